@@ -1,0 +1,1 @@
+"""The loop, one model step, tool calls, projection."""

@@ -1,0 +1,1 @@
+"""One module a resource: what each operation does."""

@@ -1,0 +1,1 @@
+"""The Client protocol and its local implementation."""

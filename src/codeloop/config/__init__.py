@@ -1,0 +1,1 @@
+"""Layers merged into one frozen Config with provenance; paths; project trust."""

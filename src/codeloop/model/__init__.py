@@ -1,0 +1,1 @@
+"""Language models: catalog, credentials, adapters, retry, scripted and replayed models."""

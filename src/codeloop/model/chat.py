@@ -1,0 +1,228 @@
+"""One language model behind one method, and the values that go in and come out.
+
+Errors are values: a stream never raises for what the service or the network did; it ends with `Finished`.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Literal, Protocol
+
+import msgspec
+
+from codeloop.schema.errors import MessageError
+from codeloop.schema.message import NO_TOKENS, Tokens
+from codeloop.schema.wire import JSON
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Tokens. 0 means unknown."""
+
+    context: int = 0
+    output: int = 0
+    input: int = 0
+
+
+class Prices(msgspec.Struct, frozen=True):
+    """Dollars per million tokens."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+
+    def cost(self, tokens: Tokens) -> float:
+        """Give the dollars that `tokens` cost. Reasoning tokens are part of `output`."""
+        return (
+            tokens.input * self.input
+            + tokens.output * self.output
+            + tokens.cache.read * self.cache_read
+            + tokens.cache.write * self.cache_write
+        ) / 1_000_000
+
+
+class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one model. `npm` names its wire protocol in the catalog's terms."""
+
+    provider_id: str
+    id: str
+    name: str
+    npm: str = "@ai-sdk/openai-compatible"
+    api_id: str = ""
+    """What the service calls the model; empty: the same as `id`."""
+    limits: Limits = Limits()
+    prices: Prices = Prices()
+    tool_call: bool = True
+    reasoning: bool = False
+    temperature: bool = True
+    attachment: bool = False
+    input: frozenset[str] = frozenset({"text"})
+    """Modalities the model reads: text, image, pdf, audio, video."""
+    reasoning_field: str = ""
+    """The field of an assistant message that reasoning goes back in (`interleaved.field` of the catalog)."""
+    status: str = "active"
+    release_date: str = ""
+    family: str = ""
+    options: JSON = {}
+    headers: dict[str, str] = {}
+
+    @property
+    def ref(self) -> str:
+        """`provider/model`, as a person writes it."""
+        return f"{self.provider_id}/{self.id}"
+
+
+class TextPiece(msgspec.Struct, frozen=True, tag="text"):
+    """Text of either side."""
+
+    text: str
+
+
+class ReasoningPiece(msgspec.Struct, frozen=True, tag="reasoning"):
+    """Thinking to be sent back; `metadata` is what the adapter once gave, unchanged."""
+
+    text: str
+    metadata: JSON = {}
+
+
+class ImagePiece(msgspec.Struct, frozen=True, tag="image"):
+    """An attachment: base64 data of the given mime type (images and PDF)."""
+
+    mime: str
+    data: str
+    filename: str = ""
+
+
+class CallPiece(msgspec.Struct, frozen=True, tag="call"):
+    """A tool call that the model made; `arguments` is always a JSON object's text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ResultPiece(msgspec.Struct, frozen=True, tag="result"):
+    """What came of a call."""
+
+    call_id: str
+    name: str
+    output: str
+    error: bool = False
+
+
+class UserTurn(msgspec.Struct, frozen=True, tag="user"):
+    """What a person said; never empty."""
+
+    content: tuple[TextPiece | ImagePiece, ...]
+
+
+class AssistantTurn(msgspec.Struct, frozen=True, tag="assistant"):
+    """What the model said; never empty. `origin` is the `provider/model` that made it."""
+
+    content: tuple[TextPiece | ReasoningPiece | CallPiece, ...]
+    origin: str = ""
+
+
+class ToolTurn(msgspec.Struct, frozen=True, tag="tool"):
+    """The results of all calls of the assistant turn before it, in the order of the calls."""
+
+    content: tuple[ResultPiece, ...]
+
+
+Turn = UserTurn | AssistantTurn | ToolTurn
+
+
+class ToolSpec(msgspec.Struct, frozen=True):
+    """A tool as the model sees it; `parameters` is an inlined JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: JSON
+
+
+class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One request. Turns alternate as projection made them; an adapter may cache what it made of a turn by identity."""
+
+    system: str
+    turns: tuple[Turn, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    session_id: str = ""
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    options: JSON = {}
+    """Further fields of the request's body, passed through as they are."""
+
+
+class TextDelta(msgspec.Struct, frozen=True):
+    """More text. A new `block` number starts a new part."""
+
+    text: str
+    block: int = 0
+
+
+class ReasoningDelta(msgspec.Struct, frozen=True):
+    """More thinking; `metadata` (signature, redacted data), when not empty, is merged into the block's."""
+
+    text: str
+    block: int = 0
+    metadata: JSON = {}
+
+
+class CallStarted(msgspec.Struct, frozen=True):
+    """A tool call begins; its arguments stream in."""
+
+    id: str
+    name: str
+
+
+class CallDelta(msgspec.Struct, frozen=True):
+    """More of a call's arguments, JSON text."""
+
+    id: str
+    text: str
+
+
+class CallReady(msgspec.Struct, frozen=True):
+    """The call is complete as the service sent it. `arguments` may still be no JSON: whoever runs it checks."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Retrying(msgspec.Struct, frozen=True):
+    """The request is sent again at `at` (ms since the epoch); what came of the last try no longer counts."""
+
+    attempt: int
+    message: str
+    at: int
+
+
+FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "cut", "error"]
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """The last event of every stream.
+
+    `cut`: the connection ended after complete calls had come, so that trying again would repeat them.
+    `error`: nothing more will come; `error` says why.
+    """
+
+    reason: FinishReason
+    tokens: Tokens = NO_TOKENS
+    error: MessageError | None = None
+
+
+ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallDelta | CallReady | Retrying | Finished
+
+
+class ChatModel(Protocol):
+    """A language model. Implementations: one adapter a wire protocol, the retry wrapper, scripted, replay, chaos."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Send the request and give events until `Finished`. Closing the iterator closes the connection."""
+        ...

@@ -1,0 +1,1 @@
+"""Rules, bash analysis and the Gate."""

@@ -1,0 +1,1 @@
+"""Frozen structs: what is stored, streamed and sent."""

@@ -1,0 +1,147 @@
+"""The configuration as the program uses it: one frozen struct, each section a small one of its own.
+
+The names are those of the reference's configuration files, so that people can switch without changing one.
+"""
+
+from typing import Literal
+
+from codeloop.schema.rules import Rule
+from codeloop.schema.wire import JSON, Wire
+
+
+class ModelLimitConfig(Wire):
+    """Tokens."""
+
+    context: int | None = None
+    output: int | None = None
+    input: int | None = None
+
+
+class ModelCostConfig(Wire, rename=None):
+    """Dollars per million tokens."""
+
+    input: float | None = None
+    output: float | None = None
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class ModalitiesConfig(Wire):
+    """What a model reads and writes: text, image, pdf, audio, video."""
+
+    input: list[str] | None = None
+    output: list[str] | None = None
+
+
+class ModelConfig(Wire, rename=None):
+    """`provider.<id>.models.<id>`: overrides or adds to what the catalog says."""
+
+    id: str | None = None
+    name: str | None = None
+    tool_call: bool | None = None
+    reasoning: bool | None = None
+    temperature: bool | None = None
+    attachment: bool | None = None
+    modalities: ModalitiesConfig | None = None
+    interleaved: bool | JSON | None = None
+    limit: ModelLimitConfig | None = None
+    cost: ModelCostConfig | None = None
+    options: JSON = {}
+    headers: dict[str, str] = {}
+    disabled: bool = False
+
+
+class ProviderConfig(Wire):
+    """`provider.<id>`. `options` knows baseURL, apiKey, headers, timeout (ms, of the first byte; false: none), chunkTimeout (ms)."""
+
+    name: str | None = None
+    npm: str | None = None
+    api: str | None = None
+    env: list[str] | None = None
+    options: JSON = {}
+    models: dict[str, ModelConfig] = {}
+    whitelist: list[str] | None = None
+    blacklist: list[str] | None = None
+
+
+class AgentConfig(Wire, rename=None):
+    """`agent.<name>`; `permission` is normalised to rules in their order."""
+
+    model: str | None = None
+    variant: str | None = None
+    prompt: str | None = None
+    description: str | None = None
+    mode: Literal["primary", "subagent", "all"] | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    steps: int | None = None
+    color: str | None = None
+    hidden: bool = False
+    disable: bool = False
+    permission: list[Rule] = []
+    options: JSON = {}
+
+
+class CommandConfig(Wire):
+    """`command.<name>`."""
+
+    template: str
+    description: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    subtask: bool | None = None
+
+
+class ServerConfig(Wire):
+    """`server`."""
+
+    port: int | None = None
+    hostname: str | None = None
+    cors: list[str] = []
+
+
+class CompactionConfig(Wire):
+    """`compaction`. `reserved` in tokens."""
+
+    auto: bool = True
+    prune: bool = True
+    reserved: int | None = None
+
+
+class ToolOutputConfig(Wire, rename=None):
+    """`tool_output`: where a tool's output is cut."""
+
+    max_lines: int | None = None
+    max_bytes: int | None = None
+
+
+class Config(Wire, rename=None):
+    """Everything that can be configured. `permission` holds the rules of all layers in their order."""
+
+    model: str | None = None
+    small_model: str | None = None
+    default_agent: str | None = None
+    username: str | None = None
+    shell: str | None = None
+    share: Literal["manual", "auto", "disabled"] | None = None
+    log_level: str | None = None
+    snapshot: bool = True
+    autoupdate: bool | str = False
+    instructions: list[str] = []
+    provider: dict[str, ProviderConfig] = {}
+    enabled_providers: list[str] | None = None
+    disabled_providers: list[str] = []
+    agent: dict[str, AgentConfig] = {}
+    command: dict[str, CommandConfig] = {}
+    permission: list[Rule] = []
+    tools: dict[str, bool] = {}
+    mcp: dict[str, JSON] = {}
+    plugin: list[JSON | str | list[JSON | str]] = []
+    lsp: bool | dict[str, JSON] | None = None
+    formatter: bool | dict[str, JSON] | None = None
+    skills: JSON = {}
+    watcher: JSON = {}
+    server: ServerConfig = ServerConfig()
+    compaction: CompactionConfig = CompactionConfig()
+    tool_output: ToolOutputConfig = ToolOutputConfig()
+    experimental: JSON = {}

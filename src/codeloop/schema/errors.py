@@ -1,0 +1,138 @@
+"""Errors as they are stored in a message and sent in `session.error`, and the one exception that carries a wire error."""
+
+from typing import Literal
+
+from codeloop.schema.wire import Wire
+
+
+class ErrorText(Wire):
+    """The data of most errors."""
+
+    message: str
+
+
+class APIErrorData(Wire):
+    """What the model's service answered. `metadata` holds the `url` without its query."""
+
+    message: str
+    is_retryable: bool
+    status_code: int | None = None
+    response_headers: dict[str, str] | None = None
+    response_body: str | None = None
+    metadata: dict[str, str] | None = None
+
+
+class ProviderAuthData(Wire):
+    """Which provider refused, or lacks, a key."""
+
+    provider_id: str
+    message: str
+
+
+class OverflowData(Wire):
+    """The request was longer than the model's context."""
+
+    message: str
+    response_body: str | None = None
+
+
+class StructuredData(Wire):
+    """The model did not give the asked-for structure."""
+
+    message: str
+    retries: int
+
+
+class UnknownData(Wire):
+    """Anything unforeseen; `ref` finds it in the log."""
+
+    message: str
+    ref: str | None = None
+
+
+class Nothing(Wire):
+    """An empty object."""
+
+
+class APIError(Wire, tag_field="name", tag="APIError"):
+    """The service failed or could not be reached."""
+
+    data: APIErrorData
+
+
+class MessageAbortedError(Wire, tag_field="name", tag="MessageAbortedError"):
+    """A person, a signal or a deadline stopped the turn."""
+
+    data: ErrorText
+
+
+class ContextOverflowError(Wire, tag_field="name", tag="ContextOverflowError"):
+    """The conversation is longer than the model's context."""
+
+    data: OverflowData
+
+
+class ProviderAuthError(Wire, tag_field="name", tag="ProviderAuthError"):
+    """No key, or one that the service refuses."""
+
+    data: ProviderAuthData
+
+
+class MessageOutputLengthError(Wire, tag_field="name", tag="MessageOutputLengthError"):
+    """The answer reached the model's output limit."""
+
+    data: Nothing
+
+
+class StructuredOutputError(Wire, tag_field="name", tag="StructuredOutputError"):
+    """The asked-for structure did not come."""
+
+    data: StructuredData
+
+
+class ContentFilterError(Wire, tag_field="name", tag="ContentFilterError"):
+    """The service withheld the answer."""
+
+    data: ErrorText
+
+
+class UnknownError(Wire, tag_field="name", tag="UnknownError"):
+    """Anything unforeseen."""
+
+    data: UnknownData
+
+
+MessageError = (
+    APIError
+    | MessageAbortedError
+    | ContextOverflowError
+    | ProviderAuthError
+    | MessageOutputLengthError
+    | StructuredOutputError
+    | ContentFilterError
+    | UnknownError
+)
+
+
+def error_message(error: MessageError) -> str:
+    """Give the one line that a person is shown."""
+    match error:
+        case MessageOutputLengthError():
+            return "The answer reached the model's output limit."
+        case _:
+            return error.data.message
+
+
+Kind = Literal["NotFoundError", "BadRequest", "SessionBusyError", "PermissionNotFoundError", "UnknownError"]
+
+
+class CodeloopError(Exception):
+    """Something a person or a client asked for can't be done; the message says what happened and what to do next."""
+
+
+class OperationError(CodeloopError):
+    """An operation was refused; `kind` is the wire's name of the reason (each has one HTTP status)."""
+
+    def __init__(self, kind: Kind, message: str) -> None:
+        super().__init__(message)
+        self.kind: Kind = kind

@@ -1,0 +1,53 @@
+"""Identifiers: `prefix_` + 12 hex digits of time and counter + 14 random characters of [0-9A-Za-z].
+
+The hex digits are the low 48 bits of `milliseconds * 4096 + counter`, so ids of one kind sort by creation.
+Session ids hold the complement, so that newer sessions sort first.
+"""
+
+import itertools
+import random
+import string
+import time
+from typing import Literal
+
+Prefix = Literal["ses", "msg", "prt", "evt", "per", "que", "pty", "tool"]
+
+_MASK = (1 << 48) - 1
+_ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_PAIRS = ["".join(pair) for pair in itertools.product(_ALPHABET, repeat=2)]
+_random = random.SystemRandom()
+
+
+def now_ms() -> int:
+    """Give the wall clock in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class Clock:
+    """Hands out strictly increasing `milliseconds * 4096 + counter` stamps, also when the wall clock steps back."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def stamp(self) -> int:
+        """Give the next stamp; the counter starts from 1 within a millisecond."""
+        self._last = max(now_ms() * 4096 + 1, self._last + 1)
+        return self._last
+
+
+_clock = Clock()
+_fast = random.Random(_random.getrandbits(128))
+
+
+def new_id(prefix: Prefix) -> str:
+    """Make a fresh id. Unique within the process by its stamp, between processes by 83 random bits."""
+    stamp = _clock.stamp()
+    if prefix == "ses":
+        stamp = ~stamp
+    tail = "".join(_fast.choices(_PAIRS, k=7))
+    return f"{prefix}_{stamp & _MASK:012x}{tail}"
+
+
+def is_id(value: str, prefix: Prefix) -> bool:
+    """Tell whether `value` could be an id of that kind (only the prefix counts, as on the wire)."""
+    return value.startswith(prefix)

@@ -1,0 +1,196 @@
+"""Session, Message and what belongs to them; the wire's shapes, section 3 of the contract."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from codeloop.schema.errors import MessageError
+from codeloop.schema.rules import Rule
+from codeloop.schema.wire import JSON, Wire
+
+
+class CacheTokens(Wire):
+    """Tokens read from and written to the provider's prompt cache."""
+
+    read: int
+    write: int
+
+
+class Tokens(Wire):
+    """Token counts of one step or their sum; `input` excludes cached ones."""
+
+    input: int
+    output: int
+    reasoning: int
+    cache: CacheTokens
+    total: int | None = None
+
+    @property
+    def all(self) -> int:
+        """What the context held after the step: input, output and both cache counts."""
+        return self.input + self.output + self.cache.read + self.cache.write
+
+
+NO_TOKENS = Tokens(input=0, output=0, reasoning=0, cache=CacheTokens(read=0, write=0))
+
+
+class SessionModel(Wire):
+    """The model that a session uses; note `id` here and `modelID` in messages."""
+
+    id: str
+    provider_id: str
+    variant: str | None = None
+
+
+class ModelRef(Wire):
+    """A model named inside a message or a request."""
+
+    provider_id: str
+    model_id: str
+    variant: str | None = None
+
+
+class SessionTime(Wire):
+    """Milliseconds since the epoch."""
+
+    created: int
+    updated: int
+    compacting: int | None = None
+    archived: int | None = None
+
+
+class FileDiff(Wire):
+    """How one file changed; `patch` is unified diff text."""
+
+    additions: int
+    deletions: int
+    file: str | None = None
+    patch: str | None = None
+    status: Literal["added", "deleted", "modified"] | None = None
+
+
+class SessionSummary(Wire):
+    """Lines and files that the session changed."""
+
+    additions: int
+    deletions: int
+    files: int
+    diffs: list[FileDiff] | None = None
+
+
+class Share(Wire):
+    """Where a shared session can be read."""
+
+    url: str
+
+
+class Revert(Wire):
+    """The point that a session was put back to, and what is needed to undo that."""
+
+    message_id: str
+    part_id: str | None = None
+    snapshot: str | None = None
+    diff: str | None = None
+
+
+class Session(Wire):
+    """One conversation in one directory. `cost` (dollars) and `tokens` are sums over its assistant messages."""
+
+    id: str
+    slug: str
+    project_id: str
+    directory: str
+    title: str
+    version: str
+    time: SessionTime
+    path: str | None = None
+    parent_id: str | None = None
+    workspace_id: str | None = None
+    agent: str | None = None
+    model: SessionModel | None = None
+    cost: float | None = None
+    tokens: Tokens | None = None
+    summary: SessionSummary | None = None
+    share: Share | None = None
+    metadata: JSON | None = None
+    permission: list[Rule] | None = None
+    revert: Revert | None = None
+
+
+class UserTime(Wire):
+    """Milliseconds since the epoch."""
+
+    created: int
+
+
+class AssistantTime(Wire):
+    """Milliseconds since the epoch; without `completed` the message is still being written."""
+
+    created: int
+    completed: int | None = None
+
+
+class UserSummary(Wire):
+    """What the turn that this message started has changed."""
+
+    diffs: list[FileDiff]
+    title: str | None = None
+    body: str | None = None
+
+
+class MessagePath(Wire):
+    """Where the step ran: working directory and root of the work tree, absolute."""
+
+    cwd: str
+    root: str
+
+
+class UserMessage(Wire, tag_field="role", tag="user"):
+    """What a person (or the program in their name) said."""
+
+    id: str
+    session_id: str
+    time: UserTime
+    agent: str
+    model: ModelRef
+    summary: UserSummary | None = None
+    format: JSON | None = None
+    system: str | None = None
+    tools: dict[str, bool] | None = None
+
+
+class AssistantMessage(Wire, tag_field="role", tag="assistant"):
+    """One step: one request to the model, and what came of it. `cost` in dollars."""
+
+    id: str
+    session_id: str
+    parent_id: str
+    model_id: str
+    provider_id: str
+    mode: str
+    agent: str
+    path: MessagePath
+    cost: float
+    tokens: Tokens
+    time: AssistantTime
+    variant: str | None = None
+    summary: bool | None = None
+    finish: str | None = None
+    error: MessageError | None = None
+    structured: Any = None
+
+
+Message = UserMessage | AssistantMessage
+
+
+class Todo(Wire):
+    """One line of the task list that the model keeps."""
+
+    content: str
+    status: Literal["pending", "in_progress", "completed", "cancelled"]
+    priority: Literal["high", "medium", "low"]
+
+
+def zero_session_cost(session: Session) -> Session:
+    """Give the session with cost and tokens set to zero where they are absent."""
+    return msgspec.structs.replace(session, cost=session.cost or 0.0, tokens=session.tokens or NO_TOKENS)

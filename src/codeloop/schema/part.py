@@ -1,0 +1,254 @@
+"""Parts: what a message consists of; the wire's shapes, section 3 of the contract."""
+
+from typing import Any
+
+import msgspec
+
+from codeloop.schema.errors import APIError
+from codeloop.schema.message import ModelRef, Tokens, UserTime
+from codeloop.schema.wire import JSON, Wire
+
+
+class Span(Wire):
+    """Milliseconds since the epoch; without `end` it is still going on."""
+
+    start: int
+    end: int | None = None
+
+
+class SourceText(Wire):
+    """Where a mention stands in the text part: character offsets of `value`."""
+
+    value: str
+    start: int
+    end: int
+
+
+class FileSource(Wire, tag_field="type", tag="file"):
+    """A file that was mentioned."""
+
+    path: str
+    text: SourceText
+
+
+class SymbolSource(Wire, tag_field="type", tag="symbol"):
+    """A symbol that was mentioned."""
+
+    path: str
+    range: Any
+    name: str
+    kind: int
+    text: SourceText
+
+
+class ResourceSource(Wire, tag_field="type", tag="resource"):
+    """An MCP resource that was mentioned."""
+
+    client_name: str
+    uri: str
+    text: SourceText
+
+
+FilePartSource = FileSource | SymbolSource | ResourceSource
+
+
+class TextPart(Wire, tag_field="type", tag="text"):
+    """Text of either side; `synthetic` text was made by the program and is hidden by clients."""
+
+    id: str
+    session_id: str
+    message_id: str
+    text: str
+    synthetic: bool | None = None
+    ignored: bool | None = None
+    time: Span | None = None
+    metadata: JSON | None = None
+
+
+class ReasoningPart(Wire, tag_field="type", tag="reasoning"):
+    """The model's thinking. `metadata` holds what its provider wants back unchanged (signature, redacted data)."""
+
+    id: str
+    session_id: str
+    message_id: str
+    text: str
+    time: Span
+    metadata: JSON | None = None
+
+
+class FilePart(Wire, tag_field="type", tag="file"):
+    """An attachment; `url` is `data:...;base64,...` or `file:///abs/path`."""
+
+    id: str
+    session_id: str
+    message_id: str
+    mime: str
+    url: str
+    filename: str | None = None
+    source: FilePartSource | None = None
+
+
+class ToolTime(Wire):
+    """Milliseconds since the epoch; `compacted`: since when the output is left out of requests."""
+
+    start: int
+    end: int
+    compacted: int | None = None
+
+
+class ToolStart(Wire):
+    """Milliseconds since the epoch."""
+
+    start: int
+
+
+class ToolPending(Wire, tag_field="status", tag="pending"):
+    """The call's arguments are still streaming in."""
+
+    input: JSON
+    raw: str
+
+
+class ToolRunning(Wire, tag_field="status", tag="running"):
+    """The call runs, or waits for a permission."""
+
+    input: JSON
+    time: ToolStart
+    title: str | None = None
+    metadata: JSON | None = None
+
+
+class ToolCompleted(Wire, tag_field="status", tag="completed"):
+    """The call is done. `output` is what the model reads, `metadata` what a client shows."""
+
+    input: JSON
+    output: str
+    title: str
+    metadata: JSON
+    time: ToolTime
+    attachments: list[FilePart] | None = None
+
+
+class ToolError(Wire, tag_field="status", tag="error"):
+    """The call failed, was refused or was interrupted (`metadata.interrupted`)."""
+
+    input: JSON
+    error: str
+    time: ToolTime
+    metadata: JSON | None = None
+
+
+ToolState = ToolPending | ToolRunning | ToolCompleted | ToolError
+
+
+class ToolPart(Wire, tag_field="type", tag="tool"):
+    """One tool call and what came of it; `call_id` is the model's own id of the call."""
+
+    id: str
+    session_id: str
+    message_id: str
+    call_id: str
+    tool: str
+    state: ToolState
+    metadata: JSON | None = None
+
+
+class StepStartPart(Wire, tag_field="type", tag="step-start"):
+    """A request to the model begins; `snapshot`: the tree of the work tree, 40 hex digits."""
+
+    id: str
+    session_id: str
+    message_id: str
+    snapshot: str | None = None
+
+
+class StepFinishPart(Wire, tag_field="type", tag="step-finish"):
+    """A step is over; `cost` in dollars."""
+
+    id: str
+    session_id: str
+    message_id: str
+    reason: str
+    cost: float
+    tokens: Tokens
+    snapshot: str | None = None
+
+
+class PatchPart(Wire, tag_field="type", tag="patch"):
+    """The files (absolute paths) that a step changed; `hash` is the snapshot before it."""
+
+    id: str
+    session_id: str
+    message_id: str
+    hash: str
+    files: list[str]
+
+
+class AgentPart(Wire, tag_field="type", tag="agent"):
+    """A mention of an agent."""
+
+    id: str
+    session_id: str
+    message_id: str
+    name: str
+    source: SourceText | None = None
+
+
+class SubtaskPart(Wire, tag_field="type", tag="subtask"):
+    """Work handed to a subagent by a person or a command."""
+
+    id: str
+    session_id: str
+    message_id: str
+    prompt: str
+    description: str
+    agent: str
+    model: ModelRef | None = None
+    command: str | None = None
+
+
+class CompactionPart(Wire, tag_field="type", tag="compaction"):
+    """From here on the conversation goes on from a summary."""
+
+    id: str
+    session_id: str
+    message_id: str
+    auto: bool
+    overflow: bool | None = None
+    tail_start_id: str | None = msgspec.field(default=None, name="tail_start_id")
+
+
+class RetryPart(Wire, tag_field="type", tag="retry"):
+    """A request was tried again."""
+
+    id: str
+    session_id: str
+    message_id: str
+    attempt: int
+    error: APIError
+    time: UserTime
+
+
+class SnapshotPart(Wire, tag_field="type", tag="snapshot"):
+    """A named state of the work tree."""
+
+    id: str
+    session_id: str
+    message_id: str
+    snapshot: str
+
+
+Part = (
+    TextPart
+    | ReasoningPart
+    | FilePart
+    | ToolPart
+    | StepStartPart
+    | StepFinishPart
+    | PatchPart
+    | AgentPart
+    | SubtaskPart
+    | CompactionPart
+    | RetryPart
+    | SnapshotPart
+)

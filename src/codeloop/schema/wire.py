@@ -1,0 +1,23 @@
+"""The one Struct that everything on the wire, on disk and in an event derives from."""
+
+from typing import Any, dataclass_transform
+
+import msgspec
+
+JSON = dict[str, Any]
+"""A JSON object whose shape belongs to somebody else (tool input, metadata)."""
+
+
+def wire_name(field: str) -> str:
+    """Give the wire's spelling of a Python field: `session_id` -> `sessionID`, `mime_type` -> `mimeType`."""
+    head, *rest = field.split("_")
+    return head + "".join("ID" if word == "id" else word.capitalize() for word in rest)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Wire(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename=wire_name):
+    """A frozen record with the wire's names.
+
+    A field that has a default is left out of the JSON while it holds that default; a field that the
+    wire always carries therefore has none. Unknown fields are ignored when reading.
+    """

@@ -1,0 +1,1 @@
+"""Tools as values, and the toolbox."""

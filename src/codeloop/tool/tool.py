@@ -1,0 +1,117 @@
+"""A tool is a value: name, description, parameters and one async function."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from codeloop.schema.part import FilePart
+from codeloop.schema.rules import Need
+from codeloop.schema.wire import JSON
+from codeloop.store.store import Store
+from codeloop.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """How a call may be treated. `read_only`: changes nothing. `concurrent`: may run beside other calls of its step.
+
+    `keep`: which end of an over-long output is shown. `permission`: the name that rules know it by; empty: its own.
+    """
+
+    read_only: bool = False
+    concurrent: bool = True
+    keep: Literal["head", "tail"] = "head"
+    permission: str = ""
+
+
+READ_ONLY = Traits(read_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call gives: `output` is for the model, `metadata` for the person's screen; neither is parsed out of the other."""
+
+    title: str
+    output: str
+    metadata: JSON = field(default_factory=dict[str, Any])
+    attachments: tuple[FilePart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subtask:
+    """Work for a subagent; `session_id` continues an earlier one."""
+
+    agent: str
+    description: str
+    prompt: str
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskResult:
+    """What a subagent said last, and where it can be read."""
+
+    session_id: str
+    text: str
+    metadata: JSON
+
+
+class ToolFailure(Exception):
+    """The call can't be done; the text tells the model what happened and what to do instead."""
+
+    def __init__(self, message: str, metadata: JSON | None = None) -> None:
+        super().__init__(message)
+        self.metadata = metadata
+
+
+class ToolContext(Protocol):
+    """What a running tool may touch. At most eight members, none optional."""
+
+    session_id: str
+    message_id: str
+    call_id: str
+    workspace: Workspace
+    store: Store
+
+    async def ask(self, need: Need) -> None:
+        """Return when allowed; raise Denied or Rejected else."""
+        ...
+
+    def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
+        """Show progress to every client; throttled."""
+        ...
+
+    async def spawn(self, task: Subtask) -> SubtaskResult:
+        """Run a subagent in a session of its own and wait for it."""
+        ...
+
+
+ToolRun = Callable[[Any, ToolContext], Awaitable[ToolResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A named function that the model may call."""
+
+    name: str
+    description: str
+    params: type[msgspec.Struct]
+    run: ToolRun
+    traits: Traits = Traits()
+
+
+def tool(
+    name: str, *, params: type[msgspec.Struct], traits: Traits = Traits(), description: str | None = None
+) -> Callable[[ToolRun], Tool]:
+    """Build a Tool from the function below it; registers nothing. The description is `builtin/<name>.md` unless given."""
+
+    def build(run: ToolRun) -> Tool:
+        text = description
+        if text is None:
+            text = files("codeloop.tool.builtin").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
+        return Tool(name, text, params, run, traits)
+
+    return build

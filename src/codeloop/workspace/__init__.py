@@ -1,0 +1,1 @@
+"""Files, search and processes in a work tree."""

@@ -1,0 +1,49 @@
+"""The directory that an agent works in, and how its paths are resolved."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A path that a tool was given, resolved.
+
+    `path`: absolute, as named (`.` and `..` folded). `real`: with every symbolic link followed, also of the parents
+    of a file that does not exist yet. `outside`: `real` is not below the workspace.
+    """
+
+    path: Path
+    real: Path
+    outside: bool
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A work tree. `root`: its top (the repository's, or the directory itself). `directory`: where the agent stands.
+
+    `scratch` is the folder for whole outputs of tools, which `root` need not contain; reading there is not outside.
+    `environment` is what child processes get: the user's own without any provider's key.
+    """
+
+    root: Path
+    directory: Path
+    scratch: Path
+    environment: dict[str, str]
+
+    def resolve(self, path: str, base: Path | None = None) -> Target:
+        """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""
+        named = Path(os.path.normpath((base or self.directory) / Path(path).expanduser()))
+        real = Path(os.path.realpath(named))
+        return Target(named, real, not self.contains(real))
+
+    def contains(self, real: Path) -> bool:
+        """Tell whether a fully resolved path lies in the work tree or the scratch folder."""
+        roots = (Path(os.path.realpath(place)) for place in {self.root, self.directory, self.scratch})
+        return any(real == root or root in real.parents for root in roots)
+
+    def relative(self, path: Path) -> str:
+        """Give the path as people read it: relative to the root when it is below it ("" for the root itself)."""
+        if path == self.root:
+            return ""
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
