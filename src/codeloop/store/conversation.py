@@ -1,0 +1,104 @@
+"""A session with its messages and parts, as the loop and the projection see it."""
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+from codeloop.schema.event import (
+    Event,
+    MessageRemoved,
+    MessageUpdated,
+    PartRemoved,
+    PartUpdated,
+    SessionCreated,
+    SessionUpdated,
+)
+from codeloop.schema.message import Message, Session
+from codeloop.schema.part import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message and its parts in their order. The same object as long as nothing of it changed."""
+
+    info: Message
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A session and its entries, oldest first."""
+
+    session: Session
+    entries: tuple[Entry, ...]
+
+
+@dataclass(slots=True)
+class View:
+    """A conversation kept up to date by the events that are applied to it."""
+
+    session: Session
+    entries: list[Entry] = field(default_factory=list[Entry])
+    frozen: Conversation | None = None
+
+    def conversation(self) -> Conversation:
+        """Give the present state; the same object until the next change."""
+        if self.frozen is None:
+            self.frozen = Conversation(self.session, tuple(self.entries))
+        return self.frozen
+
+    def apply(self, event: Event) -> None:
+        """Fold one event of this session in. Applying an event again changes nothing."""
+        self.frozen = None
+        match event:
+            case SessionCreated(properties=p) | SessionUpdated(properties=p):
+                self.session = p.info
+            case MessageUpdated(properties=p):
+                self._put_message(p.info)
+            case MessageRemoved(properties=p):
+                self.entries = [entry for entry in self.entries if entry.info.id != p.message_id]
+            case PartUpdated(properties=p):
+                self._put_part(p.part)
+            case PartRemoved(properties=p):
+                index = self._find(p.message_id)
+                if index is not None:
+                    entry = self.entries[index]
+                    kept = tuple(part for part in entry.parts if part.id != p.part_id)
+                    self.entries[index] = Entry(entry.info, kept)
+            case _:
+                pass
+
+    def _find(self, message_id: str) -> int | None:
+        for index in range(len(self.entries) - 1, -1, -1):
+            if self.entries[index].info.id == message_id:
+                return index
+        return None
+
+    def _put_message(self, info: Message) -> None:
+        index = self._find(info.id)
+        if index is not None:
+            self.entries[index] = Entry(info, self.entries[index].parts)
+            return
+        place = bisect_left(self.entries, order(info), key=lambda entry: order(entry.info))
+        self.entries.insert(place, Entry(info))
+
+    def _put_part(self, part: Part) -> None:
+        index = self._find(part.message_id)
+        if index is None:
+            return
+        entry = self.entries[index]
+        self.entries[index] = Entry(entry.info, with_part(entry.parts, part))
+
+
+def order(info: Message) -> tuple[int, str]:
+    """Messages are ordered by creation, then by id."""
+    return (info.time.created, info.id)
+
+
+def with_part(parts: tuple[Part, ...], part: Part) -> tuple[Part, ...]:
+    """Give the parts with one put in its place: replaced if it is there, else in the order of ids."""
+    for index in range(len(parts) - 1, -1, -1):
+        if parts[index].id == part.id:
+            return (*parts[:index], part, *parts[index + 1 :])
+        if parts[index].id < part.id:
+            return (*parts[: index + 1], part, *parts[index + 1 :])
+    return (part, *parts)

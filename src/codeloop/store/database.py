@@ -1,0 +1,132 @@
+"""The SQLite file: opening, migrating with a backup, and errors that say what to do."""
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import STORE_BUSY
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE session (
+        id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT NOT NULL, title TEXT NOT NULL,
+        updated INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE INDEX session_updated ON session (updated);
+    CREATE INDEX session_parent ON session (parent_id);
+    CREATE TABLE message (
+        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, created INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE INDEX message_session ON message (session_id, created, id);
+    CREATE TABLE part (
+        id TEXT PRIMARY KEY, message_id TEXT NOT NULL, session_id TEXT NOT NULL, data BLOB NOT NULL);
+    CREATE INDEX part_message ON part (message_id, id);
+    CREATE INDEX part_session ON part (session_id);
+    CREATE TABLE todo (session_id TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE permission (
+        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, reply TEXT, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE INDEX permission_session ON permission (session_id);
+    CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, data BLOB NOT NULL);
+    """,
+)
+"""One script a version, in order. A released one is never changed: add the next."""
+
+
+class StoreError(CodeloopError):
+    """The database can't be opened, read or written."""
+
+
+@contextmanager
+def explained(path: Path) -> Generator[None, None, None]:
+    """Turn SQLite's errors into one line that says what to do. Raises StoreError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(_explanation(error, path)) from error
+
+
+def _explanation(error: sqlite3.Error, path: Path) -> str:
+    text = str(error)
+    match getattr(error, "sqlite_errorname", "").split("_")[1:2]:
+        case ["FULL"]:
+            return f"The disk is full: nothing more can be stored in {path}. Free some space and continue the session."
+        case ["READONLY"] | ["PERM"] | ["CANTOPEN"] | ["AUTH"]:
+            return f"The database {path} can't be written ({text}). Make it writable, or set CODELOOP_HOME elsewhere."
+        case ["BUSY"] | ["LOCKED"]:
+            return f"Another process has kept the database {path} locked for {STORE_BUSY.seconds:.0f} s. Try again."
+        case ["NOTADB"] | ["CORRUPT"]:
+            return f"The database {path} is damaged ({text}). It was left as it is: move it away to start a new one."
+        case _:
+            return f"The database {path} failed: {text}"
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open or make the database, private to its owner, at the newest version. Raises StoreError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            path.touch(mode=0o600)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        advice = "Make it writable, or set CODELOOP_HOME elsewhere."
+        raise StoreError(f"The data directory {path.parent} can't be written ({reason}). {advice}") from error
+    with explained(path):
+        connection = sqlite3.connect(path, timeout=STORE_BUSY.seconds, isolation_level=None, cached_statements=256)
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("PRAGMA synchronous = NORMAL")
+    version = _version(connection)
+    if version == len(MIGRATIONS):
+        return
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"The database {path} was written by a newer codeloop (version {version}, this one knows "
+            f"{len(MIGRATIONS)}). Update codeloop, or set CODELOOP_HOME elsewhere."
+        )
+    connection.execute("PRAGMA journal_mode = WAL")
+    if version:
+        back_up(connection, path.with_name(f"{path.name}.v{version}.bak"))
+    migrate(connection)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def back_up(connection: sqlite3.Connection, copy: Path) -> None:
+    """Write a whole copy of the database, private to its owner; appears only when complete."""
+    part = copy.with_name(copy.name + ".part")
+    part.unlink(missing_ok=True)
+    part.touch(mode=0o600)
+    target = sqlite3.connect(part)
+    try:
+        connection.backup(target)
+    finally:
+        target.close()
+    part.replace(copy)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Run the migrations that are missing, each with its version mark in one transaction."""
+    while True:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            version = _version(connection)
+            if version >= len(MIGRATIONS):
+                connection.execute("COMMIT")
+                return
+            for statement in MIGRATIONS[version].split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {version + 1:d}")
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise

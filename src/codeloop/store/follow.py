@@ -1,0 +1,144 @@
+"""Followers: replay, then live, without a gap, also for what other processes store."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from typing import Protocol
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.event import LiveEvent, PartUpdated, Stamped, StoredEvent, session_of
+from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_QUEUE
+
+
+class GapError(CodeloopError):
+    """The events that a follower asks for are no longer kept: it has to read the state again."""
+
+
+class Log(Protocol):
+    """What a follower needs of the store: the outbox."""
+
+    def read_events(self, after: int, until: int | None = None) -> list[Stamped]:
+        """Give the stored events with `after < seq < until`, a bounded batch, in order."""
+        ...
+
+    def last_seq(self) -> int:
+        """Give the highest sequence number there is."""
+        ...
+
+    def changed_elsewhere(self) -> bool:
+        """Tell whether another process has stored something since the last time this was asked."""
+        ...
+
+
+class Follower:
+    """One reader's queue. Stored events that do not fit are read from the outbox later; live ones are dropped."""
+
+    def __init__(self, session: str | None) -> None:
+        self.session = session
+        self.queue: deque[Stamped] = deque()
+        self.wake = asyncio.Event()
+        self.behind = False
+
+    def offer(self, stamped: Stamped) -> None:
+        """Put an event in the queue and wake the reader."""
+        if len(self.queue) >= STORE_QUEUE.value:
+            self.behind = True
+            if stamped.seq is not None:
+                self.queue.clear()
+            return
+        self.queue.append(stamped)
+        self.wake.set()
+
+    def wants(self, stamped: Stamped) -> bool:
+        """Tell whether the event is of the session that is followed."""
+        return self.session is None or session_of(stamped.event) in {self.session, None}
+
+
+class Followers:
+    """Everybody who follows one store in this process, and the timer that looks for other processes' events."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._all: set[Follower] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def publish(self, first_seq: int, events: Iterable[StoredEvent]) -> None:
+        """Hand stored events, numbered from `first_seq`, to every follower."""
+        if not self._all:
+            return
+        for seq, event in enumerate(events, first_seq):
+            stamped = Stamped(seq, event)
+            for follower in self._all:
+                follower.offer(stamped)
+
+    def whisper(self, event: LiveEvent | PartUpdated) -> None:
+        """Hand a live event to every follower."""
+        if not self._all:
+            return
+        stamped = Stamped(None, event)
+        for follower in self._all:
+            follower.offer(stamped)
+
+    async def follow(self, after: int | None, session: str | None) -> AsyncIterator[Stamped]:
+        """Give stored events after `after` (None: from now on) and live ones, for ever."""
+        follower = Follower(session)
+        last = self._log.last_seq() if after is None else after
+        self._all.add(follower)
+        self._start_timer()
+        try:
+            follower.behind = after is not None
+            while True:
+                if follower.behind:
+                    follower.behind = False
+                    for stamped in self._stored(last, None):
+                        last = stamped.seq or last
+                        if follower.wants(stamped):
+                            yield stamped
+                while follower.queue and not follower.behind:
+                    item = follower.queue.popleft()
+                    if item.seq is not None:
+                        if item.seq <= last:
+                            continue
+                        for stamped in self._stored(last, item.seq):
+                            if follower.wants(stamped):
+                                yield stamped
+                        last = item.seq
+                    if follower.wants(item):
+                        yield item
+                if follower.behind:
+                    continue
+                follower.wake.clear()
+                await follower.wake.wait()
+        finally:
+            self._all.discard(follower)
+            self._stop_timer()
+
+    def _stored(self, after: int, until: int | None) -> Iterable[Stamped]:
+        while until is None or after + 1 < until:
+            batch = self._log.read_events(after, until)
+            if not batch:
+                return
+            first = batch[0].seq or 0
+            if first > after + 1 and after < self._log.last_seq() - STORE_EVENTS.value:
+                raise GapError(f"Events {after + 1} to {first - 1} are no longer kept. Read the state again.")
+            yield from batch
+            after = batch[-1].seq or after
+
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(STORE_POLL.seconds, self._poll)
+
+    def _stop_timer(self) -> None:
+        if not self._all and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _poll(self) -> None:
+        self._timer = None
+        if not self._all:
+            return
+        if self._log.changed_elsewhere():
+            for follower in self._all:
+                follower.behind = True
+                follower.wake.set()
+        self._start_timer()
