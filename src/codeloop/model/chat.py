@@ -3,7 +3,7 @@
 Errors are values: a stream never raises for what the service or the network did; it ends with `Finished`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Literal, Protocol
 
 import msgspec
@@ -223,6 +223,6 @@ class ChatModel(Protocol):
         """What is known of the model."""
         ...
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Send the request and give events until `Finished`. Closing the iterator closes the connection."""
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Send the request and give events until `Finished`. Closing the generator closes the connection."""
         ...

@@ -43,7 +43,7 @@ class ModelConfig(Wire, rename=None):
     temperature: bool | None = None
     attachment: bool | None = None
     modalities: ModalitiesConfig | None = None
-    interleaved: bool | JSON | None = None
+    interleaved: bool | str | JSON | None = None
     limit: ModelLimitConfig | None = None
     cost: ModelCostConfig | None = None
     options: JSON = {}
@@ -65,7 +65,7 @@ class ProviderConfig(Wire):
 
 
 class AgentConfig(Wire, rename=None):
-    """`agent.<name>`; `permission` is normalised to rules in their order."""
+    """`agent.<name>`; `permission` is normalised to rules in their order. `restrictions`: as in Config."""
 
     model: str | None = None
     variant: str | None = None
@@ -79,6 +79,7 @@ class AgentConfig(Wire, rename=None):
     hidden: bool = False
     disable: bool = False
     permission: list[Rule] = []
+    restrictions: list[Rule] = []
     options: JSON = {}
 
 
@@ -89,6 +90,7 @@ class CommandConfig(Wire):
     description: str | None = None
     agent: str | None = None
     model: str | None = None
+    variant: str | None = None
     subtask: bool | None = None
 
 
@@ -116,7 +118,11 @@ class ToolOutputConfig(Wire, rename=None):
 
 
 class Config(Wire, rename=None):
-    """Everything that can be configured. `permission` holds the rules of all layers in their order."""
+    """Everything that can be configured. `permission` holds the rules of all trusted layers in their order.
+
+    `restrictions` holds those of untrusted project layers: they can only make a verdict stricter, and mean nothing until
+    `config.tighten.agent_rules` has put them together with all others.
+    """
 
     model: str | None = None
     small_model: str | None = None
@@ -134,7 +140,7 @@ class Config(Wire, rename=None):
     agent: dict[str, AgentConfig] = {}
     command: dict[str, CommandConfig] = {}
     permission: list[Rule] = []
-    tools: dict[str, bool] = {}
+    restrictions: list[Rule] = []
     mcp: dict[str, JSON] = {}
     plugin: list[JSON | str | list[JSON | str]] = []
     lsp: bool | dict[str, JSON] | None = None

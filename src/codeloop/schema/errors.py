@@ -1,4 +1,4 @@
-"""Errors as they are stored in a message and sent in `session.error`, and the one exception that carries a wire error."""
+"""Errors as they are stored in a message and sent in `session.error`, and the exceptions that become them."""
 
 from typing import Literal
 

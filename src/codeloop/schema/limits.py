@@ -21,6 +21,26 @@ class Limit(msgspec.Struct, frozen=True):
         return self.value / 1000
 
 
+CONFIG_BYTES = Limit("config.bytes", 1024 * 1024, "bytes", "a larger configuration or trust file is refused")
+CONFIG_DEPTH = Limit("config.depth", 128, "count", "configuration nested deeper is refused")
+CONFIG_OVERLAPS = Limit(
+    "config.overlaps", 64, "count", "overlaps of two wildcards; beyond, an untrusted project's `ask` becomes a `deny`"
+)
+PROJECT_ID = Limit(
+    "config.project_id", 10_000, "ms", "git looking for the root commit, then the path names the project"
+)
+TRUST_LOCK = Limit(
+    "config.trust_lock", 2_000, "ms", "waiting for another process that changes the trust file, then an error"
+)
+INSTRUCTION_BYTES = Limit(
+    "config.instruction_bytes", 64 * 1024, "bytes", "a longer instruction file is cut, with a warning"
+)
+INSTRUCTION_FILES = Limit(
+    "config.instruction_files", 50, "count", "instruction files read; further ones are named and left out"
+)
+INSTRUCTION_ENTRIES = Limit(
+    "config.instruction_entries", 20_000, "count", "directory entries looked at for `instructions`, then a warning"
+)
 STORE_BUSY = Limit("store.busy", 10_000, "ms", "waiting for another process's transaction, then an error")
 STORE_POLL = Limit("store.poll", 40, "ms", "how often a follower looks for other processes' events")
 STORE_QUEUE = Limit(
@@ -34,12 +54,61 @@ MODEL_ATTEMPTS = Limit("model.attempts", 5, "count", "tries of one request in al
 MODEL_WAIT = Limit(
     "model.wait", 60_000, "ms", "the longest wait before a retry; a service that asks for more ends the turn"
 )
+MODEL_NO_DEADLINE = Limit(
+    "model.no_deadline", 3_600_000, "ms", "waiting for a first byte when the configuration turns that deadline off"
+)
+CATALOG_AGE = Limit("model.catalog_age", 86_400_000, "ms", "how often the model catalog is fetched anew, at most")
+CATALOG_DELAY = Limit("model.catalog_delay", 3_000, "ms", "a process must be this old before it fetches the catalog")
+CATALOG_DEADLINE = Limit("model.catalog_deadline", 20_000, "ms", "fetching the model catalog, then the old one stays")
+CATALOG_BYTES = Limit("model.catalog_bytes", 32 * 1024 * 1024, "bytes", "a larger catalog is not read")
+DISCOVER = Limit("model.discover", 150, "ms", "looking for a local model server, then there is none")
+DISCOVER_BYTES = Limit(
+    "model.discover_bytes", 1024 * 1024, "bytes", "a local server's longer list of models is not read"
+)
+CREDENTIALS_LOCK = Limit(
+    "model.credentials_lock", 2_000, "ms", "waiting for another process that changes the credentials, then an error"
+)
+CREDENTIALS_BYTES = Limit("model.credentials_bytes", 1024 * 1024, "bytes", "a larger credentials file is not read")
+MODEL_BACKOFF = Limit(
+    "model.backoff", 2_000, "ms", "the wait before the first retry; each further one is twice as long"
+)
+MODEL_TAIL = Limit(
+    "model.tail", 5_000, "ms", "waiting for the token counts after an answer's end, then they are unknown"
+)
+MODEL_KEEPALIVE = Limit(
+    "model.keepalive", 60_000, "ms", "an unused connection is kept this long, then a new one is made"
+)
+MODEL_ANSWER = Limit("model.answer", 64 * 1024 * 1024, "bytes", "one event of an answer, then the answer is an error")
+MODEL_ERROR_BODY = Limit("model.error_body", 4_000, "characters", "kept of what a service said of an error")
+MODEL_OUTPUT = Limit("model.output", 32_000, "tokens", "asked for in one answer where the service wants a number")
 TOOL_OUTPUT_LINES = Limit("tool.output_lines", 2_000, "lines", "longer output is cut, the whole kept in a file")
 TOOL_OUTPUT_BYTES = Limit("tool.output_bytes", 50 * 1024, "bytes", "longer output is cut, the whole kept in a file")
+BASH_SIZE = Limit("permission.bash_size", 64 * 1024, "characters", "a longer line is not read: it counts as unknown")
+BASH_COMMANDS = Limit("permission.bash_commands", 50, "count", "simple commands read of one line; the rest is unknown")
+BASH_NESTING = Limit("permission.bash_nesting", 8, "count", "commands inside commands; what is deeper is unknown")
+BASH_NODES = Limit("permission.bash_nodes", 8_000, "count", "a line with a larger syntax tree counts as unknown")
+BASH_PARSE = Limit("permission.bash_parse", 60, "ms", "parsing one line; when it takes longer, the line is unknown")
 REPEATED_CALLS = Limit(
     "agent.repeated_calls", 3, "count", "identical calls in a row, then the permission doom_loop is asked"
 )
+SHELL_TIMEOUT = Limit("shell.timeout", 120_000, "ms", "a command that names no timeout is ended with all it started")
+SHELL_TIMEOUT_MAX = Limit("shell.timeout_max", 600_000, "ms", "the longest timeout a command may name")
+SHELL_GRACE = Limit("shell.grace", 100, "ms", "what a finished command left running may still do, then it is ended")
+SHELL_TERM = Limit("shell.term", 200, "ms", "from TERM to KILL when processes are ended")
+SHELL_REPORT = Limit("shell.report", 100, "ms", "how often the output of a running command is shown")
+SHELL_OUTPUT = Limit("shell.output", 30_000, "characters", "longer output keeps its head and tail, the whole in a file")
+SHELL_FILE = Limit("shell.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")
+SHELL_STATE = Limit("shell.state", 100_000, "bytes", "an exported environment beyond this is not carried over")
+SHELL_JOBS = Limit("shell.jobs", 16, "count", "background commands that run at once; one more is refused")
+SHELL_WAIT = Limit("shell.wait", 60_000, "ms", "the longest wait for new output of a background command")
+SEARCH_TIME = Limit("search.time", 30_000, "ms", "a search is stopped and what it found is given")
+SEARCH_RESULTS = Limit("search.results", 100, "count", "files or matches shown, newest files first")
+SEARCH_MATCHES = Limit("search.matches", 20_000, "count", "matches collected before a search is stopped")
+SEARCH_FILES = Limit("search.files", 200_000, "count", "file names collected before a search is stopped")
+SEARCH_COLUMNS = Limit("search.columns", 500, "bytes", "longer lines are cut in search results")
+LIST_LINES = Limit("search.list_lines", 200, "lines", "longer trees show their deeper folders as counts")
 CHECKPOINT = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
+PROGRESS = Limit("agent.progress", 100, "ms", "how often a running tool's progress is shown")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line is the title")
 
 

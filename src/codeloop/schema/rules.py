@@ -22,13 +22,16 @@ Ruleset = tuple[Rule, ...]
 class Need(Wire):
     """What a tool wants to do now (`patterns`), and what an "always" would allow later (`always`).
 
-    `metadata` is for the person's screen: a diff, the command, the path.
+    `metadata` is for the person's screen: a diff, the command, the path. `possible`: what may happen as well but is
+    known only in part, as texts with the marks of `kit.wildcard` in them; it may keep a need from being allowed, and
+    never allows one.
     """
 
     permission: str
     patterns: tuple[str, ...]
     always: tuple[str, ...] = ()
     metadata: JSON = {}
+    possible: tuple[str, ...] = ()
 
 
 class ToolRef(Wire):

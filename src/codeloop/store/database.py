@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from codeloop.schema.errors import CodeloopError
@@ -27,9 +27,10 @@ MIGRATIONS: tuple[str, ...] = (
         id TEXT PRIMARY KEY, session_id TEXT NOT NULL, reply TEXT, data BLOB NOT NULL) WITHOUT ROWID;
     CREATE INDEX permission_session ON permission (session_id);
     CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, data BLOB NOT NULL);
+    PRAGMA user_version = 1;
     """,
 )
-"""One script a version, in order. A released one is never changed: add the next."""
+"""One script a version, in order; its last line sets the version. A released one is never changed: add the next."""
 
 
 class StoreError(CodeloopError):
@@ -72,11 +73,10 @@ def open_database(path: Path) -> sqlite3.Connection:
         raise StoreError(f"The data directory {path.parent} can't be written ({reason}). {advice}") from error
     with explained(path):
         connection = sqlite3.connect(path, timeout=STORE_BUSY.seconds, isolation_level=None, cached_statements=256)
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(connection.close)
             _prepare(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+            on_failure.pop_all()
     return connection
 
 
@@ -86,10 +86,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if version == len(MIGRATIONS):
         return
     if version > len(MIGRATIONS):
-        raise StoreError(
-            f"The database {path} was written by a newer codeloop (version {version}, this one knows "
-            f"{len(MIGRATIONS)}). Update codeloop, or set CODELOOP_HOME elsewhere."
-        )
+        known = f"it is at version {version}, this one knows {len(MIGRATIONS)}"
+        raise StoreError(f"The database {path} is from a newer codeloop ({known}). Install that, or set CODELOOP_HOME.")
     connection.execute("PRAGMA journal_mode = WAL")
     if version:
         back_up(connection, path.with_name(f"{path.name}.v{version}.bak"))
@@ -113,20 +111,23 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
     part.replace(copy)
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Run the migrations that are missing, each with its version mark in one transaction."""
-    while True:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            version = _version(connection)
-            if version >= len(MIGRATIONS):
-                connection.execute("COMMIT")
-                return
-            for statement in MIGRATIONS[version].split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {version + 1:d}")
-            connection.execute("COMMIT")
-        except BaseException:
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None, None, None]:
+    """Make everything inside one transaction: all of it is stored, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-            raise
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Run the migrations that are missing, each with its version mark in one transaction."""
+    while _version(connection) < len(MIGRATIONS):
+        with transaction(connection):
+            version = _version(connection)
+            for statement in MIGRATIONS[version].split(";") if version < len(MIGRATIONS) else ():
+                connection.execute(statement)

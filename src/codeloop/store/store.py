@@ -7,7 +7,6 @@ the followers. `whisper` only wakes them. All calls are made on the loop's threa
 import sqlite3
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -35,7 +34,7 @@ from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
 from codeloop.schema.rules import PermissionRequest
 from codeloop.store.conversation import Conversation, Entry, View
-from codeloop.store.database import explained, open_database
+from codeloop.store.database import explained, open_database, transaction
 from codeloop.store.follow import Followers
 
 _encode = msgspec.json.Encoder().encode
@@ -79,20 +78,14 @@ class Store:
     def append(self, *events: StoredEvent) -> int:
         """Store events in ONE transaction and wake the followers; gives the sequence number of the last one."""
         with explained(self.path):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                seq = 0
+            seq = 0
+            with transaction(self._db):
                 for event in events:
                     self._apply(event)
                     row = self._db.execute(
                         "INSERT INTO event (session_id, data) VALUES (?, ?)", (session_of(event), _encode(event))
                     )
                     seq = row.lastrowid or 0
-                self._db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
         first = seq - len(events) + 1
         self._catch_up(first)
         self._fold(events)

@@ -16,23 +16,26 @@ from codeloop.workspace.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """How a call may be treated. `read_only`: changes nothing. `concurrent`: may run beside other calls of its step.
+    """How a call may be treated.
+
+    `read_only`: changes nothing. `concurrent`: may run beside other calls of its step; a call that is not waits for
+    all calls before it, and those after it wait for it, as if they had been made one by one.
 
     `keep`: which end of an over-long output is shown. `permission`: the name that rules know it by; empty: its own.
     """
 
     read_only: bool = False
-    concurrent: bool = True
+    concurrent: bool = False
     keep: Literal["head", "tail"] = "head"
     permission: str = ""
 
 
-READ_ONLY = Traits(read_only=True)
+READ_ONLY = Traits(read_only=True, concurrent=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gives: `output` is for the model, `metadata` for the person's screen; neither is parsed out of the other."""
+    """What a call gives: `output` is for the model, `metadata` for the person's screen."""
 
     title: str
     output: str
@@ -106,7 +109,7 @@ class Tool:
 def tool(
     name: str, *, params: type[msgspec.Struct], traits: Traits = Traits(), description: str | None = None
 ) -> Callable[[ToolRun], Tool]:
-    """Build a Tool from the function below it; registers nothing. The description is `builtin/<name>.md` unless given."""
+    """Build a Tool from the function below it; registers nothing. The description is by default `builtin/<name>.md`."""
 
     def build(run: ToolRun) -> Tool:
         text = description

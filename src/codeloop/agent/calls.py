@@ -1,0 +1,178 @@
+"""The tool calls of one step: prepared, run as soon as they are complete, and always finished with a result."""
+
+import asyncio
+from dataclasses import dataclass
+
+from codeloop.agent.context import CallContext
+from codeloop.agent.engine import Engine
+from codeloop.agent.moves import REJECTED, turn_of
+from codeloop.agent.settle import interrupted, part_event, replace
+from codeloop.model.chat import CallReady, Finished
+from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.agent import Agent
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import REPEATED_CALLS
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import ToolCompleted, ToolError, ToolPart, ToolPending, ToolRunning, ToolStart, ToolTime
+from codeloop.schema.rules import Need
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import ToolFailure, ToolResult
+from codeloop.tool.toolbox import Invalid, Prepared
+from codeloop.tool.truncate import truncated
+
+CUT = {
+    "length": "The answer reached the model's output limit before the call's arguments were complete, so it was "
+    "not run. Make the call again with less in it, for example a file in several pieces.",
+    "cut": "The connection broke before the call's arguments were complete, so it was not run.",
+}
+CANCELLED = "Not run: the user rejected an earlier call of the same step."
+
+
+@dataclass(slots=True)
+class Running:
+    """A call whose arguments are complete."""
+
+    task: asyncio.Task[None]
+    concurrent: bool
+
+
+class Calls:
+    """The calls of one step. A call that changes something runs as if all calls were made one by one."""
+
+    def __init__(self, engine: Engine, agent: Agent, info: AssistantMessage) -> None:
+        self._engine = engine
+        self._agent = agent
+        self._info = info
+        self._begun: dict[str, ToolPart] = {}
+        self._running: list[Running] = []
+        self._rejected = False
+
+    @property
+    def any_made(self) -> bool:
+        """Tell whether the answer holds any call, complete or not."""
+        return bool(self._begun or self._running)
+
+    def started(self, call_id: str, name: str) -> str:
+        """Store a call whose arguments are still streaming in; gives the id of its part."""
+        part = ToolPart(
+            id=new_id("prt"),
+            session_id=self._info.session_id,
+            message_id=self._info.id,
+            call_id=call_id,
+            tool=name,
+            state=ToolPending(input={}, raw=""),
+        )
+        self._begun[call_id] = part
+        self._engine.store.append(part_event(part))
+        return part.id
+
+    def ready(self, call: CallReady) -> None:
+        """Start a call whose arguments are complete."""
+        if call.id not in self._begun:
+            self.started(call.id, call.name)
+        part = self._begun.pop(call.id)
+        prepared = self._engine.toolbox.prepare(call.name, call.arguments)
+        if isinstance(prepared, Invalid):
+            self._engine.store.append(part_event(refused(part, prepared)))
+            return
+        concurrent = prepared.tool.traits.concurrent
+        before = [earlier.task for earlier in self._running if not (concurrent and earlier.concurrent)]
+        part = replace(part, tool=prepared.tool.name)
+        task = asyncio.create_task(self._run(part, prepared, before))
+        self._running.append(Running(task, concurrent))
+
+    def forget(self) -> None:
+        """Drop the calls that had begun: the request is sent again."""
+        self._begun.clear()
+
+    async def join(self, finished: Finished) -> None:
+        """Wait for all calls; those that never became ready get a result that says so."""
+        reason = CUT.get(finished.reason, CUT["cut"])
+        for part in self._begun.values():
+            state = ToolError(input={}, error=reason, time=ToolTime(start=now_ms(), end=now_ms()))
+            self._engine.store.append(part_event(replace(part, state=state)))
+        if self._running:
+            await asyncio.gather(*(running.task for running in self._running))
+
+    async def cancel(self) -> None:
+        """Stop what runs and wait until it has stopped; each call stores its own interrupted state."""
+        for running in self._running:
+            running.task.cancel()
+        await asyncio.gather(*(running.task for running in self._running), return_exceptions=True)
+
+    async def _run(self, part: ToolPart, prepared: Prepared, before: list[asyncio.Task[None]]) -> None:
+        if before:
+            await asyncio.wait(before)
+        start = now_ms()
+        part = replace(part, state=ToolRunning(input=prepared.input, time=ToolStart(start=start)))
+        if self._rejected:
+            self._store_error(part, start, CANCELLED)
+            return
+        self._engine.store.append(part_event(part))
+        context = CallContext(self._engine, self._agent, part)
+        try:
+            await self._guard_repeats(prepared, part, context)
+            result = await prepared.tool.run(prepared.params, context)
+            result = truncated(result, self._engine.workspace.scratch, keep=prepared.tool.traits.keep)
+            self._store_result(part, start, result)
+        except asyncio.CancelledError:
+            self._engine.store.append(part_event(interrupted(context.present(), now_ms())))
+            raise
+        except Denied as error:
+            self._store_error(part, start, str(error), {"denied": True})
+        except Rejected as error:
+            words = error.message is not None
+            self._rejected = self._rejected or not words
+            self._store_error(part, start, str(error), {"denied": True} if words else {REJECTED: True})
+        except ToolFailure as error:
+            self._store_error(part, start, str(error), error.metadata)
+        except Exception as error:
+            text = f"The {part.tool} tool failed unexpectedly: {type(error).__name__}: {error}"
+            self._store_error(part, start, text)
+        finally:
+            context.close()
+
+    async def _guard_repeats(self, prepared: Prepared, part: ToolPart, context: CallContext) -> None:
+        """Ask before a call that repeats the ones just before it, so that a model can't run in circles unseen."""
+        view = self._engine.store.conversation(part.session_id)
+        repeats = 1
+        for entry in reversed(turn_of(view)):
+            for other in reversed(entry.parts):
+                if not isinstance(other, ToolPart) or other.id >= part.id:
+                    continue
+                if other.tool != part.tool or other.state.input != prepared.input:
+                    return
+                repeats += 1
+                if repeats >= REPEATED_CALLS.value:
+                    metadata: JSON = {"tool": part.tool, "input": prepared.input}
+                    need = Need(permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata)
+                    await context.ask(need)
+                    return
+
+    def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
+        state = ToolCompleted(
+            input=part.state.input,
+            output=result.output,
+            title=result.title,
+            metadata=result.metadata,
+            time=ToolTime(start=start, end=max(now_ms(), start)),
+            attachments=list(result.attachments) or None,
+        )
+        self._engine.store.append(part_event(replace(part, state=state)))
+
+    def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
+        time = ToolTime(start=start, end=max(now_ms(), start))
+        state = ToolError(input=part.state.input, error=error, metadata=metadata, time=time)
+        self._engine.store.append(part_event(replace(part, state=state)))
+
+
+def refused(part: ToolPart, invalid: Invalid) -> ToolPart:
+    """Give the part of a call that can't run: the tool `invalid` when it makes no sense at all, else its own error."""
+    time = ToolTime(start=now_ms(), end=now_ms())
+    if not invalid.unusable:
+        return replace(part, state=ToolError(input=invalid.input, error=invalid.reason, time=time))
+    given = {"tool": part.tool, "error": invalid.reason}
+    state = ToolCompleted(
+        input=given, output=invalid.reason, title="Invalid Tool", metadata={"truncated": False}, time=time
+    )
+    return replace(part, tool="invalid", state=state)

@@ -1,0 +1,83 @@
+"""The frozen bundle of everything that the loop runs on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from codeloop.model.chat import ChatModel
+from codeloop.permission.gate import Gate
+from codeloop.schema.agent import Agent
+from codeloop.schema.errors import OperationError
+from codeloop.schema.message import ModelRef
+from codeloop.schema.part import ToolPart
+from codeloop.schema.rules import Ruleset
+from codeloop.store.store import Store
+from codeloop.tool.tool import Subtask, SubtaskResult
+from codeloop.tool.toolbox import Toolbox
+from codeloop.workspace.workspace import Workspace
+
+
+class Models(Protocol):
+    """Where the models come from. Both raise CodeloopError with what to do when a model can't be had."""
+
+    def open(self, ref: str) -> ChatModel:
+        """Give the model `provider/model`, ready to stream."""
+        ...
+
+    def small(self, ref: str) -> str | None:
+        """Give the small model to use beside `ref` for titles, if there is one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What bounds one run: requests, dollars and tokens (input and output of all its steps)."""
+
+    steps: int | None = None
+    cost: float | None = None
+    tokens: int | None = None
+
+
+class Spawn(Protocol):
+    """Runs a subagent for a call and waits for what it says last."""
+
+    async def __call__(self, engine: "Engine", call: ToolPart, task: Subtask) -> SubtaskResult:
+        """Give the child session's id and its last text. Raises ToolFailure when it can't be started."""
+        ...
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Store, tools, models, rules and texts of one project. `instructions`: AGENTS.md and the like, path and text."""
+
+    store: Store
+    workspace: Workspace
+    gate: Gate
+    toolbox: Toolbox
+    models: Models
+    agents: dict[str, Agent]
+    rules: Ruleset
+    """The base rules, before the agent's own."""
+    instructions: Callable[[], tuple[tuple[Path, str], ...]]
+    spawn: Spawn
+    """How a subagent is run: it needs the loop, which stands above the calls."""
+    policy: Policy = Policy()
+
+    def agent(self, name: str) -> Agent:
+        """Give an agent. Raises OperationError (NotFoundError) with the names there are."""
+        found = self.agents.get(name)
+        if found is None:
+            known = ", ".join(sorted(name for name, agent in self.agents.items() if not agent.hidden))
+            raise OperationError("NotFoundError", f"Agent not found: {name}. There are: {known}")
+        return found
+
+    def rulesets(self, session_id: str, agent: Agent) -> tuple[Ruleset, ...]:
+        """Give the rules of a session in their order: base, the agent's (with the user's), the session's own."""
+        session = self.store.session(session_id)
+        return (self.rules, tuple(agent.permission), tuple(session.permission or ()))
+
+
+def model_ref(model: ModelRef) -> str:
+    """Give `provider/model`."""
+    return f"{model.provider_id}/{model.model_id}"

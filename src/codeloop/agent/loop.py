@@ -1,0 +1,20 @@
+"""The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool."""
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.moves import AskModel, Settle, Stop, next_move
+from codeloop.agent.prefix import Prefix
+from codeloop.agent.settle import settle
+from codeloop.agent.step import ask_model
+
+
+async def run(engine: Engine, session_id: str) -> Stop:
+    """Work on a session until there is nothing more to do. Cancel by cancelling the task."""
+    prefix = Prefix()
+    while True:
+        match next_move(engine.store.conversation(session_id), engine.policy):
+            case Stop() as stop:
+                return stop
+            case Settle() as move:
+                settle(engine.store, session_id, move.entries)
+            case AskModel() as move:
+                await ask_model(engine, session_id, move, prefix)

@@ -1,0 +1,114 @@
+"""What to do next, decided from what is stored. Pure."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from codeloop.agent.engine import Policy
+from codeloop.schema.errors import error_message
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import Part, ToolError, ToolPart, ToolPending, ToolRunning
+from codeloop.store.conversation import Conversation, Entry
+
+StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "limit", "aborted"]
+REJECTED = "rejected"
+"""The key in a tool part's metadata that says a person refused the call without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Send a request that answers `user`; it will be the `step`-th of the turn, counted from 1."""
+
+    user: UserMessage
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Close what a crash left open in these entries: nothing of it is run again."""
+
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The turn is over; `message` says why in a line when it is not simply done."""
+
+    reason: StopReason
+    message: str = ""
+
+
+Move = AskModel | Settle | Stop
+
+
+def next_move(view: Conversation, policy: Policy) -> Move:
+    """Decide the next move from the end of a conversation; reads back only to where the turn began."""
+    turn = turn_of(view)
+    left_open = tuple(entry for entry in turn if is_open(entry))
+    if left_open:
+        return Settle(left_open)
+    user = next((entry.info for entry in reversed(turn) if isinstance(entry.info, UserMessage)), None)
+    if user is None:
+        return Stop("idle")
+    steps = [entry.info for entry in turn if isinstance(entry.info, AssistantMessage)]
+    last = turn[-1]
+    if isinstance(last.info, AssistantMessage):
+        ended = _ended(last.info, last.parts)
+        if ended is not None:
+            return ended
+    return _over_limit(steps, policy) or AskModel(user, len(steps) + 1)
+
+
+def turn_of(view: Conversation) -> list[Entry]:
+    """Give the entries of the turn at the end: what follows the last finished answer, with prompts queued meanwhile."""
+    entries = view.entries
+    start = len(entries)
+    while start:
+        info = entries[start - 1].info
+        if start < len(entries) and isinstance(info, AssistantMessage) and _is_final(info):
+            break
+        start -= 1
+    return list(entries[start:])
+
+
+def is_open(entry: Entry) -> bool:
+    """Tell whether an answer was never completed."""
+    return isinstance(entry.info, AssistantMessage) and entry.info.time.completed is None
+
+
+def open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
+    """Give the tool calls that have no result."""
+    return [p for p in parts if isinstance(p, ToolPart) and isinstance(p.state, ToolPending | ToolRunning)]
+
+
+def _is_final(info: AssistantMessage) -> bool:
+    return info.time.completed is not None and (info.error is not None or info.finish not in {"tool-calls", "cut"})
+
+
+def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
+    if info.error is not None:
+        reason = "aborted" if type(info.error).__name__ == "MessageAbortedError" else "error"
+        return Stop(reason, error_message(info.error))
+    match info.finish:
+        case "tool-calls" | "cut":
+            refused = next((part for part in parts if _is_rejected(part)), None)
+            return Stop("rejected", "A tool call was rejected.") if refused else None
+        case "length":
+            return Stop("length", "The answer reached the model's output limit.")
+        case "content-filter":
+            return Stop("filtered", "The model's service withheld the answer.")
+        case _:
+            return Stop("done")
+
+
+def _is_rejected(part: Part) -> bool:
+    return isinstance(part, ToolPart) and isinstance(part.state, ToolError) and REJECTED in (part.state.metadata or {})
+
+
+def _over_limit(steps: list[AssistantMessage], policy: Policy) -> Stop | None:
+    if policy.steps is not None and len(steps) >= policy.steps:
+        return Stop("limit", f"The limit of {policy.steps} steps is reached.")
+    if policy.cost is not None and (spent := sum(info.cost for info in steps)) >= policy.cost:
+        return Stop("limit", f"The limit of ${policy.cost:g} is reached: ${spent:.4f} spent.")
+    if policy.tokens is not None and (used := sum(info.tokens.all for info in steps)) >= policy.tokens:
+        return Stop("limit", f"The limit of {policy.tokens} tokens is reached: {used} used.")
+    return None

@@ -1,0 +1,1 @@
+"""System prompts, as prose."""

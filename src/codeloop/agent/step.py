@@ -1,0 +1,187 @@
+"""One step: one request to the model, its answer folded into parts, its tool calls run as they come."""
+
+from contextlib import aclosing
+
+from codeloop.agent.calls import Calls
+from codeloop.agent.draft import Draft
+from codeloop.agent.engine import Engine, model_ref
+from codeloop.agent.moves import AskModel
+from codeloop.agent.prefix import Prefix
+from codeloop.agent.settle import ABORTED, closing, message_event, part_event, replace
+from codeloop.model.chat import (
+    CallDelta,
+    CallReady,
+    CallStarted,
+    ChatModel,
+    Finished,
+    ModelRequest,
+    ReasoningDelta,
+    Retrying,
+    TextDelta,
+)
+from codeloop.schema.agent import Agent
+from codeloop.schema.errors import MessageError
+from codeloop.schema.event import (
+    Busy,
+    Retry,
+    SessionErrored,
+    SessionFailure,
+    SessionInfo,
+    SessionState,
+    SessionUpdated,
+    Status,
+    StatusChanged,
+)
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.message import (
+    NO_TOKENS,
+    AssistantMessage,
+    AssistantTime,
+    CacheTokens,
+    MessagePath,
+    Session,
+    Tokens,
+    UserMessage,
+)
+from codeloop.schema.part import StepFinishPart, StepStartPart
+
+
+async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Prefix) -> None:
+    """Send one request and do what the answer says: store its parts, run its calls, count its cost.
+
+    What the service or a tool does wrong is stored, not raised. A cancel stores what there is as interrupted.
+    """
+    agent = engine.agent(move.user.agent)
+    model = engine.models.open(model_ref(move.user.model))
+    request = make_request(engine, session_id, agent, model, prefix)
+    info = _new_message(engine, session_id, move.user)
+    show_status(engine, session_id, Busy())
+    start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
+    engine.store.append(message_event(info), part_event(start))
+    draft = Draft(engine.store, session_id, info.id)
+    calls = Calls(engine, agent, info)
+    whole = False
+    try:
+        finished = await _stream(engine, model, request, draft, calls)
+        draft.close()
+        await calls.join(finished)
+        _store_finish(engine, model, info, finished, called=calls.any_made)
+        whole = True
+    finally:
+        if not whole:
+            await calls.cancel()
+            draft.close()
+            _store_abort(engine, info)
+
+
+def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, prefix: Prefix) -> ModelRequest:
+    """Put together what the model is sent: system prompt, tools, the whole conversation."""
+    view = engine.store.conversation(session_id)
+    rulesets = engine.rulesets(session_id, agent)
+    return ModelRequest(
+        system=prefix.system(engine, view.session, agent, model.info),
+        turns=prefix.turns(view, model.info),
+        tools=engine.toolbox.specs(*rulesets) if model.info.tool_call else (),
+        session_id=session_id,
+        temperature=agent.temperature,
+        top_p=agent.top_p,
+        options={**model.info.options, **agent.options},
+    )
+
+
+def show_status(engine: Engine, session_id: str, status: Status) -> None:
+    """Show every client what a session is doing."""
+    engine.store.whisper(StatusChanged(properties=SessionState(session_id=session_id, status=status)))
+
+
+def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
+    """Show every client why a turn failed."""
+    engine.store.whisper(SessionErrored(properties=SessionFailure(session_id=session_id, error=error)))
+
+
+def _new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
+    return AssistantMessage(
+        id=new_id("msg"),
+        session_id=session_id,
+        parent_id=user.id,
+        model_id=user.model.model_id,
+        provider_id=user.model.provider_id,
+        variant=user.model.variant,
+        mode=user.agent,
+        agent=user.agent,
+        path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
+        cost=0,
+        tokens=NO_TOKENS,
+        time=AssistantTime(created=now_ms()),
+    )
+
+
+async def _stream(engine: Engine, model: ChatModel, request: ModelRequest, draft: Draft, calls: Calls) -> Finished:
+    """Fold the model's events into the draft and start calls as they become ready."""
+    async with aclosing(model.stream(request)) as events:
+        async for event in events:
+            match event:
+                case TextDelta(text=text, block=block):
+                    draft.text(text, block)
+                case ReasoningDelta(text=text, block=block, metadata=metadata):
+                    draft.reasoning(text, block, metadata)
+                case CallStarted(id=call_id, name=name):
+                    draft.close()
+                    draft.own(calls.started(call_id, name))
+                case CallDelta():
+                    pass
+                case CallReady():
+                    calls.ready(event)
+                case Retrying(attempt=attempt, message=message, at=at):
+                    draft.restart()
+                    calls.forget()
+                    show_status(engine, request.session_id, Retry(attempt=attempt, message=message, next=at))
+                case Finished():
+                    return event
+    return Finished("stop")
+
+
+def _store_finish(
+    engine: Engine, model: ChatModel, info: AssistantMessage, finished: Finished, *, called: bool
+) -> None:
+    """Store how the step ended, and the session's new sums, in one transaction."""
+    cost = model.info.prices.cost(finished.tokens)
+    tokens = replace(finished.tokens, total=finished.tokens.all)
+    reason = "tool-calls" if called and finished.reason != "cut" else finished.reason
+    if reason == "tool-calls" and not called:
+        reason = "stop"
+    info = replace(
+        info,
+        cost=cost,
+        tokens=tokens,
+        finish=None if finished.error else reason,
+        error=finished.error,
+        time=replace(info.time, completed=now_ms()),
+    )
+    finish = StepFinishPart(
+        id=new_id("prt"), session_id=info.session_id, message_id=info.id, reason=reason, cost=cost, tokens=tokens
+    )
+    session = _with_cost(engine.store.session(info.session_id), cost, finished.tokens)
+    updated = SessionUpdated(properties=SessionInfo(session_id=session.id, info=session))
+    engine.store.append(part_event(finish), message_event(info), updated)
+    if finished.error is not None:
+        show_error(engine, info.session_id, finished.error)
+
+
+def _store_abort(engine: Engine, info: AssistantMessage) -> None:
+    view = engine.store.conversation(info.session_id)
+    parts = next((entry.parts for entry in reversed(view.entries) if entry.info.id == info.id), ())
+    engine.store.append(*closing(info, parts, ABORTED))
+    show_error(engine, info.session_id, ABORTED)
+
+
+def _with_cost(session: Session, cost: float, tokens: Tokens) -> Session:
+    old = session.tokens or NO_TOKENS
+    total = Tokens(
+        input=old.input + tokens.input,
+        output=old.output + tokens.output,
+        reasoning=old.reasoning + tokens.reasoning,
+        cache=CacheTokens(read=old.cache.read + tokens.cache.read, write=old.cache.write + tokens.cache.write),
+    )
+    time = replace(session.time, updated=now_ms())
+    return replace(session, cost=(session.cost or 0.0) + cost, tokens=total, time=time)

@@ -1,0 +1,124 @@
+"""Subagents: a call that is answered by another agent, in a session of its own."""
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.loop import run
+from codeloop.agent.settle import replace
+from codeloop.schema.agent import Agent
+from codeloop.schema.event import (
+    MessageInfo,
+    MessageUpdated,
+    PartInfo,
+    PartUpdated,
+    SessionCreated,
+    SessionInfo,
+    SessionUpdated,
+)
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.message import (
+    NO_TOKENS,
+    ModelRef,
+    Session,
+    SessionModel,
+    SessionTime,
+    UserMessage,
+    UserTime,
+)
+from codeloop.schema.part import TextPart, ToolPart
+from codeloop.schema.rules import Rule
+from codeloop.store.conversation import Conversation
+from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
+
+NO_NESTING = Rule(permission="task", pattern="*", action="deny")
+
+
+async def spawn(engine: Engine, call: ToolPart, task: Subtask) -> SubtaskResult:
+    """Run an agent on a task in a child session until it stops; its cost is added to the parent's.
+
+    Raises ToolFailure when there is no such agent or session, or when the child ends with an error.
+    """
+    agent = engine.agents.get(task.agent)
+    if agent is None or agent.mode == "primary":
+        known = ", ".join(sorted(a.name for a in engine.agents.values() if a.mode != "primary" and not a.hidden))
+        raise ToolFailure(f"There is no subagent named {task.agent}. There are: {known or 'none'}.")
+    parent = engine.store.session(call.session_id)
+    child = _child(engine, parent, agent, task)
+    before = child.cost or 0.0
+    _prompt(engine, child, agent, task.prompt)
+    try:
+        stop = await run(engine, child.id)
+    finally:
+        _add_cost(engine, parent.id, (engine.store.session(child.id).cost or 0.0) - before)
+    text = last_text(engine.store.conversation(child.id))
+    if stop.reason != "done":
+        reason = stop.message or stop.reason
+        raise ToolFailure(
+            f"The subagent stopped: {reason} Its session is {child.id}. It said last: {text or 'nothing'}"
+        )
+    model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
+    metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
+    return SubtaskResult(child.id, text, metadata)
+
+
+def last_text(view: Conversation) -> str:
+    """Give the last text that the agent of a conversation said."""
+    for entry in reversed(view.entries):
+        for part in reversed(entry.parts):
+            if isinstance(part, TextPart) and part.text.strip():
+                return part.text
+    return ""
+
+
+def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Session:
+    if task.session_id is not None:
+        found = engine.store.find_session(task.session_id)
+        if found is None or found.parent_id != parent.id:
+            raise ToolFailure(f"There is no subagent session {task.session_id} of this session. Leave task_id out.")
+        return found
+    own = agent.model
+    model = SessionModel(id=own.model_id, provider_id=own.provider_id) if own else parent.model
+    now = now_ms()
+    child = Session(
+        id=new_id("ses"),
+        slug=parent.slug,
+        project_id=parent.project_id,
+        directory=parent.directory,
+        path=parent.path,
+        parent_id=parent.id,
+        title=f"{task.description} (@{agent.name} subagent)",
+        version=parent.version,
+        agent=agent.name,
+        model=model,
+        cost=0.0,
+        tokens=NO_TOKENS,
+        permission=_restrictions(engine, parent),
+        time=SessionTime(created=now, updated=now),
+    )
+    engine.store.append(SessionCreated(properties=SessionInfo(session_id=child.id, info=child)))
+    return child
+
+
+def _restrictions(engine: Engine, parent: Session) -> list[Rule]:
+    """Give what binds the child: whatever the parent is denied or asked for, and no subagents of its own."""
+    agent = engine.agents.get(parent.agent or "")
+    inherited = [rule for rule in (agent.permission if agent else ()) if rule.action == "deny"]
+    return [*inherited, *(rule for rule in parent.permission or () if rule.action != "allow"), NO_NESTING]
+
+
+def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:
+    if child.model is None:
+        raise ToolFailure("The session has no model for a subagent.")
+    model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
+    message = UserMessage(
+        id=new_id("msg"), session_id=child.id, time=UserTime(created=now_ms()), agent=agent.name, model=model
+    )
+    part = TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=text)
+    engine.store.append(
+        MessageUpdated(properties=MessageInfo(session_id=child.id, info=message)),
+        PartUpdated(properties=PartInfo(session_id=child.id, part=part, time=now_ms())),
+    )
+
+
+def _add_cost(engine: Engine, session_id: str, cost: float) -> None:
+    session = engine.store.session(session_id)
+    session = replace(session, cost=(session.cost or 0.0) + cost, time=replace(session.time, updated=now_ms()))
+    engine.store.append(SessionUpdated(properties=SessionInfo(session_id=session_id, info=session)))

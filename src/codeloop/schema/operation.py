@@ -1,0 +1,153 @@
+"""The table of everything a client can ask for: routes, documents and clients all derive from it."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from codeloop.schema.message import Message, ModelRef, Session, SessionModel
+from codeloop.schema.part import FilePartSource, Part, SourceText
+from codeloop.schema.rules import PermissionRequest, Reply, Rule
+from codeloop.schema.wire import JSON, Wire
+
+
+class TextInput(Wire, tag_field="type", tag="text"):
+    """Text of a prompt."""
+
+    text: str
+    id: str | None = None
+    synthetic: bool | None = None
+    ignored: bool | None = None
+    metadata: JSON | None = None
+
+
+class FileInput(Wire, tag_field="type", tag="file"):
+    """An attachment of a prompt: `data:` or `file://` URL."""
+
+    mime: str
+    url: str
+    id: str | None = None
+    filename: str | None = None
+    source: FilePartSource | None = None
+
+
+class AgentInput(Wire, tag_field="type", tag="agent"):
+    """A mention of an agent in a prompt."""
+
+    name: str
+    id: str | None = None
+    source: SourceText | None = None
+
+
+PartInput = TextInput | FileInput | AgentInput
+
+
+class CreateSession(Wire):
+    """Makes a session; everything may be left out."""
+
+    parent_id: str | None = None
+    title: str | None = None
+    agent: str | None = None
+    model: SessionModel | None = None
+    metadata: JSON | None = None
+    permission: list[Rule] | None = None
+
+
+class ListSessions(Wire):
+    """Newest change first. `directory`: only those of exactly that directory."""
+
+    directory: str | None = None
+    limit: int = 100
+
+
+class OfOneSession(Wire):
+    """Names a session."""
+
+    session_id: str
+
+
+class RunLimits(Wire):
+    """What bounds the turn: requests to the model, dollars, tokens."""
+
+    steps: int | None = None
+    cost: float | None = None
+    tokens: int | None = None
+
+
+class Prompt(Wire):
+    """Says something to a session. Model and agent: as given, else the session's last, else the configured ones."""
+
+    session_id: str
+    parts: list[PartInput]
+    message_id: str | None = None
+    model: ModelRef | None = None
+    agent: str | None = None
+    variant: str | None = None
+    no_reply: bool = False
+    system: str | None = None
+    tools: dict[str, bool] | None = None
+    format: JSON | None = None
+    limits: RunLimits | None = None
+
+
+class AnswerPermission(Wire):
+    """Answers a question; `message` goes to the model with a rejection, and the turn then goes on."""
+
+    request_id: str
+    reply: Reply
+    message: str | None = None
+
+
+class NoArguments(Wire):
+    """Takes nothing."""
+
+
+class TurnEnd(Wire):
+    """Why a turn ended; `message` says it in a line."""
+
+    reason: str
+    message: str = ""
+
+
+class MessageWithParts(Wire):
+    """A message and its parts; after a prompt also how the turn ended."""
+
+    info: Message
+    parts: list[Part]
+    stop: TurnEnd | None = None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One row: fields of `takes` that are named in `path` come from there, the others from the query or the body."""
+
+    id: str
+    method: Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
+    path: str
+    takes: type[Wire]
+    gives: Any
+
+
+SESSION_CREATE = Operation("session.create", "POST", "/session", CreateSession, Session)
+SESSION_LIST = Operation("session.list", "GET", "/session", ListSessions, list[Session])
+SESSION_GET = Operation("session.get", "GET", "/session/{sessionID}", OfOneSession, Session)
+SESSION_DELETE = Operation("session.delete", "DELETE", "/session/{sessionID}", OfOneSession, bool)
+SESSION_MESSAGES = Operation(
+    "session.messages", "GET", "/session/{sessionID}/message", OfOneSession, list[MessageWithParts]
+)
+PROMPT = Operation("session.prompt", "POST", "/session/{sessionID}/message", Prompt, MessageWithParts)
+PROMPT_ASYNC = Operation("session.prompt_async", "POST", "/session/{sessionID}/prompt_async", Prompt, None)
+ABORT = Operation("session.abort", "POST", "/session/{sessionID}/abort", OfOneSession, bool)
+PERMISSION_LIST = Operation("permission.list", "GET", "/permission", NoArguments, list[PermissionRequest])
+PERMISSION_REPLY = Operation("permission.reply", "POST", "/permission/{requestID}/reply", AnswerPermission, bool)
+
+OPERATIONS: tuple[Operation, ...] = (
+    SESSION_CREATE,
+    SESSION_LIST,
+    SESSION_GET,
+    SESSION_DELETE,
+    SESSION_MESSAGES,
+    PROMPT,
+    PROMPT_ASYNC,
+    ABORT,
+    PERMISSION_LIST,
+    PERMISSION_REPLY,
+)

@@ -1,0 +1,107 @@
+"""The tools of one project: which are offered, how a call's arguments are read, and what a bad call turns into."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+import msgspec
+
+from codeloop.model.chat import ToolSpec
+from codeloop.permission.rules import is_offered
+from codeloop.schema.rules import Ruleset
+from codeloop.schema.wire import JSON
+from codeloop.tool.schema import parameters_schema
+from codeloop.tool.tool import Tool
+
+
+_object = msgspec.json.Decoder(JSON).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call that can run: the tool, its arguments as a struct, and the JSON object they came from."""
+
+    tool: Tool
+    params: msgspec.Struct
+    input: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Invalid:
+    """A call that can't run, and why; `input` is the JSON object as far as there is one.
+
+    `unusable`: no such tool, or arguments that are no JSON object, so the call is shown as the tool `invalid`.
+    """
+
+    reason: str
+    input: JSON
+    unusable: bool
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """Tools by name, in a fixed order, so that a session's requests keep their prefix."""
+
+    tools: tuple[Tool, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, Tool]:
+        """Tools by their names."""
+        return {tool.name: tool for tool in self.tools}
+
+    @cached_property
+    def _specs(self) -> dict[str, ToolSpec]:
+        return {t.name: ToolSpec(t.name, t.description, parameters_schema(t.params)) for t in self.tools}
+
+    def specs(self, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
+        """Give what the model is offered: all tools but those that the rules deny altogether."""
+        return tuple(
+            self._specs[tool.name] for tool in self.tools if is_offered(tool.traits.permission or tool.name, *rulesets)
+        )
+
+    def prepare(self, name: str, arguments: str) -> Prepared | Invalid:
+        """Read a call as the model sent it. Repairs only what is unambiguous: the name's case, "5" for 5."""
+        tool = self.by_name.get(name) or self._by_folded_name(name)
+        value = _parsed(arguments)
+        if tool is None:
+            known = ", ".join(sorted(self.by_name))
+            shown = value if isinstance(value, dict) else {}
+            return Invalid(f"There is no tool named {name}. The tools are: {known}.", shown, unusable=True)
+        if isinstance(value, str):
+            reason = f"The arguments of {tool.name} are not a JSON object: {value}."
+            return Invalid(f"{reason} Expected: {self._expected(tool)}", {}, unusable=True)
+        try:
+            params = msgspec.convert(value, tool.params, strict=False)
+        except msgspec.ValidationError as error:
+            try:
+                params = msgspec.convert(_unpacked(value), tool.params, strict=False)
+            except msgspec.ValidationError:
+                reason = f"The {tool.name} tool was called with invalid arguments: {error}."
+                again = f"Rewrite the input so that it satisfies: {self._expected(tool)}"
+                return Invalid(f"{reason} {again}", value, unusable=False)
+        return Prepared(tool, params, value)
+
+    def _by_folded_name(self, name: str) -> Tool | None:
+        found = [tool for tool in self.tools if tool.name.casefold() == name.strip().casefold()]
+        return found[0] if len(found) == 1 else None
+
+    def _expected(self, tool: Tool) -> str:
+        return msgspec.json.encode(self._specs[tool.name].parameters).decode()
+
+
+def _parsed(arguments: str) -> JSON | str:
+    """Give the JSON object, or why there is none."""
+    try:
+        return _object(arguments.encode("utf-8", "surrogatepass"))
+    except msgspec.DecodeError as error:
+        return str(error)
+
+
+def _unpacked(value: JSON) -> JSON:
+    """Give the object with lists and objects that came as JSON text parsed: models at times quote a whole argument."""
+    unpacked: JSON = {}
+    for key, item in value.items():
+        unpacked[key] = item
+        if isinstance(item, str) and item[:1] in {"[", "{"}:
+            with suppress(msgspec.DecodeError):
+                unpacked[key] = msgspec.json.decode(item)
+    return unpacked
