@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from codeloop.agent.context import CallContext
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, turn_of
-from codeloop.agent.settle import interrupted, part_event, replace
+from codeloop.agent.settle import interrupted, part_event
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
@@ -15,7 +15,7 @@ from codeloop.schema.limits import REPEATED_CALLS
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import ToolCompleted, ToolError, ToolPart, ToolPending, ToolRunning, ToolStart, ToolTime
 from codeloop.schema.rules import Need
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared
 from codeloop.tool.truncate import truncated

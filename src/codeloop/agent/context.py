@@ -3,12 +3,12 @@
 import asyncio
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.settle import part_event, replace
+from codeloop.agent.settle import part_event
 from codeloop.schema.agent import Agent
 from codeloop.schema.limits import PROGRESS
 from codeloop.schema.part import ToolPart, ToolRunning
 from codeloop.schema.rules import Need, ToolRef
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import Subtask, SubtaskResult
 
 

@@ -2,12 +2,12 @@
 
 import time
 
-from codeloop.agent.settle import part_event, replace
+from codeloop.agent.settle import part_event
 from codeloop.schema.event import Delta, PartDelta, PartGone, PartRemoved
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import CHECKPOINT
 from codeloop.schema.part import ReasoningPart, Span, TextPart
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.store.store import Store
 
 

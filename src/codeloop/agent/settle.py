@@ -1,7 +1,5 @@
 """Closing what a crash or a cancel left open: told to the model, and never run again by itself."""
 
-import msgspec
-
 from codeloop.agent.moves import open_calls
 from codeloop.schema.errors import ErrorText, MessageAbortedError, MessageError
 from codeloop.schema.event import (
@@ -26,10 +24,9 @@ from codeloop.schema.part import (
     ToolRunning,
     ToolTime,
 )
+from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 from codeloop.store.store import Store
-
-replace = msgspec.structs.replace
 
 NOT_STARTED = "Interrupted before the call's arguments were complete. It was not run."
 INTERRUPTED = (

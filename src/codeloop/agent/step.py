@@ -7,7 +7,7 @@ from codeloop.agent.draft import Draft
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel
 from codeloop.agent.prefix import Prefix
-from codeloop.agent.settle import ABORTED, closing, message_event, part_event, replace
+from codeloop.agent.settle import ABORTED, closing, message_event, part_event
 from codeloop.model.chat import (
     CallDelta,
     CallReady,
@@ -44,6 +44,7 @@ from codeloop.schema.message import (
     UserMessage,
 )
 from codeloop.schema.part import StepFinishPart, StepStartPart
+from codeloop.schema.wire import replace
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Prefix) -> None:

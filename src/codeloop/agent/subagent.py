@@ -2,7 +2,6 @@
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.loop import run
-from codeloop.agent.settle import replace
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import (
     MessageInfo,
@@ -25,6 +24,7 @@ from codeloop.schema.message import (
 )
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.rules import Rule
+from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 

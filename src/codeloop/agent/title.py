@@ -4,12 +4,12 @@ import asyncio
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.prompt import shipped
-from codeloop.agent.settle import replace
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserTurn
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import SessionInfo, SessionUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import TITLE
+from codeloop.schema.wire import replace
 
 UNTITLED = "New session - "
 LONGEST = 80

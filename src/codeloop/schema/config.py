@@ -52,7 +52,10 @@ class ModelConfig(Wire, rename=None):
 
 
 class ProviderConfig(Wire):
-    """`provider.<id>`. `options` knows baseURL, apiKey, headers, timeout (ms, of the first byte; false: none), chunkTimeout (ms)."""
+    """`provider.<id>`.
+
+    `options` knows baseURL, apiKey, headers, timeout (ms, of the first byte; false: none) and chunkTimeout (ms).
+    """
 
     name: str | None = None
     npm: str | None = None
@@ -120,8 +123,8 @@ class ToolOutputConfig(Wire, rename=None):
 class Config(Wire, rename=None):
     """Everything that can be configured. `permission` holds the rules of all trusted layers in their order.
 
-    `restrictions` holds those of untrusted project layers: they can only make a verdict stricter, and mean nothing until
-    `config.tighten.agent_rules` has put them together with all others.
+    `restrictions` holds those of untrusted project layers: they can only make a verdict stricter, and mean nothing
+    until `config.tighten.agent_rules` has put them together with all others.
     """
 
     model: str | None = None

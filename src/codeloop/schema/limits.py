@@ -26,6 +26,7 @@ CONFIG_DEPTH = Limit("config.depth", 128, "count", "configuration nested deeper 
 CONFIG_OVERLAPS = Limit(
     "config.overlaps", 64, "count", "overlaps of two wildcards; beyond, an untrusted project's `ask` becomes a `deny`"
 )
+CONFIG_RULES = Limit("config.rules", 200, "count", "more permission rules of an untrusted project are an error")
 PROJECT_ID = Limit(
     "config.project_id", 10_000, "ms", "git looking for the root commit, then the path names the project"
 )
@@ -87,10 +88,11 @@ BASH_SIZE = Limit("permission.bash_size", 64 * 1024, "characters", "a longer lin
 BASH_COMMANDS = Limit("permission.bash_commands", 50, "count", "simple commands read of one line; the rest is unknown")
 BASH_NESTING = Limit("permission.bash_nesting", 8, "count", "commands inside commands; what is deeper is unknown")
 BASH_NODES = Limit("permission.bash_nodes", 8_000, "count", "a line with a larger syntax tree counts as unknown")
-BASH_PARSE = Limit("permission.bash_parse", 60, "ms", "parsing one line; when it takes longer, the line is unknown")
+BASH_PARSE = Limit("permission.bash_parse", 80, "ms", "parsing one line; when it takes longer, the line is unknown")
 REPEATED_CALLS = Limit(
     "agent.repeated_calls", 3, "count", "identical calls in a row, then the permission doom_loop is asked"
 )
+TOOL_FILE = Limit("tool.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")
 SHELL_TIMEOUT = Limit("shell.timeout", 120_000, "ms", "a command that names no timeout is ended with all it started")
 SHELL_TIMEOUT_MAX = Limit("shell.timeout_max", 600_000, "ms", "the longest timeout a command may name")
 SHELL_GRACE = Limit("shell.grace", 100, "ms", "what a finished command left running may still do, then it is ended")
@@ -107,8 +109,21 @@ SEARCH_MATCHES = Limit("search.matches", 20_000, "count", "matches collected bef
 SEARCH_FILES = Limit("search.files", 200_000, "count", "file names collected before a search is stopped")
 SEARCH_COLUMNS = Limit("search.columns", 500, "bytes", "longer lines are cut in search results")
 LIST_LINES = Limit("search.list_lines", 200, "lines", "longer trees show their deeper folders as counts")
+FILE_EDIT = Limit(
+    "file.edit", 64 * 1024 * 1024, "bytes", "a larger file is not edited or overwritten by the file tools"
+)
+READ_LINES = Limit("read.lines", 2_000, "lines", "lines of a file shown by one call unless it names a limit")
+READ_LINE = Limit("read.line", 2_000, "characters", "a longer line is cut and marked")
+READ_BYTES = Limit("read.bytes", 50 * 1024, "bytes", "the text of a file shown by one call")
+READ_SCAN = Limit("read.scan", 1024 * 1024 * 1024, "bytes", "how far into a file its lines are counted")
+READ_IMAGE = Limit("read.image", 3_750_000, "bytes", "a larger image is refused: services take 5 MB of base64")
+READ_PIXELS = Limit("read.pixels", 8_000, "count", "an image wider or higher than this is refused, as services do")
+READ_PDF = Limit("read.pdf", 20 * 1024 * 1024, "bytes", "a larger PDF is refused: services take 32 MB a request")
+READ_NOTEBOOK = Limit("read.notebook", 32 * 1024 * 1024, "bytes", "a larger notebook is read as plain text")
+READ_INSTRUCTIONS = Limit("read.instructions", 32 * 1024, "bytes", "the part of a folder's AGENTS.md that is loaded")
 CHECKPOINT = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
 PROGRESS = Limit("agent.progress", 100, "ms", "how often a running tool's progress is shown")
+ATTACHED_FILE = Limit("app.attached_file", 5 * 1024 * 1024, "bytes", "a larger file named in a prompt is refused")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line is the title")
 
 

@@ -4,6 +4,9 @@ from typing import Any, dataclass_transform
 
 import msgspec
 
+replace = msgspec.structs.replace
+"""Gives a copy of a record with some fields changed."""
+
 JSON = dict[str, Any]
 """A JSON object whose shape belongs to somebody else (tool input, metadata)."""
 

@@ -1,0 +1,5 @@
+"""`python -m codeloop`."""
+
+from codeloop.cli.main import main
+
+main()

@@ -1,0 +1,25 @@
+"""Questions that wait for an answer."""
+
+from codeloop.app.project import Project
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import PermissionAnswer
+from codeloop.schema.operation import AnswerPermission, NoArguments
+from codeloop.schema.rules import PermissionRequest
+
+
+async def pending(project: Project, args: NoArguments) -> list[PermissionRequest]:
+    """Give the questions that wait."""
+    del args
+    return project.store.pending_permissions()
+
+
+async def reply(project: Project, args: AnswerPermission) -> bool:
+    """Answer a question."""
+    waiting = [request for request in project.store.pending_permissions() if request.id == args.request_id]
+    if not waiting:
+        raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
+    answer = PermissionAnswer(
+        session_id=waiting[0].session_id, request_id=args.request_id, reply=args.reply, message=args.message
+    )
+    project.engine.gate.reply(answer)
+    return True

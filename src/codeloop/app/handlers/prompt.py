@@ -1,0 +1,105 @@
+"""Prompts: what a person says becomes a stored message, and the session's turn is woken."""
+
+import asyncio
+
+from codeloop.agent.engine import Policy, model_ref
+from codeloop.agent.moves import Stop
+from codeloop.app.agents import parse_ref
+from codeloop.app.attach import attached
+from codeloop.app.project import Project
+from codeloop.schema.agent import Agent
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
+from codeloop.schema.ids import is_id, new_id, now_ms
+from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionModel, UserMessage, UserTime
+from codeloop.schema.operation import MessageWithParts, OfOneSession, Prompt, RunLimits, TurnEnd
+from codeloop.schema.part import Part
+from codeloop.schema.rules import Rule
+from codeloop.schema.wire import replace
+
+
+async def prompt(project: Project, args: Prompt) -> MessageWithParts:
+    """Store a prompt, run the turn and give its last answer. The turn goes on when the caller goes away."""
+    message, parts = await _store(project, args)
+    if args.no_reply:
+        return MessageWithParts(info=message, parts=parts)
+    stop = await asyncio.shield(project.runs.wake(args.session_id, _policy(args.limits, message, project)))
+    return _answer(project, args.session_id, stop)
+
+
+async def prompt_async(project: Project, args: Prompt) -> None:
+    """Store a prompt and start the turn."""
+    message, _ = await _store(project, args)
+    if not args.no_reply:
+        project.runs.wake(args.session_id, _policy(args.limits, message, project))
+
+
+async def abort(project: Project, args: OfOneSession) -> bool:
+    """Stop a session's turn, if one runs."""
+    await project.runs.abort(args.session_id)
+    return True
+
+
+async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
+    session = project.store.session(args.session_id)
+    if args.message_id is not None and not is_id(args.message_id, "msg"):
+        raise OperationError("BadRequest", f"messageID must begin with msg: {args.message_id}")
+    agent = project.engine.agent(args.agent or session.agent or project.setting.config.default_agent or "build")
+    model = await _model(project, args, session, agent)
+    project.models.open(model_ref(model))
+    message = UserMessage(
+        id=args.message_id or new_id("msg"),
+        session_id=session.id,
+        time=UserTime(created=now_ms()),
+        agent=agent.name,
+        model=model,
+        system=args.system,
+        tools=args.tools,
+        format=args.format,
+    )
+    parts = [part for given in args.parts for part in attached(project.workspace, message, given)]
+    session = replace(
+        session,
+        agent=agent.name,
+        model=SessionModel(id=model.model_id, provider_id=model.provider_id, variant=model.variant),
+        permission=_with_tools(session, args.tools),
+        time=replace(session.time, updated=now_ms()),
+    )
+    project.store.append(
+        MessageUpdated(properties=MessageInfo(session_id=session.id, info=message)),
+        *(PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now_ms())) for part in parts),
+        SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)),
+    )
+    return message, parts
+
+
+async def _model(project: Project, args: Prompt, session: Session, agent: Agent) -> ModelRef:
+    if args.model is not None:
+        return args.model
+    if session.model is not None and (args.agent is None or agent.model is None):
+        return ModelRef(provider_id=session.model.provider_id, model_id=session.model.id, variant=session.model.variant)
+    return agent.model or parse_ref(await project.models.default(project.setting.config.model))
+
+
+def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[Rule] | None:
+    if not tools:
+        return session.permission
+    rules = [
+        Rule(permission=name, pattern="*", action="allow" if allowed else "deny") for name, allowed in tools.items()
+    ]
+    return [*(session.permission or ()), *rules]
+
+
+def _policy(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
+    limits = limits or RunLimits()
+    agent = project.engine.agent(message.agent)
+    bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]
+    return Policy(steps=min(bounds, default=None), cost=limits.cost, tokens=limits.tokens)
+
+
+def _answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:
+    entries = project.store.conversation(session_id).entries
+    last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
+    return MessageWithParts(
+        info=last.info, parts=list(last.parts), stop=TurnEnd(reason=stop.reason, message=stop.message)
+    )

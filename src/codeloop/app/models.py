@@ -1,0 +1,67 @@
+"""Models as the loop opens them: each once, so that what an adapter remembers of a session's requests is kept."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from codeloop.model.answers import Places
+from codeloop.model.chat import ChatModel
+from codeloop.model.providers import Providers
+from codeloop.model.replay import Recorder, ReplayModel
+
+
+class OpenModels:
+    """The models of the provider table. With `record`, what they answer is also written there."""
+
+    def __init__(self, providers: Providers, places: Places, record: Path | None = None) -> None:
+        self._providers = providers
+        self._places = places
+        self._record = record
+        self._open: dict[str, ChatModel] = {}
+
+    def open(self, ref: str) -> ChatModel:
+        """Give the model `provider/model`, the same object each time."""
+        model = self._open.get(ref)
+        if model is None:
+            model = self._providers.open(ref)
+            if self._record is not None:
+                model = Recorder(model, self._record, self._places)
+            self._open[ref] = model
+        return model
+
+    def small(self, ref: str) -> str | None:
+        """Give the small model to use beside `ref`."""
+        return self._providers.small(ref)
+
+    async def default(self, chosen: str | None) -> str:
+        """Give the `provider/model` to use; see `Providers.default`."""
+        return await self._providers.default(chosen)
+
+
+class OneModel:
+    """One model under every name: a recording, a script, or what a test or a program brings along."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    def open(self, ref: str) -> ChatModel:
+        """Give the model; the name does not matter."""
+        del ref
+        return self._model
+
+    def small(self, ref: str) -> str | None:
+        """Give none: a recording holds no titles that were not asked for."""
+        del ref
+
+    async def default(self, chosen: str | None) -> str:
+        """Give the model's own name."""
+        del chosen
+        return self._model.info.ref
+
+
+Source = OpenModels | OneModel
+MakeModel = Callable[[Places], ChatModel]
+
+
+def replayed(path: Path, places: Places) -> OneModel:
+    """Give the recording in `path` as the model. Raises ModelUnavailable when it can't be read."""
+    return OneModel(ReplayModel(path, places))

@@ -1,0 +1,127 @@
+"""One directory that is worked in: its configuration, store, tools and turns, put together."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.subagent import spawn
+from codeloop.app.agents import agents_of
+from codeloop.app.models import OpenModels, Source, replayed
+from codeloop.app.runs import Runs
+from codeloop.app.tools import TOOLBOX
+from codeloop.config.instructions import instruction_files
+from codeloop.config.load import Loaded, load
+from codeloop.config.paths import Paths, find_paths
+from codeloop.config.project import Place, find_place
+from codeloop.config.trust import is_trusted
+from codeloop.model.answers import Places
+from codeloop.model.catalog import Catalog
+from codeloop.model.credentials import Credentials
+from codeloop.model.providers import Providers
+from codeloop.permission.defaults import base_rules
+from codeloop.permission.gate import Gate
+from codeloop.schema.config import Config
+from codeloop.schema.wire import JSON
+from codeloop.store.store import Store
+from codeloop.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Startup:
+    """What a process was started with. `trust`: treat the directory as trusted this once."""
+
+    directory: Path
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    config_file: Path | None = None
+    settings: JSON = field(default_factory=dict[str, object])
+    """Configuration from the command line."""
+    trust: bool = False
+    record: Path | None = None
+    replay: Path | None = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a process stands: paths, place and configuration, before anything is opened."""
+
+    paths: Paths
+    place: Place
+    loaded: Loaded
+    trusted: bool
+
+    @property
+    def config(self) -> Config:
+        """The merged configuration."""
+        return self.loaded.config
+
+
+def find_setting(startup: Startup) -> Setting:
+    """Read the configuration for a directory. Raises CodeloopError naming file, line and column."""
+    paths = find_paths(startup.environment)
+    place = find_place(startup.directory, paths, startup.environment)
+    trusted = startup.trust or is_trusted(paths, place.root)
+    loaded = load(
+        place,
+        paths,
+        config_file=startup.config_file,
+        environment=startup.environment,
+        command_line=startup.settings,
+        trusted=trusted,
+    )
+    return Setting(paths, place, loaded, trusted)
+
+
+def providers_of(setting: Setting, environment: Mapping[str, str]) -> Providers:
+    """Give the provider table of a setting."""
+    catalog = Catalog()
+    return Providers(setting.config, catalog, Credentials(setting.paths.credentials), environment)
+
+
+class Project:
+    """An open project. Close it: that stops its turns and child processes."""
+
+    def __init__(self, startup: Startup, models: Source | None = None) -> None:
+        """Open the directory's project; `models` stands in for the provider table.
+
+        Raises CodeloopError: bad configuration, a data directory that can't be written.
+        """
+        self.setting = find_setting(startup)
+        place = self.setting.place
+        providers = providers_of(self.setting, startup.environment)
+        places = Places(str(place.directory), str(place.root))
+        home = self.setting.paths.project(place.project_id)
+        self.store = Store(home / "codeloop.db")
+        scratch = home / "tool-output"
+        self.workspace = Workspace(place.root, place.directory, scratch, providers.child_environment())
+        if models is None:
+            models = (
+                replayed(startup.replay, places)
+                if startup.replay is not None
+                else OpenModels(providers, places, startup.record)
+            )
+        self.models = models
+        self.engine = Engine(
+            store=self.store,
+            workspace=self.workspace,
+            gate=Gate(self.store),
+            toolbox=TOOLBOX,
+            models=models,
+            agents=agents_of(self.setting.config),
+            rules=base_rules(scratch),
+            instructions=self._instructions,
+            spawn=spawn,
+        )
+        self.runs = Runs(self.engine)
+
+    async def close(self) -> None:
+        """Stop every turn and child process, and close the store."""
+        await self.runs.close()
+        await self.workspace.shells.close()
+        self.store.close()
+
+    def _instructions(self) -> tuple[tuple[Path, str], ...]:
+        setting = self.setting
+        found = instruction_files(setting.place, setting.paths, setting.config, trusted=setting.trusted)
+        return tuple((each.path, each.text) for each in found)

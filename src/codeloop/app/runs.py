@@ -1,0 +1,83 @@
+"""The turns that run in this process: at most one task a session."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+
+from codeloop.agent.engine import Engine, Policy, model_ref
+from codeloop.agent.loop import run
+from codeloop.agent.moves import Stop
+from codeloop.agent.step import show_error, show_status
+from codeloop.agent.title import is_untitled, make_title
+from codeloop.schema.errors import CodeloopError, UnknownData, UnknownError
+from codeloop.schema.event import Idle, OfSession, SessionIdle
+from codeloop.schema.message import UserMessage
+from codeloop.schema.part import TextPart
+
+
+class Runs:
+    """Starts, joins and aborts turns. The store is the queue: a running turn takes up what is sent meanwhile."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._turns: dict[str, asyncio.Task[Stop]] = {}
+
+    def wake(self, session_id: str, policy: Policy) -> asyncio.Task[Stop]:
+        """Give the session's running turn, or start one."""
+        task = self._turns.get(session_id)
+        if task is None:
+            task = asyncio.create_task(self._drive(session_id, policy))
+            self._turns[session_id] = task
+        return task
+
+    def is_running(self, session_id: str) -> bool:
+        """Tell whether a turn of the session runs in this process."""
+        return session_id in self._turns
+
+    async def abort(self, session_id: str) -> None:
+        """Stop the session's turn and wait until what there was is stored."""
+        task = self._turns.get(session_id)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def close(self) -> None:
+        """Stop every turn."""
+        for session_id in list(self._turns):
+            await self.abort(session_id)
+
+    async def _drive(self, session_id: str, policy: Policy) -> Stop:
+        engine = replace(self._engine, policy=policy)
+        title = self._title(session_id)
+        try:
+            return await run(engine, session_id)
+        except asyncio.CancelledError:
+            return Stop("aborted", "Aborted")
+        except CodeloopError as error:
+            return self._failed(session_id, str(error))
+        except Exception as error:
+            return self._failed(session_id, f"{type(error).__name__}: {error}")
+        finally:
+            self._turns.pop(session_id, None)
+            show_status(self._engine, session_id, Idle())
+            self._engine.store.whisper(SessionIdle(properties=OfSession(session_id=session_id)))
+            if title is not None:
+                title.cancel()
+                with suppress(asyncio.CancelledError, CodeloopError):
+                    await title
+
+    def _failed(self, session_id: str, message: str) -> Stop:
+        show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))
+        return Stop("error", message)
+
+    def _title(self, session_id: str) -> asyncio.Task[None] | None:
+        """Start naming the session beside its first turn."""
+        view = self._engine.store.conversation(session_id)
+        if not is_untitled(view.session.title):
+            return None
+        for entry in view.entries:
+            if isinstance(entry.info, UserMessage):
+                texts = [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
+                model = model_ref(entry.info.model)
+                return asyncio.create_task(make_title(self._engine, session_id, "\n".join(texts), model))
+        return None

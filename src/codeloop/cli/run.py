@@ -1,0 +1,71 @@
+"""`codeloop run`: one task from the command line, to its end."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The flags of `run`."""
+
+    message: tuple[str, ...]
+    model: str | None
+    agent: str | None
+    go_on: bool
+    session: str | None
+    title: str | None
+    format: str
+    files: tuple[Path, ...]
+    max_steps: int | None
+    max_cost: float | None
+    max_tokens: int | None
+    timeout: float | None
+    auto: bool
+    trust: bool
+    thinking: bool
+    directory: Path
+    config: Path | None
+    record: Path | None
+    replay: Path | None
+
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("message", nargs=-1)
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="The model to use.")
+@click.option("--agent", metavar="NAME", help="The agent to use.")
+@click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with this directory's last session.")
+@click.option("-s", "--session", metavar="ID", help="Go on with a session.")
+@click.option("--title", help="Title of a new session.")
+@click.option("--format", type=click.Choice(["text", "json"]), default="text", help="Text, or JSON Lines.")
+@click.option("-f", "--file", "files", type=FILE, multiple=True, help="Attach a file; may be repeated.")
+@click.option("--max-steps", type=click.IntRange(min=1), help="At most so many requests to the model.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop when this is spent.")
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when so many tokens are used.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after this time.")
+@click.option("--auto", is_flag=True, help="Say yes to every question; denials stay.")
+@click.option("--trust", is_flag=True, help="Trust this directory's configuration, this once.")
+@click.option("--thinking", is_flag=True, help="Show the model's thinking.")
+@click.option(
+    "--dir", "directory", type=click.Path(path_type=Path, file_okay=False), default=".", help="Work in this directory."
+)
+@click.option("--config", type=FILE, help="Read this configuration file too.")
+@click.option("--record", type=FILE, help="Write what the model answers to a file.")
+@click.option("--replay", type=FILE, help="Let a recording answer in the model's place.")
+def run(**flags: Any) -> None:
+    """Work on a task in the current directory.
+
+    The message is what MESSAGE says, or stdin when there is none or it is `-`.
+    Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied, 124 timeout, 130 interrupted.
+    """
+    import asyncio
+
+    from codeloop.cli.execute import execute
+
+    sys.exit(asyncio.run(execute(Options(**flags))))

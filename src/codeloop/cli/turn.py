@@ -1,0 +1,171 @@
+"""One turn from the command line: shown while it runs, its questions answered, ended by a signal or a deadline."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from codeloop.cli import exits
+from codeloop.cli.ask import Answerer
+from codeloop.cli.outcome import Outcome, Tally
+from codeloop.cli.view import Output, View
+from codeloop.client.client import Client
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated, PermissionAsked, session_of
+from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
+from codeloop.schema.operation import ABORT, PROMPT, SESSION_GET, MessageWithParts, TurnEnd
+from codeloop.schema.part import TextPart, ToolError, ToolPart
+
+
+class Turn:
+    """Follows one session's turn through a client."""
+
+    def __init__(self, client: Client, session_id: str, view: View, answerer: Answerer, stdout: Output) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._view = view
+        self._answerer = answerer
+        self._stdout = stdout
+        self._tally = Tally()
+        self._messages: dict[str, AssistantMessage] = {}
+        self._children: dict[str, bool] = {}
+        self._questions: set[asyncio.Task[None]] = set()
+        self._ended_by: TurnEnd | None = None
+
+    async def run(self, prompt: dict[str, Any], timeout: float | None) -> Outcome:
+        """Send the prompt and stay until the turn has ended; gives how it did. `timeout` in seconds."""
+        start = time.monotonic()
+        events = self._client.follow()
+        watching = asyncio.create_task(self._watch(events))
+        await asyncio.sleep(0)
+        turn = asyncio.create_task(self._client.call(PROMPT, session_id=self._session_id, **prompt))
+        try:
+            async with self._signals(timeout):
+                answer: MessageWithParts = await turn
+        finally:
+            await asyncio.sleep(0)
+            await self._drain(watching)
+        code = exits.of_turn(answer)
+        message = answer.stop.message if answer.stop and answer.stop.reason != "done" else ""
+        if self._ended_by is not None and answer.stop and answer.stop.reason == "aborted":
+            message = self._ended_by.message
+            code = exits.TIMEOUT if self._ended_by.reason == "timeout" else self._code_of_signal()
+        if code == exits.DONE and self._answerer.refused:
+            code = exits.DENIED
+            message = (
+                "A permission was asked for and nobody was there to give it. Use --auto, or allow it in codeloop.json."
+            )
+        reason = self._ended_by.reason if self._ended_by else answer.stop.reason if answer.stop else "done"
+        return self._outcome(reason, code, message, time.monotonic() - start)
+
+    def _code_of_signal(self) -> int:
+        return exits.ERROR if self._stdout.closed else exits.INTERRUPTED
+
+    def _outcome(self, reason: str, code: int, message: str, seconds: float) -> Outcome:
+        tally = self._tally
+        messages = self._messages.values()
+        return Outcome(
+            type="result",
+            session_id=self._session_id,
+            reason=reason,
+            exit_code=code,
+            message=message,
+            text=tally.text,
+            cost=sum(info.cost for info in messages),
+            tokens=_sum([info.tokens for info in messages]),
+            steps=len(messages),
+            duration_ms=int(seconds * 1000),
+            denied=tally.denied,
+        )
+
+    async def _watch(self, events: AsyncIterator[Any]) -> None:
+        async for stamped in events:
+            event: Event = stamped.event
+            session_id = session_of(event)
+            if isinstance(event, PermissionAsked):
+                if await self._is_ours(event.properties.session_id):
+                    self._ask(event)
+            elif session_id == self._session_id:
+                self._count(event)
+                self._view.show(event)
+                if self._stdout.closed:
+                    await self._abort("closed", "Nobody reads stdout any more.")
+
+    def _ask(self, event: PermissionAsked) -> None:
+        task = asyncio.create_task(self._answerer.answer(self._client, self._view, event.properties))
+        self._questions.add(task)
+        task.add_done_callback(self._questions.discard)
+
+    async def _is_ours(self, session_id: str) -> bool:
+        """Tell whether a question is the session's or one of its subagents'."""
+        while session_id != self._session_id:
+            session = await self._client.call(SESSION_GET, session_id=session_id)
+            if session.parent_id is None:
+                return False
+            session_id = session.parent_id
+        return True
+
+    def _count(self, event: Event) -> None:
+        match event:
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
+                self._messages[p.info.id] = p.info
+            case PartUpdated(properties=p):
+                match p.part:
+                    case TextPart(message_id=message_id, text=text) if message_id in self._messages and text:
+                        self._tally.text = text
+                    case ToolPart(state=ToolError(error=error, metadata=metadata), tool=tool) if (metadata or {}).get(
+                        "denied"
+                    ):
+                        self._tally.denied.append({"tool": tool, "input": p.part.state.input, "reason": error})
+                    case _:
+                        pass
+            case _:
+                pass
+
+    @asynccontextmanager
+    async def _signals(self, timeout: float | None) -> AsyncGenerator[None, None]:
+        """End the turn on SIGINT, SIGTERM, SIGHUP or when the time is over; a second SIGINT ends the process."""
+        loop = asyncio.get_running_loop()
+        aborting: list[asyncio.Task[None]] = []
+
+        def end(reason: str, message: str) -> None:
+            if aborting:
+                raise KeyboardInterrupt
+            aborting.append(asyncio.create_task(self._abort(reason, message)))
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, end, "interrupted", f"Interrupted ({number.name}).")
+        timer = (
+            loop.call_later(timeout, end, "timeout", f"The time limit of {timeout:g} s is over.") if timeout else None
+        )
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                loop.remove_signal_handler(number)
+
+    async def _abort(self, reason: str, message: str) -> None:
+        resume = f"Go on with: codeloop run --session {self._session_id}"
+        if self._ended_by is None:
+            self._ended_by = TurnEnd(reason=reason, message=f"{message} {resume}")
+            await self._client.call(ABORT, session_id=self._session_id)
+
+    async def _drain(self, watching: asyncio.Task[None]) -> None:
+        """Let the follower show what is already there, then stop it."""
+        for _ in range(3):
+            await asyncio.sleep(0)
+        for task in (*self._questions, watching):
+            task.cancel()
+        await asyncio.gather(*self._questions, watching, return_exceptions=True)
+
+
+def _sum(tokens: list[Tokens]) -> Tokens:
+    return Tokens(
+        input=sum(each.input for each in tokens),
+        output=sum(each.output for each in tokens),
+        reasoning=sum(each.reasoning for each in tokens),
+        cache=CacheTokens(read=sum(each.cache.read for each in tokens), write=sum(each.cache.write for each in tokens)),
+    )

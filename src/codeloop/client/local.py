@@ -1,0 +1,24 @@
+"""The client of a project in the same process."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from codeloop.app.dispatch import HANDLERS
+from codeloop.app.project import Project
+from codeloop.schema.event import Stamped
+from codeloop.schema.operation import Operation
+
+
+class LocalClient:
+    """Calls the handlers directly and follows the store."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    async def call(self, operation: Operation, **args: Any) -> Any:
+        """Carry out an operation. Raises CodeloopError when it is refused."""
+        return await HANDLERS[operation.id](self._project, operation.takes(**args))
+
+    def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
+        """Give every stored event after `after` (None: from now on), then live ones."""
+        return self._project.store.follow(after)
