@@ -1,6 +1,5 @@
 """Models as the loop opens them: each once, so that what an adapter remembers of a session's requests is kept."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from codeloop.model.answers import Places
@@ -59,9 +58,8 @@ class OneModel:
 
 
 Source = OpenModels | OneModel
-MakeModel = Callable[[Places], ChatModel]
 
 
-def replayed(path: Path, places: Places) -> OneModel:
+def replayed(path: Path, places: Places, pace: float) -> OneModel:
     """Give the recording in `path` as the model. Raises ModelUnavailable when it can't be read."""
-    return OneModel(ReplayModel(path, places))
+    return OneModel(ReplayModel(path, places, pace=pace))

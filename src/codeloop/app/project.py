@@ -40,6 +40,8 @@ class Startup:
     trust: bool = False
     record: Path | None = None
     replay: Path | None = None
+    pace: float = 0.0
+    """How quickly a recording is played: 1 as it was recorded, 0 without pauses."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class Project:
         self.workspace = Workspace(place.root, place.directory, scratch, providers.child_environment())
         if models is None:
             models = (
-                replayed(startup.replay, places)
+                replayed(startup.replay, places, startup.pace)
                 if startup.replay is not None
                 else OpenModels(providers, places, startup.record)
             )

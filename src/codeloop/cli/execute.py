@@ -68,6 +68,7 @@ def _startup(options: Options) -> Startup:
         trust=options.trust,
         record=options.record,
         replay=options.replay,
+        pace=options.pace,
     )
 
 

@@ -13,24 +13,25 @@ class Options:
     """The flags of `run`."""
 
     message: tuple[str, ...]
-    model: str | None
-    agent: str | None
-    go_on: bool
-    session: str | None
-    title: str | None
-    format: str
-    files: tuple[Path, ...]
-    max_steps: int | None
-    max_cost: float | None
-    max_tokens: int | None
-    timeout: float | None
-    auto: bool
-    trust: bool
-    thinking: bool
     directory: Path
-    config: Path | None
-    record: Path | None
-    replay: Path | None
+    model: str | None = None
+    agent: str | None = None
+    go_on: bool = False
+    session: str | None = None
+    title: str | None = None
+    format: str = "text"
+    files: tuple[Path, ...] = ()
+    max_steps: int | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    timeout: float | None = None
+    auto: bool = False
+    trust: bool = False
+    thinking: bool = False
+    config: Path | None = None
+    record: Path | None = None
+    replay: Path | None = None
+    pace: float = 0.0
 
 
 FILE = click.Path(path_type=Path, dir_okay=False)

@@ -1,0 +1,48 @@
+"""A project opened for one command, and closed after it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from codeloop.app.project import Project, Startup
+from codeloop.cli.exits import UsageProblem
+from codeloop.client.local import LocalClient
+from codeloop.schema.message import Session
+from codeloop.schema.operation import SESSION_LIST
+
+T = TypeVar("T")
+
+
+def with_client(command: Callable[[LocalClient], Awaitable[T]], directory: Path | None = None) -> T:
+    """Open the project of a directory (the current one), run the command on its client, close the project."""
+
+    async def opened() -> T:
+        project = Project(Startup(directory=directory or Path.cwd()))
+        try:
+            return await command(LocalClient(project))
+        finally:
+            await project.close()
+
+    return asyncio.run(opened())
+
+
+async def find(client: LocalClient, wanted: str | None) -> Session:
+    """Give the session that an id, the start or end of one, or a slug names; without a name, the latest.
+
+    Raises UsageProblem when there is none, or more than one.
+    """
+    sessions: list[Session] = await client.call(SESSION_LIST, limit=100_000)
+    found = [session for session in sessions if wanted is None or _is_meant(session, wanted)]
+    if not found:
+        what = "There is no session yet." if wanted is None else f"There is no session {wanted}."
+        raise UsageProblem(f"{what} `codeloop session list` shows what there is.")
+    if wanted is not None and len(found) > 1:
+        names = ", ".join(session.id for session in found[:3])
+        raise UsageProblem(f"{wanted} may mean {len(found)} sessions: {names}. Give more of the id.")
+    return found[0]
+
+
+def _is_meant(session: Session, wanted: str) -> bool:
+    names: list[Any] = [session.id, session.slug]
+    return wanted in names or (len(wanted) >= 4 and (session.id.startswith(wanted) or session.id.endswith(wanted)))
