@@ -1,15 +1,27 @@
-"""Wildcards of permission rules and file filters: `*` stands for any run of characters (slashes too), `?` for one."""
+"""Wildcards of permission rules and file filters: `*` stands for any run of characters (slashes too), `?` for one.
+
+A text may itself be only partly known: `ANY` in it stands for any run of characters, `WORDS` for nothing or a blank and
+any run. For such texts there are two questions: `overlaps` (could it match?) and `covers` (must it match?).
+Every function is linear in the text, whatever the pattern.
+"""
 
 import re
 from functools import lru_cache
 
+ANY = "\ue000"
+WORDS = "\ue001"
+MARKS = frozenset((ANY, WORDS))
+
+_MOST_ALTERNATIVES = 64
+
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    body = "".join(".*" if char == "*" else "." if char == "?" else re.escape(char) for char in pattern)
-    if body.endswith(r"\ .*"):
-        body = body[: -len(r"\ .*")] + r"(\ .*)?"
-    return re.compile(body, re.DOTALL)
+def _pieces(pattern: str) -> tuple[re.Pattern[str], ...]:
+    """Give the parts between the stars; each has a fixed length, so searching for one never backtracks."""
+    return tuple(
+        re.compile("".join("." if char == "?" else re.escape(char) for char in part), re.DOTALL)
+        for part in pattern.split("*")
+    )
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -20,4 +32,101 @@ def matches(text: str, pattern: str) -> bool:
     """
     if pattern == "*":
         return True
-    return _compiled(pattern).fullmatch(text) is not None
+    return _matches_whole(text, pattern) or (pattern.endswith(" *") and _matches_whole(text, pattern[:-2]))
+
+
+def _matches_whole(text: str, pattern: str) -> bool:
+    first, *rest = _pieces(pattern)
+    if not rest:
+        return first.fullmatch(text) is not None
+    head = first.match(text)
+    if head is None:
+        return False
+    position = head.end()
+    *middle, last = rest
+    for piece in middle:
+        found = piece.search(text, position)
+        if found is None:
+            return False
+        position = found.end()
+    length = len(pattern) - pattern.rindex("*") - 1
+    return len(text) - length >= position and last.fullmatch(text, len(text) - length) is not None
+
+
+class _Automaton:
+    """A pattern as a set of positions, one bit each: bit i means that the first i characters of it are used up."""
+
+    def __init__(self, pattern: str) -> None:
+        self.stars = self.singles = 0
+        self.letters: dict[str, int] = {}
+        for index, char in enumerate(pattern):
+            bit = 1 << index
+            if char == "*":
+                self.stars |= bit
+            elif char == "?":
+                self.singles |= bit
+            else:
+                self.letters[char] = self.letters.get(char, 0) | bit
+        size = len(pattern)
+        self.every = (1 << (size + 1)) - 1
+        self.ends = 1 << size
+        if pattern.endswith(" *"):
+            self.ends |= 1 << (size - 2)
+        self.start = self.close(1)
+
+    def close(self, state: int) -> int:
+        """Add the positions behind stars, which may stand for nothing."""
+        while (wider := state | ((state & self.stars) << 1)) != state:
+            state = wider
+        return state
+
+    def step(self, state: int, char: str) -> int:
+        """Read one known character."""
+        return self.close(((state & (self.letters.get(char, 0) | self.singles)) << 1) | (state & self.stars))
+
+    def reach(self, state: int) -> int:
+        """Read any run: every position from the first one on can be reached by some run."""
+        return self.every & ~((state & -state) - 1) if state else 0
+
+    def hold(self, state: int) -> int:
+        """Read any run: only a star is certain to swallow it."""
+        return self.close(state & self.stars)
+
+
+@lru_cache(maxsize=512)
+def _automaton(pattern: str) -> _Automaton:
+    return _Automaton(pattern)
+
+
+def overlaps(text: str, pattern: str) -> bool:
+    """Tell whether some text that the partly known `text` stands for matches the pattern. Exact."""
+    automaton = _automaton(pattern)
+    state = automaton.start
+    for char in text:
+        if char == ANY:
+            state = automaton.reach(state)
+        elif char == WORDS:
+            state |= automaton.reach(automaton.step(state, " "))
+        else:
+            state = automaton.step(state, char)
+        if not state:
+            return False
+    return bool(state & automaton.ends)
+
+
+def covers(text: str, pattern: str) -> bool:
+    """Tell whether every text that the partly known `text` stands for matches. May say no where it is yes."""
+    if pattern == "*":
+        return True
+    automaton = _automaton(pattern)
+    states = {automaton.start}
+    for char in text:
+        if char == ANY:
+            states = {automaton.hold(state) for state in states}
+        elif char == WORDS:
+            states |= {automaton.hold(automaton.step(state, " ")) for state in states}
+        else:
+            states = {automaton.step(state, char) for state in states}
+        if 0 in states or len(states) > _MOST_ALTERNATIVES:
+            return False
+    return all(state & automaton.ends for state in states)

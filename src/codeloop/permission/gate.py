@@ -1,12 +1,17 @@
 """Where a permission question waits for its answer, whoever gives it: this process's terminal or another process."""
 
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
 from codeloop.permission.rules import Verdict, decide
-from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied
+from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied, SessionDeleted, Stamped
 from codeloop.schema.ids import new_id
 from codeloop.schema.rules import Need, PermissionRequest, Rule, Ruleset, ToolRef
+from codeloop.store.follow import GapError
 from codeloop.store.store import Store
+
+DOUBTFUL = "uncertain"
+"""In the metadata of a question: what would happen is not wholly known, so no grant given elsewhere settles it."""
 
 
 class Denied(Exception):
@@ -40,9 +45,10 @@ class Gate:
 
     store: Store
 
-    async def pass_through(self, need: Need, session_id: str, tool: ToolRef, *rulesets: Ruleset) -> None:
+    async def pass_through(self, need: Need, session_id: str, tool: ToolRef | None, *rulesets: Ruleset) -> None:
         """Return when allowed. Asks when the rules say so, and waits for as long as the person needs.
 
+        A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
         Raises Denied when a rule forbids it, Rejected when a person does.
         """
         verdict = decide(need, *rulesets, grants=self.grants(session_id))
@@ -55,62 +61,110 @@ class Gate:
             raise Rejected(need, answer.message)
 
     def grants(self, session_id: str) -> Ruleset:
-        """Give what the answers "always" of this session (and the session it is a child of) allow."""
-        return tuple(
-            Rule(permission=request.permission, pattern=pattern, action="allow")
-            for request in self.store.granted(session_id)
-            for pattern in request.always
-        )
+        """Give what the answers "always" of this session, and of the sessions it is a child of, allow."""
+        return tuple(rule for request in self.store.granted(session_id) for rule in _allowed_by(request))
 
-    def reply(self, answer: PermissionAnswer) -> None:
-        """Settle a question, and with it what the answer covers.
+    def reply(self, answer: PermissionAnswer) -> bool:
+        """Settle a question, and with it what the answer covers, in one transaction; False when it no longer waits.
 
-        "always" settles every other question that its patterns cover; "reject" without words rejects all others of the session.
+        "always" settles every other question of the session and of its children that its patterns cover; "reject"
+        without words rejects all others of the session.
         """
-        events = [PermissionReplied(properties=answer)]
-        others = [r for r in self.store.pending_permissions(answer.session_id) if r.id != answer.request_id]
-        settled = self.store.permission(answer.request_id)
-        for other in others:
-            if answer.reply == "reject" and not answer.message:
-                events.append(_answer(other, answer))
-            elif answer.reply == "always" and _covers(settled, other):
-                events.append(_answer(other, answer))
-        self.store.append(*events)
+        pending = self.store.pending_permissions()
+        settled = next((request for request in pending if request.id == answer.request_id), None)
+        if settled is None:
+            return False
+        answer = PermissionAnswer(
+            session_id=settled.session_id, request_id=settled.id, reply=answer.reply, message=answer.message
+        )
+        others = [other for other in pending if other.id != settled.id and self._follows(other, settled, answer)]
+        self.store.append(PermissionReplied(properties=answer), *(_same_reply(other, answer) for other in others))
+        return True
 
-    async def _question(self, need: Need, verdict: Verdict, session_id: str, tool: ToolRef) -> PermissionAnswer:
+    def _follows(self, other: PermissionRequest, settled: PermissionRequest, answer: PermissionAnswer) -> bool:
+        match answer.reply:
+            case "once":
+                return False
+            case "reject":
+                return not answer.message and other.session_id == settled.session_id
+            case "always":
+                return _covers(settled, other) and self._is_within(other.session_id, settled.session_id)
+
+    def _is_within(self, session_id: str, ancestor: str) -> bool:
+        seen: set[str] = set()
+        current: str | None = session_id
+        while current is not None and current not in seen:
+            if current == ancestor:
+                return True
+            seen.add(current)
+            session = self.store.find_session(current)
+            current = session.parent_id if session else None
+        return False
+
+    async def _question(self, need: Need, verdict: Verdict, session_id: str, tool: ToolRef | None) -> PermissionAnswer:
         request = PermissionRequest(
             id=new_id("per"),
             session_id=session_id,
             permission=need.permission,
             patterns=list(verdict.patterns),
-            metadata=need.metadata,
+            metadata={**need.metadata, DOUBTFUL: True} if verdict.doubtful else need.metadata,
             always=list(need.always),
             tool=tool,
         )
         seq = self.store.append(PermissionAsked(properties=request))
         try:
-            async for stamped in self.store.follow(seq, session=session_id):
+            while True:
+                try:
+                    return await self._answer(request, seq)
+                except GapError:
+                    seq = self.store.last_seq()
+                    if not self._is_pending(request):
+                        return _rejection(request)
+        finally:
+            if self._is_pending(request):
+                self.store.append(PermissionReplied(properties=_rejection(request)))
+
+    def _is_pending(self, request: PermissionRequest) -> bool:
+        return any(pending.id == request.id for pending in self.store.pending_permissions(request.session_id))
+
+    async def _answer(self, request: PermissionRequest, after: int) -> PermissionAnswer:
+        """Wait for the answer among the events after the question. Raises GapError when they are no longer kept."""
+        stream = self.store.follow(after, session=request.session_id)
+        try:
+            async for stamped in stream:
                 match stamped.event:
                     case PermissionReplied(properties=answer) if answer.request_id == request.id:
                         return answer
+                    case SessionDeleted(properties=gone) if gone.session_id == request.session_id:
+                        return _rejection(request)
                     case _:
                         pass
         finally:
-            if any(r.id == request.id for r in self.store.pending_permissions(session_id)):
-                closed = PermissionAnswer(session_id=session_id, request_id=request.id, reply="reject")
-                self.store.append(PermissionReplied(properties=closed))
-        raise AssertionError("a follower ends only by being closed")
+            await _close(stream)
+        return _rejection(request)
 
 
-def _answer(request: PermissionRequest, answer: PermissionAnswer) -> PermissionReplied:
+async def _close(stream: AsyncIterator[Stamped]) -> None:
+    if isinstance(stream, AsyncGenerator):
+        await stream.aclose()
+
+
+def _rejection(request: PermissionRequest) -> PermissionAnswer:
+    return PermissionAnswer(session_id=request.session_id, request_id=request.id, reply="reject")
+
+
+def _same_reply(request: PermissionRequest, answer: PermissionAnswer) -> PermissionReplied:
     return PermissionReplied(
         properties=PermissionAnswer(session_id=request.session_id, request_id=request.id, reply=answer.reply)
     )
 
 
-def _covers(settled: PermissionRequest | None, other: PermissionRequest) -> bool:
-    if settled is None:
+def _allowed_by(request: PermissionRequest) -> tuple[Rule, ...]:
+    return tuple(Rule(permission=request.permission, pattern=p, action="allow") for p in request.always)
+
+
+def _covers(settled: PermissionRequest, other: PermissionRequest) -> bool:
+    if other.metadata.get(DOUBTFUL):
         return False
-    grants = tuple(Rule(permission=settled.permission, pattern=p, action="allow") for p in settled.always)
     need = Need(permission=other.permission, patterns=tuple(other.patterns))
-    return decide(need, grants=grants).action == "allow"
+    return decide(need, grants=_allowed_by(settled)).action == "allow"

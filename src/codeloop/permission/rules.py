@@ -1,20 +1,24 @@
 """What is allowed: layered rules, the last one that matches counts. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeloop.kit.wildcard import matches
+from codeloop.kit.wildcard import covers, matches, overlaps
 from codeloop.schema.rules import Action, Need, Rule, Ruleset
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer to a need: the action, the patterns that still have to be asked for, and the rule that decided."""
+    """The answer to a need: the action, the patterns that still have to be asked for, and the rule that decided.
+
+    `doubtful`: asked because of what may happen beyond the patterns; an "always" for these can't settle it.
+    """
 
     action: Action
     patterns: tuple[str, ...] = ()
     rule: Rule | None = None
+    doubtful: bool = False
 
 
 ASK = Rule(permission="*", pattern="*", action="ask")
@@ -33,9 +37,11 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     """Decide a need: deny if any of its patterns is denied, else ask if any is asked for, else allow.
 
     Rulesets are read as one list, later ones after earlier ones. A pattern that no rule matches is asked for.
-    A grant ("always") only ever turns a question into leave: it never lifts a denial. A need without patterns is asked for.
+    A grant ("always") only ever turns a question into leave: it never lifts a denial. A need without patterns is
+    asked for. What is only possible (`need.possible`) turns leave into a question, if a rule could deny it or ask for
+    it; where the rules allow whatever it may turn out to be, nothing is asked.
     """
-    rules = [rule for ruleset in rulesets for rule in ruleset]
+    rules = [rule for ruleset in rulesets for rule in ruleset if matches(need.permission, rule.permission)]
     if not need.patterns:
         return Verdict("ask", ("*",), ASK)
     asked: list[str] = []
@@ -45,16 +51,40 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
         rule = last_match(need.permission, pattern, rules) or ASK
         if rule.action == "deny":
             return Verdict("deny", (pattern,), rule)
-        if rule.action == "ask":
-            granted = last_match(need.permission, pattern, grants)
-            if granted is None:
-                asked.append(pattern)
-                asking = rule
-                continue
+        if rule.action == "ask" and not _is_granted(need.permission, pattern, grants):
+            asked.append(pattern)
+            asking = asking or rule
         allowing = rule
-    if asked:
-        return Verdict("ask", tuple(asked), asking)
+    doubt = _doubt(need, rules, grants)
+    if asked or doubt is not None:
+        return Verdict("ask", tuple(asked) or need.patterns, asking or doubt, doubt is not None)
     return Verdict("allow", (), allowing)
+
+
+def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
+    granted = last_match(permission, pattern, grants)
+    return granted is not None and granted.action == "allow"
+
+
+def _doubt(need: Need, rules: Sequence[Rule], grants: Ruleset) -> Rule | None:
+    """Give the rule that could deny or ask for something possible. `rules` are those for the need's permission."""
+    granted = [expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)]
+    for text in need.possible:
+        rule = _doubtful(text, rules, is_granted=any(covers(text, pattern) for pattern in granted))
+        if rule is not None:
+            return rule
+    return None
+
+
+def _doubtful(text: str, rules: Sequence[Rule], *, is_granted: bool) -> Rule | None:
+    for rule in reversed(rules):
+        pattern = expand_home(rule.pattern)
+        is_settled = rule.action == "allow" or (rule.action == "ask" and is_granted)
+        if is_settled and covers(text, pattern):
+            return None
+        if not is_settled and overlaps(text, pattern):
+            return rule
+    return None if is_granted else ASK
 
 
 def is_offered(permission: str, *rulesets: Ruleset) -> bool:

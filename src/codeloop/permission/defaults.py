@@ -1,0 +1,73 @@
+"""The rules that every agent starts from; a person's own rules come after them and so win."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from codeloop.schema.rules import Action, Rule, Ruleset
+
+GIT_FOLDERS = (".git", ".git/*", "*/.git", "*/.git/*")
+
+
+def _rules(permission: str, action: Action, *patterns: str) -> list[Rule]:
+    return [Rule(permission=permission, pattern=pattern, action=action) for pattern in patterns or ("*",)]
+
+
+SECRETS = (*_rules("read", "ask", "*.env", "*.env.*"), *_rules("read", "allow", "*.env.example"))
+
+
+def base_rules(scratch: Path, *readable: Path) -> Ruleset:
+    """Give the rules of every agent.
+
+    `scratch` (outputs of tools) and `readable` (skills, say) are folders outside a workspace that need no question.
+    """
+    return (
+        *_rules("*", "allow"),
+        *_rules("doom_loop", "ask"),
+        *_rules("external_directory", "ask"),
+        *_rules("external_directory", "allow", *_inside((scratch, *readable))),
+        *_rules("question", "deny"),
+        *_rules("plan_enter", "deny"),
+        *_rules("plan_exit", "deny"),
+        *_rules("read", "allow"),
+        *SECRETS,
+        *_rules("edit", "ask", *GIT_FOLDERS),
+    )
+
+
+def _inside(folders: Iterable[Path]) -> list[str]:
+    return [pattern for folder in folders for pattern in (str(folder), f"{folder}/*")]
+
+
+def agent_rules(agent: str, plans: str = ".codeloop/plans") -> Ruleset:
+    """Give what a built-in agent adds to the base rules; nothing for any other name.
+
+    `plans`: the folder, relative to the workspace, in which the plan agent may write.
+    """
+    if agent in READERS:
+        return tuple(_rules("*", "deny"))
+    match agent:
+        case "build":
+            return (*_rules("question", "allow"), *_rules("plan_enter", "allow"))
+        case "plan":
+            return (
+                *_rules("question", "allow"),
+                *_rules("plan_exit", "allow"),
+                *_rules("task", "deny", "general"),
+                *_rules("edit", "deny"),
+                *_rules("edit", "allow", f"{plans}/*.md"),
+            )
+        case "general":
+            return tuple(_rules("todowrite", "deny"))
+        case "explore":
+            return (*_rules("*", "deny"), *(rule for name in EXPLORES for rule in _rules(name, "allow")), *SECRETS)
+        case _:
+            return ()
+
+
+READERS = frozenset({"compaction", "summary", "title"})
+EXPLORES = ("grep", "glob", "list", "bash", "webfetch", "websearch", "read")
+
+
+def rules_of(agent: str, scratch: Path, *readable: Path) -> Ruleset:
+    """Give all rules of a built-in agent: the base rules and its own."""
+    return (*base_rules(scratch, *readable), *agent_rules(agent))

@@ -1,0 +1,77 @@
+"""The base rules decide as documented."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.permission.bash import need as bash_need
+from codeloop.permission.defaults import rules_of
+from codeloop.permission.rules import decide, is_offered
+from codeloop.schema.rules import Action, Need, Rule
+
+SCRATCH = Path("/data/scratch")
+SKILLS = Path("/data/skills")
+
+
+def action(agent: str, permission: str, pattern: str) -> Action:
+    return decide(Need(permission=permission, patterns=(pattern,)), rules_of(agent, SCRATCH, SKILLS)).action
+
+
+@pytest.mark.parametrize(
+    ("agent", "permission", "pattern", "expected"),
+    [
+        ("build", "bash", "make", "allow"),
+        ("build", "edit", "src/a.py", "allow"),
+        ("build", "doom_loop", "bash", "ask"),
+        ("build", "external_directory", "/etc/*", "ask"),
+        ("build", "external_directory", "/data/scratch/*", "allow"),
+        ("build", "external_directory", "/data/skills/x/*", "allow"),
+        ("build", "question", "*", "allow"),
+        ("build", "plan_enter", "*", "allow"),
+        ("build", "plan_exit", "*", "deny"),
+        ("build", "read", "src/a.py", "allow"),
+        ("build", "read", ".env", "ask"),
+        ("build", "read", "app/.env.local", "ask"),
+        ("build", "read", ".env.example", "allow"),
+        ("build", "edit", ".git/config", "ask"),
+        ("build", "edit", "sub/.git/hooks/x", "ask"),
+        ("build", "edit", ".gitignore", "allow"),
+        ("plan", "edit", "src/a.py", "deny"),
+        ("plan", "edit", ".codeloop/plans/a.md", "allow"),
+        ("plan", "plan_exit", "*", "allow"),
+        ("plan", "task", "general", "deny"),
+        ("plan", "task", "explore", "allow"),
+        ("general", "todowrite", "*", "deny"),
+        ("general", "question", "*", "deny"),
+        ("explore", "edit", "a", "deny"),
+        ("explore", "grep", "x", "allow"),
+        ("explore", "bash", "ls", "allow"),
+        ("explore", "external_directory", "/etc/*", "deny"),
+        ("explore", "read", ".env", "ask"),
+        ("title", "read", "a", "deny"),
+        ("summary", "bash", "ls", "deny"),
+        ("compaction", "edit", "a", "deny"),
+        ("mine", "bash", "ls", "allow"),
+        ("mine", "question", "*", "deny"),
+    ],
+)
+def test_the_built_in_agents(agent: str, permission: str, pattern: str, expected: Action) -> None:
+    assert action(agent, permission, pattern) == expected
+
+
+def test_a_plain_session_runs_any_line_without_a_question() -> None:
+    for line in ('for f in *; do echo "$f"; done', 'eval "$x"', "$cmd", "(("):
+        assert decide(bash_need(line), rules_of("build", SCRATCH)).action == "allow"
+
+
+def test_a_persons_own_rule_wins_over_the_git_folder() -> None:
+    own = (Rule(permission="edit", pattern=".git/info/exclude", action="allow"),)
+    wanted = Need(permission="edit", patterns=(".git/info/exclude",))
+    assert decide(wanted, rules_of("build", SCRATCH), own).action == "allow"
+
+
+def test_what_an_agent_can_never_use_is_not_offered() -> None:
+    assert not is_offered("todowrite", rules_of("general", SCRATCH))
+    assert not is_offered("edit", rules_of("explore", SCRATCH))
+    assert is_offered("edit", rules_of("plan", SCRATCH))
+    assert not is_offered("read", rules_of("title", SCRATCH))

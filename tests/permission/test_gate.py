@@ -1,0 +1,240 @@
+"""Questions wait in the store for whoever answers them."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from codeloop.kit.wildcard import ANY
+from codeloop.permission.gate import Denied, Gate, Rejected
+from codeloop.schema.event import (
+    PermissionAnswer,
+    PermissionAsked,
+    PermissionReplied,
+    SessionCreated,
+    SessionDeleted,
+    SessionInfo,
+)
+from codeloop.schema.message import Session, SessionTime
+from codeloop.schema.rules import Action, Need, PermissionRequest, Reply, Rule, ToolRef
+from codeloop.store.store import Store
+
+TOOL = ToolRef(message_id="msg_1", call_id="call_1")
+ASK = (Rule(permission="*", pattern="*", action="ask"),)
+
+
+def session(session_id: str, parent: str | None = None) -> Session:
+    return Session(
+        id=session_id,
+        slug="a-b",
+        project_id="global",
+        directory="/w",
+        title="t",
+        version="1",
+        time=SessionTime(created=1, updated=1),
+        parent_id=parent,
+    )
+
+
+def rule(pattern: str, action: Action, permission: str = "bash") -> Rule:
+    return Rule(permission=permission, pattern=pattern, action=action)
+
+
+def need(*patterns: str, always: tuple[str, ...] = (), possible: tuple[str, ...] = ()) -> Need:
+    return Need(permission="bash", patterns=patterns, always=always, possible=possible)
+
+
+@pytest_asyncio.fixture
+async def store(tmp_path: Path) -> AsyncGenerator[Store, None]:
+    opened = Store(tmp_path / "codeloop.db")
+    for session_id, parent in (("ses_a", None), ("ses_child", "ses_a"), ("ses_b", None)):
+        info = session(session_id, parent)
+        opened.append(SessionCreated(properties=SessionInfo(session_id=session_id, info=info)))
+    yield opened
+    opened.close()
+
+
+async def waiting(store: Store, count: int, session_id: str | None = None) -> list[PermissionRequest]:
+    async with asyncio.timeout(2):
+        while len(pending := store.pending_permissions(session_id)) < count:
+            await asyncio.sleep(0.002)
+    return pending
+
+
+def ask(gate: Gate, wanted: Need, session_id: str = "ses_a") -> asyncio.Task[None]:
+    return asyncio.create_task(gate.pass_through(wanted, session_id, TOOL, ASK))
+
+
+def reply(gate: Gate, request: PermissionRequest, answer: Reply, message: str | None = None) -> bool:
+    given = PermissionAnswer(session_id=request.session_id, request_id=request.id, reply=answer, message=message)
+    return gate.reply(given)
+
+
+async def test_what_the_rules_allow_passes_without_a_trace(store: Store) -> None:
+    before = store.last_seq()
+    await Gate(store).pass_through(need("ls"), "ses_a", TOOL, (rule("*", "allow"),))
+    assert store.last_seq() == before
+
+
+async def test_what_a_rule_denies_names_the_rule(store: Store) -> None:
+    with pytest.raises(Denied, match=r"by the rule bash rm \*: deny: bash rm x"):
+        await Gate(store).pass_through(need("rm x"), "ses_a", TOOL, (rule("*", "allow"), rule("rm *", "deny")))
+
+
+async def test_once_lets_this_call_pass_and_the_next_one_asks_again(store: Store) -> None:
+    gate = Gate(store)
+    for _ in range(2):
+        task = ask(gate, need("ls", always=("ls *",)))
+        (request,) = await waiting(store, 1)
+        assert (request.patterns, request.always, request.tool) == (["ls"], ["ls *"], TOOL)
+        assert reply(gate, request, "once")
+        await task
+    assert store.pending_permissions() == []
+
+
+async def test_always_lets_later_calls_pass_in_the_session_and_its_children_only(store: Store) -> None:
+    gate = Gate(store)
+    task = ask(gate, need("ls", always=("ls *",)))
+    reply(gate, (await waiting(store, 1))[0], "always")
+    await task
+    await gate.pass_through(need("ls -la"), "ses_a", TOOL, ASK)
+    await gate.pass_through(need("ls -la"), "ses_child", TOOL, ASK)
+    assert gate.grants("ses_b") == ()
+    with pytest.raises(Denied):
+        await gate.pass_through(need("ls -la"), "ses_a", TOOL, (rule("ls *", "deny"),))
+
+
+async def test_always_settles_the_others_that_it_covers(store: Store) -> None:
+    gate = Gate(store)
+    covered = [ask(gate, need("ls", always=("ls *",))), ask(gate, need("ls b")), ask(gate, need("ls c"), "ses_child")]
+    others = [ask(gate, need("ls b", "rm x")), ask(gate, need("ls"), "ses_b"), ask(gate, need("ls", possible=(ANY,)))]
+    pending = await waiting(store, 6)
+    first = next(request for request in pending if request.always)
+    reply(gate, first, "always")
+    await asyncio.gather(*covered)
+    assert len(store.pending_permissions()) == 3
+    assert not any(task.done() for task in others)
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    assert store.pending_permissions() == []
+
+
+async def test_a_rejection_rejects_the_others_of_the_session(store: Store) -> None:
+    gate = Gate(store)
+    mine = [ask(gate, need("a")), ask(gate, need("b"))]
+    other = ask(gate, need("c"), "ses_b")
+    await waiting(store, 3)
+    reply(gate, store.pending_permissions("ses_a")[0], "reject")
+    outcomes = await asyncio.gather(*mine, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [Rejected, Rejected]
+    reply(gate, (await waiting(store, 1))[0], "once")
+    await other
+
+
+async def test_a_rejection_with_words_rejects_only_its_own(store: Store) -> None:
+    gate = Gate(store)
+    first, second = ask(gate, need("a")), ask(gate, need("b"))
+    pending = await waiting(store, 2)
+    reply(gate, next(r for r in pending if r.patterns == ["a"]), "reject", "use make")
+    with pytest.raises(Rejected, match="use make") as raised:
+        await first
+    assert raised.value.message == "use make"
+    assert not second.done()
+    reply(gate, store.pending_permissions()[0], "once")
+    await second
+
+
+async def test_a_cancelled_wait_withdraws_its_question_alone(store: Store) -> None:
+    gate = Gate(store)
+    first, second = ask(gate, need("a")), ask(gate, need("b"))
+    await waiting(store, 2)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    (left,) = store.pending_permissions()
+    assert left.patterns == ["b"]
+    reply(gate, left, "once")
+    await second
+
+
+async def test_a_second_answer_changes_nothing(store: Store) -> None:
+    gate = Gate(store)
+    task = ask(gate, need("a", always=("*",)))
+    (request,) = await waiting(store, 1)
+    assert reply(gate, request, "once")
+    assert not reply(gate, request, "always")
+    await task
+    assert gate.grants("ses_a") == ()
+
+
+async def test_an_answer_given_before_the_question_is_followed_is_not_missed(store: Store) -> None:
+    gate = Gate(store)
+    task = ask(gate, need("a"))
+    await asyncio.sleep(0)
+    reply(gate, store.pending_permissions()[0], "once")
+    await asyncio.wait_for(task, 1)
+
+
+async def test_deleting_the_session_ends_the_wait(store: Store) -> None:
+    task = ask(Gate(store), need("a"))
+    await waiting(store, 1)
+    info = session("ses_a")
+    store.append(SessionDeleted(properties=SessionInfo(session_id="ses_a", info=info)))
+    with pytest.raises(Rejected):
+        await asyncio.wait_for(task, 1)
+
+
+async def test_nothing_is_left_running_after_many_questions(store: Store) -> None:
+    gate = Gate(store)
+    for _ in range(20):
+        tasks = [ask(gate, need("a")), ask(gate, need("b"))]
+        reply(gate, (await waiting(store, 2))[0], "reject")
+        await asyncio.gather(*tasks, return_exceptions=True)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert store.pending_permissions() == []
+
+
+ANSWER = """
+import sys
+from pathlib import Path
+from codeloop.permission.gate import Gate
+from codeloop.schema.event import PermissionAnswer
+from codeloop.store.store import Store
+
+store = Store(Path(sys.argv[1]))
+(request,) = store.pending_permissions()
+input()
+answer = PermissionAnswer(session_id=request.session_id, request_id=request.id, reply="always")
+print(Gate(store).reply(answer), flush=True)
+"""
+
+
+async def test_another_process_answers_within_a_tenth_of_a_second(store: Store) -> None:
+    gate = Gate(store)
+    task = ask(gate, need("ls", always=("ls *",)))
+    await waiting(store, 1)
+    child = subprocess.Popen(
+        [sys.executable, "-c", ANSWER, str(store.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    out, _ = await asyncio.to_thread(child.communicate, "\n")
+    answered = time.monotonic()
+    await asyncio.wait_for(task, 2)
+    assert out.strip() == "True"
+    assert time.monotonic() - answered < 0.2
+    await gate.pass_through(need("ls x"), "ses_a", TOOL, ASK)
+
+
+async def test_clients_see_the_question_and_its_answer(store: Store) -> None:
+    gate = Gate(store)
+    seq = store.last_seq()
+    task = ask(gate, need("a"))
+    reply(gate, (await waiting(store, 1))[0], "once")
+    await task
+    events = [stamped.event for stamped in store.read_events(seq)]
+    assert [type(event) for event in events] == [PermissionAsked, PermissionReplied]
