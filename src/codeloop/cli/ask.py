@@ -41,10 +41,15 @@ class Answerer:
                 raise
 
 
+NAMED = ("command", "filepath", "tool")
+"""What of a question's metadata names the thing itself."""
+
+
 async def ask(terminal: Output, view: View, request: PermissionRequest) -> tuple[str, str | None]:
     """Show a question and read the answer: yes, always, no, or words for the model."""
-    what = inert("\n  ".join(request.patterns))
-    view.note(f"Allow {request.permission}?\n  {what}")
+    named = [request.metadata.get(key) for key in NAMED]
+    what = [*request.patterns, *(name for name in named if isinstance(name, str) and name not in request.patterns)]
+    view.note(f"Allow {request.permission}?\n" + "\n".join(f"  {inert(line)}" for line in what))
     diff = request.metadata.get("diff")
     if isinstance(diff, str) and diff:
         terminal.write(inert(diff).rstrip() + "\n")

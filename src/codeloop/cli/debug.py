@@ -1,5 +1,6 @@
 """`codeloop debug`: the effective configuration and where it comes from, our folders, and every limit."""
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -41,10 +42,10 @@ def show_config(*, provenance: bool, config_file: Path | None, as_trusted: bool)
     trusted = as_trusted or is_trusted(paths, place.root)
     loaded = load(place, paths, config_file=config_file, environment=os.environ, trusted=trusted)
     for warning in loaded.warnings:
-        click.echo(f"Warning: {warning}", err=True)
+        click.echo(inert(f"Warning: {warning}"), err=True)
     shown = masked(effective(loaded.config))
     if not provenance:
-        click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2))
+        click.echo(_json(shown))
         return
     rows = [(dotted(keys), _short(value), _origin(loaded, keys)) for keys, value in leaves(shown)]
     _table(("setting", "value", "set by"), rows)
@@ -64,7 +65,7 @@ def show_paths(*, as_json: bool) -> None:
         "project": str(paths.project(place.project_id)),
     }
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
+        click.echo(_json(rows))
     else:
         _table((), list(rows.items()))
 
@@ -74,7 +75,7 @@ def show_paths(*, as_json: bool) -> None:
 def show_limits(*, as_json: bool) -> None:
     """Print every deadline, size and count that bounds the program."""
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(all_limits()), indent=2))
+        click.echo(_json(all_limits()))
         return
     rows = [(limit.name, f"{limit.value:,} {limit.unit}", limit.why) for limit in all_limits()]
     _table(("limit", "value", "what happens then"), rows)
@@ -109,6 +110,15 @@ def leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
         yield keys, value
 
 
+def inert(text: str) -> str:
+    """Give a text with everything escaped that a terminal might act on or hide."""
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+
+
+def _json(value: Any) -> str:
+    return inert(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
 def _origin(loaded: Loaded, keys: Keys) -> str:
     origin = loaded.provenance.get(dotted(keys))
     return f"{origin.layer.name} ({origin})" if origin else "built-in"
@@ -127,4 +137,4 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     widths = [max(len(row[column]) for row in every) for column in range(len(every[0]) - 1)]
     for row in every:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        click.echo("  ".join([*cells, row[-1]]))
+        click.echo(inert("  ".join([*cells, row[-1]])))

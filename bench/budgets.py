@@ -1,0 +1,44 @@
+"""The budgets of the design, as data: what is measured, in which unit, and how much of it is allowed."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Unit = Literal["ms", "MB", "times", "bytes", "share"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """One row. `at_most` is None where a figure is printed for comparison only; `share` rows want at least 1."""
+
+    name: str
+    """What `--only` takes."""
+    number: int | None
+    """Its number among the design's budgets; None: a tool's own."""
+    what: str
+    unit: Unit
+    at_most: float | None = None
+
+
+BUDGETS = (
+    Budget("version", 1, "codeloop --version, whole process", "ms", 80),
+    Budget("answer", 2, "run, scripted model, one text answer", "ms", 300),
+    Budget("answer-cpu", 2, "  the same: CPU of the process and its children", "ms"),
+    Budget("answer-memory", 2, "  the same: peak memory", "MB", 60),
+    Budget("http", 2, "run, model over HTTP, one text answer", "ms"),
+    Budget("http-cpu", 2, "  the same: CPU of the process and its children", "ms"),
+    Budget("http-memory", 2, "  the same: peak memory", "MB"),
+    Budget("step", 3, "one more step with one trivial bash call", "ms", 8),
+    Budget("step-cpu", 3, "  the same: CPU of the process and its children", "ms"),
+    Budget("deltas", 4, "20,000 streamed deltas, over the one-answer run", "ms", 350),
+    Budget("deltas-cpu", 4, "  the same: CPU of the process and its children", "ms"),
+    Budget("deltas-memory", 4, "  the same: peak memory", "MB"),
+    Budget("drip", 4, "  the same, each delta sent by itself", "ms"),
+    Budget("drip-cpu", 4, "  the same, each delta sent by itself: CPU", "ms", 350),
+    Budget("late-step", 6, "step 1,000 against step 10 of one session", "times", 1.2),
+    Budget("overhead", 7, "request overhead: system prompt and all tools", "bytes", 12 * 1024),
+    Budget("prefix", 8, "requests that continue the one before byte for byte", "share"),
+    Budget("edit-large", None, "edit tool, file of 100,000 lines", "ms", 300),
+    Budget("grep-large", None, "grep tool, 50,000 files, against plain rg", "times", 1.3),
+    Budget("glob-large", None, "glob tool, 50,000 files, against plain rg --files", "times", 1.3),
+    Budget("bash-memory", None, "bash tool, 1 GB of output: memory over a small one", "MB", 50),
+)

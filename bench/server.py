@@ -1,0 +1,151 @@
+"""The model server of a scenario, as a process of its own that notes when requests come and what they hold."""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from bench.answers import Answer, Call
+from bench.answers import Script as Answers
+from bench.protocols import openai_events
+from bench.provider import ModelServer, Received, by_step
+from bench.requests import Request
+
+START = 10.0
+"""Seconds that the process may take to listen."""
+DELTA_BYTES = 200
+"""About what one delta is as an event; how much a drip writes at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What the model says: one word; `count` steps of one bash call each and then a word; `count` deltas of text.
+
+    The deltas come as quickly as the socket takes them; in a `drip`, each is written by itself.
+    """
+
+    kind: Literal["answer", "steps", "deltas", "drip"]
+    count: int = 1
+
+    def __str__(self) -> str:
+        """Give it as the process takes it."""
+        return f"{self.kind}-{self.count}"
+
+    def answers(self) -> tuple[Answer, ...]:
+        """Give the answers of one session, in order."""
+        if self.kind in {"deltas", "drip"}:
+            pieces = DELTA_BYTES if self.kind == "drip" else 0
+            return (Answer(text="word " * self.count, deltas=self.count, pieces=pieces),)
+        calls = range(1, self.count + 1) if self.kind == "steps" else ()
+        return (*(_step(number) for number in calls), Answer(text="Done."))
+
+
+class Server:
+    """Serves a scenario to any number of sessions while it is entered; `url` is the base URL."""
+
+    def __init__(self, scenario: Scenario, *, keep_bodies: bool = False) -> None:
+        self._scenario = scenario
+        self._keep_bodies = keep_bodies
+        self._folder = tempfile.TemporaryDirectory(prefix="codeloop-bench-server-")
+        self._log = Path(self._folder.name) / "requests"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    def __enter__(self) -> Self:
+        """Start the process and wait until it listens. Raises OSError."""
+        argv = [sys.executable, "-m", "bench.server", str(self._scenario), str(self._log)]
+        process = subprocess.Popen(
+            argv + ["--bodies"] * self._keep_bodies, stdout=subprocess.PIPE, cwd=Path(__file__).resolve().parents[1]
+        )
+        self._process = process
+        self.url = process.stdout.readline().decode().strip() if process.stdout else ""
+        if not self.url:
+            process.wait(START)
+            raise OSError(f"the model server of the scenario {self._scenario} did not start; its reason is above")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            if self._process.stdout:
+                self._process.stdout.close()
+        self._folder.cleanup()
+
+    def requests(self) -> list[Request]:
+        """Give the requests that have come and offered tools: those of an agent's loop, not those for titles."""
+        return list(_read_log(self._log.read_bytes())) if self._log.exists() else []
+
+
+def _step(number: int) -> Answer:
+    # Each command differs: agents ask about calls that repeat themselves.
+    arguments = json.dumps({"command": f"echo step {number}", "description": "Says which step this is"})
+    return Answer(calls=(Call("bash", arguments, f"call_{number}"),))
+
+
+def _rendered(answer: Answer) -> Answer:
+    """Give the answer with its chat completion events made beforehand, so that sending them costs next to nothing."""
+    events = (event.decode().removeprefix("data: ").rstrip("\n") for event in openai_events(answer, "bench"))
+    return replace(answer, events=tuple(events))
+
+
+async def _serve(scenario: Scenario, log: Path, *, bodies: bool) -> None:
+    plain = by_step(Answers(scenario.answers()))
+    rendered = by_step(Answers(tuple(_rendered(answer) for answer in scenario.answers())))
+
+    with log.open("ab", buffering=0) as file:
+
+        def choose(received: Received) -> Answer:
+            at = time.perf_counter()
+            answer = (plain if received.path.endswith("/messages") else rendered)(received)
+            if b'"tools"' in received.body:
+                body = received.body if bodies else b""
+                file.write(f"{at} {time.perf_counter()} {len(body)}\n".encode() + body)
+            return answer
+
+        async with ModelServer(choose, validate=False, record=False) as server:
+            print(server.url, flush=True)
+            await server.serve_forever()
+
+
+def _read_log(data: bytes) -> Iterator[Request]:
+    file = BytesIO(data)
+    while head := file.readline().split():
+        yield Request(float(head[0]), float(head[1]), file.read(int(head[2])))
+
+
+def _scenario(text: str) -> Scenario:
+    kind, _, count = text.partition("-")
+    match kind:
+        case "answer" | "steps" | "deltas" | "drip" if count.isdigit():
+            return Scenario(kind, int(count))
+        case _:
+            raise argparse.ArgumentTypeError(f"{text} is no scenario: answer-1, steps-N, deltas-N or drip-N")
+
+
+def main() -> None:
+    """Serve until the process is killed; the first line printed is the base URL."""
+    parser = argparse.ArgumentParser(prog="python -m bench.server", description=__doc__)
+    parser.add_argument("scenario", type=_scenario, help="answer-1, steps-N, deltas-N, drip-N")
+    parser.add_argument("log", type=Path, help="where to note the requests")
+    parser.add_argument("--bodies", action="store_true", help="note their bodies too")
+    options = parser.parse_args()
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(options.scenario, options.log, bodies=options.bodies))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The measurements, one function a row of the design's table, each over all subjects in turn."""
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from bench import requests, script, tools
+from bench.figures import Bench
+from bench.measure import Failed, run
+from bench.server import Scenario, Server
+
+STEPS = 50
+DELTAS = 20_000
+# The session of step 1,000 has that many and a few more.
+LONG = requests.LATE_STEPS.stop + 4
+LONG_DEADLINE = 3600.0
+
+ANSWER = Scenario("answer")
+ONE_STEP = Scenario("steps", 1)
+MANY_STEPS = Scenario("steps", STEPS)
+MANY_DELTAS = Scenario("deltas", DELTAS)
+DRIPPING = Scenario("drip", DELTAS)
+LONG_SESSION = Scenario("steps", LONG)
+
+
+def version(bench: Bench) -> None:
+    """Measure how long a subject takes to say its version."""
+    found = bench.medians({place.subject.name: place.fill(place.subject.version) for place in bench.places})
+    for place in bench.places:
+        bench.put(place, "version", found[place.subject.name].wall)
+
+
+def scripted_answer(bench: Bench) -> None:
+    """Measure one text answer of a model that is a file."""
+    path = script.write(bench.folder / "answer.jsonl")
+    places = [place for place in bench.places if place.subject.scripted]
+    found = bench.medians({place.subject.name: place.fill(place.subject.scripted, script=path) for place in places})
+    for place in places:
+        bench.put_all(place, "answer", found[place.subject.name])
+
+
+def over_http(bench: Bench) -> None:
+    """Measure one answer, steps and deltas against the model server, all of them in turn."""
+    scenarios = (ANSWER, ONE_STEP, MANY_STEPS, MANY_DELTAS, DRIPPING)
+    with ExitStack() as stack:
+        urls = {scenario: stack.enter_context(Server(scenario)).url for scenario in scenarios}
+        found = bench.medians(
+            {
+                f"{place.subject.name} {scenario}": place.fill(place.subject.argv, url)
+                for place in bench.places
+                for scenario, url in urls.items()
+            }
+        )
+    for place in bench.places:
+        answer, one, many, deltas, drip = (found[f"{place.subject.name} {scenario}"] for scenario in scenarios)
+        bench.put_all(place, "http", answer)
+        bench.put(place, "step", (many.wall - one.wall) / (STEPS - 1))
+        bench.put(place, "step-cpu", (many.cpu - one.cpu) / (STEPS - 1))
+        bench.put(place, "deltas", deltas.wall - answer.wall)
+        bench.put(place, "deltas-cpu", deltas.cpu - answer.cpu)
+        bench.put(place, "deltas-memory", deltas.memory)
+        bench.put(place, "drip", drip.wall - answer.wall)
+        bench.put(place, "drip-cpu", drip.cpu - answer.cpu)
+
+
+def request_bodies(bench: Bench) -> None:
+    """Look at the requests of one session: their overhead, and whether each continues the one before."""
+    for place in bench.places:
+        with Server(MANY_STEPS, keep_bodies=True) as server:
+            run(place.fill(place.subject.argv, server.url))
+            seen = server.requests()
+        bench.put(place, "overhead", requests.overhead(seen[0]) if seen else None)
+        bench.put(place, "prefix", requests.continued(seen))
+
+
+def late_step(bench: Bench) -> None:
+    """Measure step 1,000 against step 10 of one session."""
+    for place in bench.places:
+        with Server(LONG_SESSION) as server:
+            run(place.fill(place.subject.argv, server.url), LONG_DEADLINE)
+            bench.put(place, "late-step", requests.late_to_early(server.requests()))
+
+
+MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
+    version: ("version",),
+    scripted_answer: ("answer", "answer-cpu", "answer-memory"),
+    over_http: (
+        "http",
+        "http-cpu",
+        "http-memory",
+        "step",
+        "step-cpu",
+        "deltas",
+        "deltas-cpu",
+        "deltas-memory",
+        "drip",
+        "drip-cpu",
+    ),
+    request_bodies: ("overhead", "prefix"),
+    late_step: ("late-step",),
+    tools.edit: ("edit-large",),
+    tools.search: ("grep-large", "glob-large"),
+    tools.shell: ("bash-memory",),
+}
+
+
+def measure(bench: Bench, wanted: frozenset[str]) -> list[str]:
+    """Do every measurement that gives a wanted figure; say on stderr what it is at. Gives what failed, in words."""
+    failures: list[str] = []
+    for measurement, budgets in MEASUREMENTS.items():
+        names = ", ".join(name for name in budgets if name in wanted)
+        if not names:
+            continue
+        print(f"measuring {names} ...", file=sys.stderr, flush=True)
+        try:
+            measurement(bench)
+        except (Failed, OSError) as error:
+            failures.append(f"{names}: {error}")
+    return failures

@@ -1,0 +1,28 @@
+"""Packs a models.dev document (https://models.dev/api.json) into the catalog that ships with the package.
+
+python scripts/build_catalog.py api.json 2026-11-20
+"""
+
+import sys
+from pathlib import Path
+
+from codeloop.model.catalog import SHIPPED
+from codeloop.model.snapshot import pack, read_source
+
+
+def main(arguments: list[str]) -> int:
+    """Take the document's path and its ISO date; give the exit code."""
+    if len(arguments) != 2:
+        sys.stderr.write("usage: python scripts/build_catalog.py MODELS.JSON YYYY-MM-DD\n")
+        return 2
+    source = read_source(Path(arguments[0]).read_bytes())
+    packed = pack(source, arguments[1])
+    SHIPPED.parent.mkdir(exist_ok=True)
+    SHIPPED.write_bytes(packed)
+    models = sum(model.tool_call for provider in source.values() for model in provider.models.values())
+    sys.stdout.write(f"{SHIPPED}: {len(source)} providers, {models} models, {len(packed)} bytes\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""Keys in the environment: which variables hold them, and what a child process may see."""
+
+from collections.abc import Iterable, Mapping
+
+from codeloop.model.catalog import Catalog
+
+SHORTEST_KEY = 12
+"""Characters. A shorter value is no key, and may stand in other variables by chance."""
+
+_SETTINGS = (
+    "_ID",
+    "_NAME",
+    "_REGION",
+    "_HOST",
+    "_PROJECT",
+    "_LOCATION",
+    "_URL",
+    "_ENDPOINT",
+    "_ACCOUNT",
+    "_CREDENTIALS",
+)
+
+
+def holds_key(name: str) -> bool:
+    """Tell whether a provider's variable holds a key, and not an address, a region or a file's name."""
+    return not name.endswith(_SETTINGS)
+
+
+def environment_key(names: Iterable[str], environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Give name and value of the first of a provider's variables that holds a key; None when none is set."""
+    for name in names:
+        value = environment.get(name, "").strip()
+        if value and holds_key(name):
+            return name, value
+    return None
+
+
+def clean_environment(environment: Mapping[str, str], catalog: Catalog, keys: Iterable[str] = ()) -> dict[str, str]:
+    """Give the environment without provider keys.
+
+    Left out: every variable that a provider of the catalog names, and every other one whose value holds the key of
+    such a variable, or one of `keys` (from the credentials file or the configuration).
+    """
+    names = catalog.environment_names
+    held = {environment[name] for name in names & environment.keys() if holds_key(name)} | set(keys)
+    secrets = [value for value in held if len(value) >= SHORTEST_KEY]
+    return {
+        name: value
+        for name, value in environment.items()
+        if name not in names and not any(secret in value for secret in secrets)
+    }

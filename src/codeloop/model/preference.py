@@ -1,0 +1,73 @@
+"""Which model to take when nobody said: pure choices over the rows of `codeloop.model.vendors`."""
+
+from collections.abc import Iterable, Sequence
+
+from codeloop.kit.wildcard import matches
+from codeloop.model.chat import ModelInfo
+from codeloop.model.vendors import (
+    LOCAL_MODELS,
+    NOT_BY_DEFAULT,
+    NOT_FOR_CHAT,
+    OWN_MODELS,
+    PREFERRED_MODELS,
+    PROTOCOLS,
+    SMALL_MODELS,
+)
+
+
+def preferred_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
+    """Give the newest capable model that we can speak to; None when there is none."""
+    candidates = [model for model in models if _possible(model)]
+    plain = [model for model in candidates if not _any(model.id, NOT_BY_DEFAULT)]
+    large = [model for model in plain if not _any(model.id, SMALL_MODELS)]
+    own = OWN_MODELS.get(candidates[0].provider_id, ()) if candidates else ()
+    patterns = (*own, *PREFERRED_MODELS)
+    return _newest_of_first(large, patterns) or _newest_of_first(plain, patterns) or _newest(plain or candidates)
+
+
+def small_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
+    """Give a quick, cheap model for titles; None when there is none."""
+    plain = [model for model in models if _possible(model) and not _any(model.id, NOT_BY_DEFAULT)]
+    return _newest_of_first(plain, SMALL_MODELS)
+
+
+def local_model(ids: Sequence[str]) -> str | None:
+    """Give the model of a local server that writes code best, going by the names; None when none can converse."""
+    candidates = [model for model in ids if not _any(model, NOT_FOR_CHAT)]
+    fitting = (model for pattern in LOCAL_MODELS for model in candidates if matches(model.lower(), pattern))
+    return next(fitting, None)
+
+
+def similar(name: str, known: Iterable[str]) -> list[str]:
+    """Give up to three of the known names that are most like `name`, best first."""
+    from rapidfuzz import fuzz, process, utils
+
+    found = process.extract(
+        name, list(known), scorer=fuzz.WRatio, processor=utils.default_process, limit=3, score_cutoff=60
+    )
+    return [match[0] for match in found]
+
+
+def _possible(model: ModelInfo) -> bool:
+    return model.tool_call and model.status in {"active", "beta"} and model.npm in PROTOCOLS
+
+
+def _any(model_id: str, patterns: Sequence[str]) -> bool:
+    name = model_id.lower()
+    return any(matches(name, pattern) for pattern in patterns)
+
+
+def _newest_of_first(models: list[ModelInfo], patterns: Sequence[str]) -> ModelInfo | None:
+    for pattern in patterns:
+        fitting = [model for model in models if matches(model.id.lower(), pattern)]
+        if fitting:
+            return _newest(fitting)
+    return None
+
+
+def _newest(models: list[ModelInfo]) -> ModelInfo | None:
+    """Of those that came on one day: the shortest id, which names no variant."""
+    if not models:
+        return None
+    day = max(model.release_date for model in models)
+    return min((model for model in models if model.release_date == day), key=lambda model: (len(model.id), model.id))

@@ -1,0 +1,89 @@
+"""How vendors of one wire protocol differ, as rows of data."""
+
+from dataclasses import dataclass, field
+
+from codeloop.model.chat import ModelInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """One vendor's differences from the common form of its protocol; the defaults fit most services."""
+
+    max_tokens_field: str = "max_tokens"
+    usage_option: bool = True
+    """Accepts `stream_options.include_usage`."""
+    system_role: str = "system"
+    reasoning_field: str = ""
+    """The field of an assistant message that thinking goes back in; the model's own row of the catalog wins."""
+    strict_tools: bool = False
+    parallel_tool_calls: bool | None = None
+    """Sent with tools when not None."""
+    session_field: str = ""
+    """A field that keeps a session's requests on one prompt cache."""
+    images: bool = True
+    pdf: bool = True
+    call_id_length: int = 0
+    """Call ids must have exactly this many letters and digits; 0: any."""
+    cache_marks: bool = True
+    """Accepts Anthropic's `cache_control`."""
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """Configuration's spelling of a body field -> the wire's."""
+
+
+COMMON_NAMES = {
+    "reasoningEffort": "reasoning_effort",
+    "textVerbosity": "verbosity",
+    "parallelToolCalls": "parallel_tool_calls",
+    "serviceTier": "service_tier",
+    "topP": "top_p",
+    "topK": "top_k",
+    "maxTokens": "max_tokens",
+    "frequencyPenalty": "frequency_penalty",
+    "presencePenalty": "presence_penalty",
+    "promptCacheKey": "prompt_cache_key",
+    "toolChoice": "tool_choice",
+    "budgetTokens": "budget_tokens",
+}
+
+COMPATIBLE = Quirks(names=COMMON_NAMES)
+OPENAI = Quirks(
+    max_tokens_field="max_completion_tokens",
+    session_field="prompt_cache_key",
+    system_role="developer",
+    names=COMMON_NAMES,
+)
+ANTHROPIC = Quirks(names=COMMON_NAMES)
+
+ROWS: dict[str, Quirks] = {
+    "openai": OPENAI,
+    "azure": Quirks(max_tokens_field="max_completion_tokens", system_role="developer", names=COMMON_NAMES),
+    "anthropic": ANTHROPIC,
+    "deepseek": Quirks(images=False, pdf=False, names=COMMON_NAMES),
+    "mistral": Quirks(usage_option=False, call_id_length=9, pdf=False, names=COMMON_NAMES),
+    "groq": Quirks(max_tokens_field="max_completion_tokens", pdf=False, names=COMMON_NAMES),
+    "cerebras": Quirks(max_tokens_field="max_completion_tokens", pdf=False, names=COMMON_NAMES),
+    "xai": Quirks(pdf=False, names=COMMON_NAMES),
+    "ollama": Quirks(pdf=False, names=COMMON_NAMES),
+    "lmstudio": Quirks(pdf=False, names=COMMON_NAMES),
+    "llama.cpp": Quirks(pdf=False, names=COMMON_NAMES),
+    "vllm": Quirks(pdf=False, names=COMMON_NAMES),
+}
+"""By provider id; what is not here is COMPATIBLE."""
+
+
+def quirks_of(info: ModelInfo) -> Quirks:
+    """Give the row of the model's provider, or the common one."""
+    row = ROWS.get(info.provider_id)
+    if row is not None:
+        return row
+    return OPENAI if info.npm == "@ai-sdk/openai" else COMPATIBLE
+
+
+def reads(info: ModelInfo, quirks: Quirks, mime: str) -> bool:
+    """Say whether the model takes an attachment of this mime type (images and PDF; nothing else)."""
+    if mime.startswith("image/"):
+        return quirks.images and ("image" in info.input or info.attachment)
+    if mime == "application/pdf":
+        return quirks.pdf and ("pdf" in info.input or (info.attachment and "image" in info.input))
+    return False

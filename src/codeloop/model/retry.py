@@ -1,0 +1,114 @@
+"""A model that tries again: bounded, with growing waits, and never after a tool call may have started."""
+
+import asyncio
+import random as chance
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+import msgspec
+
+from codeloop.model.chat import CallReady, ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, Retrying
+from codeloop.schema.errors import APIError, APIErrorData
+from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_BACKOFF, MODEL_WAIT
+
+JITTER = 0.25
+ENDLESS = Finished(
+    "error", error=APIError(data=APIErrorData(message="The model's answer broke off. Try again.", is_retryable=True))
+)
+"""What a stream that gives no Finished counts as."""
+
+
+class Retry:
+    """Wraps a model. `attempts` counts all tries; `sleep` takes seconds; `random` gives a number from 0 to below 1."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        attempts: int = MODEL_ATTEMPTS.value,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        random: Callable[[], float] = chance.random,
+    ) -> None:
+        self._model = model
+        self._attempts = attempts
+        self._sleep = sleep
+        self._random = random
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model."""
+        return self._model.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Give the model's events; a failed try that may be repeated is followed by Retrying, a wait, and the next."""
+        for attempt in range(1, self._attempts + 1):
+            failed, calls = ENDLESS, False
+            async with aclosing(self._model.stream(request)) as events:
+                async for event in events:
+                    if isinstance(event, Finished):
+                        failed = event
+                        break
+                    calls = calls or isinstance(event, CallReady)
+                    yield event
+            error = failed.error
+            if not isinstance(error, APIError) or not error.data.is_retryable:
+                yield failed
+                return
+            if calls:
+                yield Finished("cut", failed.tokens)
+                return
+            wait = self._wait(error, attempt)
+            if attempt == self._attempts or wait > MODEL_WAIT.seconds:
+                yield Finished("error", failed.tokens, _final(error, attempt, wait))
+                return
+            yield Retrying(attempt, error.data.message, int((time.time() + wait) * 1000))
+            await self._sleep(wait)
+
+    def _wait(self, error: APIError, attempt: int) -> float:
+        """Give the seconds to wait: what the service asks for, else 2 s, 4 s, 8 s, ..., with up to a quarter more."""
+        asked = asked_wait(error.data.response_headers or {})
+        if asked is not None and asked > MODEL_WAIT.seconds:
+            return asked
+        wait = asked if asked is not None else MODEL_BACKOFF.seconds * 2 ** (attempt - 1)
+        return min(wait * (1 + JITTER * self._random()), MODEL_WAIT.seconds)
+
+
+def asked_wait(headers: dict[str, str]) -> float | None:
+    """Give the seconds that `retry-after-ms` or `retry-after` (seconds or an HTTP date) ask for, if one does."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        try:
+            return max(float(value) * scale, 0.0)
+        except ValueError:
+            pass
+        if value and (moment := _date(value)) is not None:
+            return max(moment - time.time(), 0.0)
+    return None
+
+
+def _date(value: str) -> float | None:
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(value).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _final(error: APIError, attempts: int, wait: float) -> APIError:
+    message = error.data.message
+    if wait > MODEL_WAIT.seconds:
+        message = (
+            f"{message} The service asks to wait {_span(wait)}; codeloop waits at most {_span(MODEL_WAIT.seconds)}."
+        )
+    elif attempts > 1:
+        message = f"{message} Gave up after {attempts} tries."
+    return APIError(data=msgspec.structs.replace(error.data, message=message))
+
+
+def _span(seconds: float) -> str:
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size or seconds == size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

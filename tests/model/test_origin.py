@@ -1,0 +1,60 @@
+"""Origins: what counts as the same place, and what is refused because two readers could differ."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeloop.model.origin import is_loopback, origin
+from codeloop.model.unavailable import ModelUnavailable
+
+HOSTS = st.from_regex(r"[a-z][a-z0-9-]{0,20}(\.[a-z]{2,5}){1,2}", fullmatch=True)
+
+
+@given(HOSTS, st.integers(1, 65535), st.sampled_from(["http", "https"]), st.sampled_from(["", "/", "/v1", "/a?b=c"]))
+def test_an_origin_is_its_own_origin_and_forgets_the_path(host: str, port: int, scheme: str, path: str) -> None:
+    once = origin(f"{scheme}://{host}:{port}{path}")
+    assert origin(once) == once
+    assert origin(f"{scheme.upper()}://{host.upper()}:{port}") == once
+
+
+@given(HOSTS, HOSTS)
+def test_different_hosts_have_different_origins(one: str, other: str) -> None:
+    assert (origin(f"https://{one}/x") == origin(f"https://{other}/x")) == (one == other)
+
+
+def test_the_scheme_and_the_port_count() -> None:
+    assert origin("https://a.example:443/v1") == origin("https://a.example") == "https://a.example"
+    assert origin("http://a.example") != origin("https://a.example")
+    assert origin("https://a.example:8443") == "https://a.example:8443"
+    assert origin("http://[::1]:80/v1") == "http://[::1]"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "api.acme.example/v1",
+        "ftp://a.example",
+        "file:///etc/passwd",
+        "https://",
+        "https://api.acme.example@evil.example/v1",
+        "https://user:secret@api.acme.example",
+        "https://evil.example\\@api.acme.example",
+        "https://evil.example\\.acme.example",
+        "https://a.example:99999/",
+        "https://a.example:x/",
+        "https://a b.example/",
+        "https://a.example/\n",
+        "https://\u0430cme.example/",
+        "https://a.example%2f.evil.example/",
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_refused(url: str) -> None:
+    with pytest.raises(ModelUnavailable) as failed:
+        origin(url)
+    assert "secret" not in str(failed.value)
+
+
+def test_loopback_is_told_from_names_that_look_like_it() -> None:
+    assert all(map(is_loopback, ["http://127.0.0.1:1/v1", "http://localhost/", "http://[::1]:8/"]))
+    assert not any(map(is_loopback, ["http://127.0.0.1.nip.io", "http://localhost.evil.example", "http://10.0.0.1"]))

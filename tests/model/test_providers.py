@@ -1,0 +1,337 @@
+"""The provider table: what counts as usable, where a key goes, which model is taken, and what errors say."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codeloop.model.catalog import Catalog
+from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserTurn
+from codeloop.model.credentials import Credentials
+from codeloop.model.providers import NO_MODEL, Providers
+from codeloop.model.service import Provider, endpoint_of
+from codeloop.model.unavailable import (
+    ModelUnavailable,
+    NoKey,
+    NoModel,
+    UnknownModel,
+    UnspokenProtocol,
+    WrongOrigin,
+)
+from codeloop.model.vendors import LocalServer
+from codeloop.schema.config import Config, ProviderConfig
+from codeloop.schema.limits import MODEL_FIRST_BYTE, MODEL_IDLE
+from codeloop.schema.wire import JSON
+from tests.model.local_server import http, serving
+
+CATALOG = Catalog()
+KEY = "sk-acme-0123456789abcd"
+
+
+class World:
+    """A configuration, stored keys and an environment; `providers()` gives the table over them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.credentials = Credentials(folder / "auth.json")
+        self.environment: dict[str, str] = {}
+        self.local: list[LocalServer] = []
+        self.config: JSON = {}
+
+    def providers(self) -> Providers:
+        config = msgspec.convert(self.config, Config)
+        return Providers(config, CATALOG, self.credentials, self.environment, self.local)
+
+    def key(self, provider_id: str) -> str | None:
+        return endpoint_of(self.row(provider_id), self.credentials, self.environment).key
+
+    def row(self, provider_id: str) -> Provider:
+        return self.providers().provider(provider_id)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def sources(world: World) -> dict[str, str]:
+    return {usable.provider.id: usable.source for usable in world.providers().usable()}
+
+
+def test_without_keys_nothing_is_usable_but_everything_is_listed(world: World) -> None:
+    assert sources(world) == {}
+    assert len(world.providers().all()) >= len(CATALOG.providers())
+
+
+def test_each_source_of_a_key_makes_a_provider_usable(world: World) -> None:
+    world.environment = {"OPENAI_API_KEY": KEY, "MISTRAL_API_KEY": " "}
+    world.credentials.put("xai", KEY, "https://api.x.ai/v1")
+    world.config = {
+        "provider": {
+            "groq": {"options": {"apiKey": KEY}},
+            "mine": {"options": {"baseURL": "http://127.0.0.1:9999/v1"}, "models": {"m": {}}},
+        }
+    }
+    assert sources(world) == {
+        "groq": "configuration",
+        "mine": "none",
+        "openai": "environment",
+        "xai": "credentials",
+    }
+
+
+def test_switched_off_providers_are_gone_and_named_as_such(world: World) -> None:
+    world.environment = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "XAI_API_KEY": KEY}
+    world.config = {"enabled_providers": ["openai", "xai"], "disabled_providers": ["xai"]}
+    assert set(sources(world)) == {"openai"}
+    with pytest.raises(UnknownModel, match="switched off"):
+        world.providers().info("anthropic/claude-sonnet-5")
+
+
+def test_a_model_of_the_catalog_with_the_configuration_over_it(world: World) -> None:
+    world.config = {
+        "provider": {
+            "anthropic": {
+                "models": {
+                    "claude-sonnet-5": {"limit": {"context": 5000}, "cost": {"input": 1.5}},
+                    "mine": {"id": "claude-haiku-4-5", "name": "Mine", "options": {"a": 1}, "headers": {"x-a": "b"}},
+                    "new": {"tool_call": False, "modalities": {"input": ["text", "image"]}},
+                }
+            }
+        }
+    }
+    providers = world.providers()
+    known = CATALOG.model("anthropic", "claude-sonnet-5")
+    changed = providers.info("anthropic/claude-sonnet-5")
+    assert known is not None
+    assert (changed.limits.context, changed.limits.output) == (5000, known.limits.output)
+    assert (changed.prices.input, changed.prices.output) == (1.5, known.prices.output)
+    mine = providers.info("anthropic/mine")
+    assert (mine.id, mine.api_id, mine.name, mine.options, mine.headers) == (
+        "mine", "claude-haiku-4-5", "Mine", {"a": 1}, {"x-a": "b"},
+    )  # fmt: skip
+    assert mine.limits.context == 200_000
+    new = providers.info("anthropic/new")
+    assert (new.npm, new.tool_call, new.input) == ("@ai-sdk/anthropic", False, {"text", "image"})
+
+
+@pytest.mark.parametrize(
+    ("lists", "left"),
+    [
+        ({"whitelist": ["a"]}, {"a"}),
+        ({"blacklist": ["a"]}, {"b"}),
+        ({"models": {"a": {"disabled": True}, "b": {}}}, {"b"}),
+        ({"whitelist": []}, set()),
+    ],
+)
+def test_lists_of_the_configuration_filter_models(world: World, lists: JSON, left: set[str]) -> None:
+    base = {"options": {"baseURL": "http://127.0.0.1:1/v1"}, "models": {"a": {}, "b": {}}}
+    world.config = {"provider": {"mine": {**base, **lists}}}
+    providers = world.providers()
+    assert set(providers.models("mine")) == left
+    for name in {"a", "b"} - left:
+        with pytest.raises(UnknownModel):
+            providers.info(f"mine/{name}")
+
+
+def test_unknown_names_are_answered_with_similar_ones(world: World) -> None:
+    providers = world.providers()
+    with pytest.raises(UnknownModel, match="`anthropic`"):
+        providers.info("antropic/claude-sonnet-5")
+    with pytest.raises(UnknownModel, match="anthropic/claude-sonnet-5") as failed:
+        providers.info("anthropic/claude-sonet-5")
+    assert str(failed.value).count("`anthropic/") <= 3
+    for ref in ("", "/", "openai/", "nothing"):
+        with pytest.raises(UnknownModel):
+            providers.info(ref)
+
+
+def test_a_bare_model_name_is_answered_with_the_whole_one(world: World) -> None:
+    world.environment = {"ANTHROPIC_API_KEY": KEY}
+    with pytest.raises(UnknownModel, match="`anthropic/claude-sonnet-5`"):
+        world.providers().info("claude-sonnet-5")
+
+
+def test_a_server_whose_models_nobody_lists_takes_any_name(world: World) -> None:
+    world.local = [LocalServer("ollama", "Ollama", "http://127.0.0.1:1/v1")]
+    world.config = {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:1/v1"}}}}
+    assert world.providers().info("ollama/qwen3:8b").id == "qwen3:8b"
+    assert world.providers().info("mine/some/name").id == "some/name"
+
+
+def test_keys_come_from_configuration_then_environment_then_file(world: World) -> None:
+    world.credentials.put("openai", "stored-key", "https://api.openai.com/v1")
+    assert world.key("openai") == "stored-key"
+    world.environment = {"OPENAI_API_KEY": "environment-key"}
+    assert world.key("openai") == "environment-key"
+    world.config = {"provider": {"openai": {"options": {"apiKey": "configured-key"}}}}
+    assert world.key("openai") == "configured-key"
+
+
+def test_a_stored_key_does_not_follow_a_changed_base_url(world: World) -> None:
+    world.credentials.put("openai", KEY, "https://api.openai.com/v1")
+    world.config = {"provider": {"openai": {"options": {"baseURL": "https://evil.example/v1"}}}}
+    with pytest.raises(WrongOrigin) as failed:
+        world.providers().open("openai/gpt-6-sol")
+    assert "https://api.openai.com" in str(failed.value)
+    assert "https://evil.example" in str(failed.value)
+
+
+def test_an_entry_without_an_origin_does_not_follow_it_either(world: World) -> None:
+    world.credentials.path.write_text(f'{{"openai": {{"type": "api", "key": "{KEY}"}}}}')
+    assert world.key("openai") == KEY
+    world.config = {"provider": {"openai": {"options": {"baseURL": "https://evil.example/v1"}}}}
+    with pytest.raises(WrongOrigin):
+        world.key("openai")
+
+
+def test_an_entry_without_an_origin_serves_a_provider_that_only_the_configuration_knows(world: World) -> None:
+    world.credentials.path.write_text(f'{{"mine": {{"type": "api", "key": "{KEY}"}}}}')
+    world.config = {"provider": {"mine": {"options": {"baseURL": "https://mine.example/v1"}}}}
+    assert world.key("mine") == KEY
+
+
+def test_a_missing_key_says_which_variable_and_which_command(world: World) -> None:
+    with pytest.raises(NoKey, match=r"ANTHROPIC_API_KEY.*codeloop auth login anthropic"):
+        world.providers().open("anthropic/claude-sonnet-5")
+
+
+def test_no_key_is_needed_where_the_configuration_says_the_address_or_the_header(world: World) -> None:
+    world.config = {
+        "provider": {
+            "openai": {"options": {"baseURL": "http://127.0.0.1:1/v1"}},
+            "anthropic": {"options": {"headers": {"Authorization": "Bearer x"}}},
+        }
+    }
+    assert world.key("openai") is None
+    assert world.key("anthropic") is None
+
+
+def test_an_address_is_filled_from_the_environment_or_the_missing_name_is_told(world: World) -> None:
+    world.environment = {"AZURE_API_KEY": KEY}
+    with pytest.raises(ModelUnavailable, match="AZURE_RESOURCE_NAME"):
+        endpoint_of(world.row("azure"), world.credentials, world.environment)
+    world.environment["AZURE_RESOURCE_NAME"] = "mine"
+    endpoint = endpoint_of(world.row("azure"), world.credentials, world.environment)
+    assert endpoint.base_url == "https://mine.services.ai.azure.com/anthropic/v1"
+    world.environment["AZURE_RESOURCE_NAME"] = "evil.example/?"
+    assert sources(world)["azure"] == "environment"
+    world.environment["AZURE_RESOURCE_NAME"] = "user@evil.example"
+    with pytest.raises(ModelUnavailable, match="no base URL"):
+        endpoint_of(world.row("azure"), world.credentials, world.environment)
+
+
+def test_deadlines_come_from_the_configuration(world: World) -> None:
+    def deadlines(**options: object) -> tuple[float, float]:
+        world.config = {"provider": {"mine": {"options": {"baseURL": "http://127.0.0.1:1", **options}}}}
+        endpoint = endpoint_of(world.row("mine"), world.credentials, world.environment)
+        return endpoint.first_byte, endpoint.idle
+
+    assert deadlines() == (MODEL_FIRST_BYTE.seconds, MODEL_IDLE.seconds)
+    assert deadlines(timeout=2500, chunkTimeout=100) == (2.5, 0.1)
+    assert deadlines(timeout=False)[0] >= 3600
+    for wrong in (0, -1, "5s", []):
+        with pytest.raises(ModelUnavailable, match=r"provider.mine.options.timeout"):
+            deadlines(timeout=wrong)
+
+
+def test_a_protocol_that_we_do_not_speak_is_named_with_those_that_we_do(world: World) -> None:
+    world.environment = {"GOOGLE_API_KEY": KEY}
+    model = next(iter(world.providers().models("google")))
+    with pytest.raises(UnspokenProtocol, match=r"@ai-sdk/google.*anthropic-messages, openai-chat"):
+        world.providers().open(f"google/{model}")
+
+
+async def test_an_opened_model_asks_its_service_with_its_key(world: World) -> None:
+    chunk = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
+    body = b"data: " + msgspec.json.encode(chunk) + b"\n\ndata: [DONE]\n\n"
+    answer = http(body).replace(b"application/json", b"text/event-stream")
+    async with serving(answer) as (url, heads):
+        world.config = {"provider": {"mine": {"options": {"baseURL": f"{url}/v1", "apiKey": KEY}}}}
+        model = world.providers().open("mine/m")
+        request = ModelRequest(system="s", turns=(UserTurn((TextPiece("hi"),)),))
+        events = [event async for event in model.stream(request)]
+    assert TextDelta("hello") in events
+    assert isinstance(events[-1], Finished)
+    assert events[-1].reason == "stop"
+    assert heads[0].startswith(b"POST /v1/chat/completions ")
+    assert f"bearer {KEY}".encode() in heads[0].lower().replace(KEY.lower().encode(), KEY.encode())
+
+
+async def test_the_configured_model_comes_first_and_must_exist(world: World) -> None:
+    world.environment = {"OPENAI_API_KEY": KEY}
+    world.config = {"model": "anthropic/claude-sonnet-5"}
+    assert await world.providers().default() == "anthropic/claude-sonnet-5"
+    assert await world.providers().default("openai/gpt-6-sol") == "openai/gpt-6-sol"
+    with pytest.raises(UnknownModel):
+        await world.providers().default("openai/no-such-thing-at-all")
+
+
+async def test_without_one_the_environment_comes_before_stored_keys_before_local_servers(world: World) -> None:
+    models = b'{"data": [{"id": "qwen3-coder:30b"}]}'
+    async with serving(http(models)) as (url, _):
+        world.local = [LocalServer("ollama", "Ollama", f"{url}/v1")]
+        assert await world.providers().default() == "ollama/qwen3-coder:30b"
+        world.credentials.put("openai", KEY, "https://api.openai.com/v1")
+        assert (await world.providers().default()).startswith("openai/")
+        world.environment = {"XAI_API_KEY": KEY}
+        assert (await world.providers().default()).startswith("xai/")
+        world.environment = {"XAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+        assert (await world.providers().default()).startswith("anthropic/claude-")
+
+
+async def test_variables_that_serve_other_ends_choose_no_model(world: World) -> None:
+    world.environment = {"GITHUB_TOKEN": KEY, "HF_TOKEN": KEY, "GITLAB_TOKEN": KEY}
+    with pytest.raises(NoModel):
+        await world.providers().default()
+
+
+async def test_with_nothing_at_all_three_lines_say_how_to_go_on(world: World) -> None:
+    with pytest.raises(NoModel) as failed:
+        await world.providers().default()
+    assert str(failed.value) == NO_MODEL
+    assert len(NO_MODEL.splitlines()) == 3
+    assert "codeloop auth login" in NO_MODEL
+
+
+async def test_a_default_can_be_opened_for_every_provider_with_a_key(world: World) -> None:
+    for row in CATALOG.providers():
+        world.environment = {name: "https://x.example" if name.endswith("_URL") else "value" for name in row.env}
+        world.config = {"enabled_providers": [row.id]}
+        try:
+            ref = await world.providers().default()
+        except NoModel:
+            continue
+        assert world.providers().open(ref).info.provider_id == row.id
+
+
+def test_the_small_model_is_the_configured_one_or_the_providers(world: World) -> None:
+    assert world.providers().small("anthropic/claude-opus-5") == "anthropic/claude-haiku-4-5"
+    assert world.providers().small("openai/gpt-6-sol") == "openai/gpt-6-luna"
+    world.config = {"small_model": "openai/gpt-6-sol"}
+    assert world.providers().small("anthropic/claude-opus-5") == "openai/gpt-6-sol"
+
+
+def test_a_local_server_has_no_small_model(world: World) -> None:
+    world.local = [LocalServer("ollama", "Ollama", "http://127.0.0.1:1/v1")]
+    assert world.providers().small("ollama/qwen3") is None
+
+
+def test_a_childs_environment_has_no_key_of_any_source(world: World) -> None:
+    world.credentials.put("xai", "stored-key-0123456789", "https://api.x.ai")
+    world.config = {"provider": {"groq": {"options": {"apiKey": "configured-key-0123456789"}}}}
+    world.environment = {
+        "PATH": "/bin",
+        "OPENAI_API_KEY": KEY,
+        "COPY": KEY,
+        "A": "stored-key-0123456789",
+        "B": "x configured-key-0123456789 y",
+    }
+    assert world.providers().child_environment() == {"PATH": "/bin"}
+
+
+def test_no_key_is_in_the_repr_of_an_endpoint_or_a_provider(world: World) -> None:
+    world.config = {"provider": {"openai": {"options": {"apiKey": KEY, "headers": {"x-key": KEY}}}}}
+    row = world.row("openai")
+    assert isinstance(row.config, ProviderConfig)
+    assert KEY not in repr(row)
+    assert KEY not in repr(endpoint_of(row, world.credentials, world.environment))
