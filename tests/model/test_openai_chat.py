@@ -236,13 +236,9 @@ async def test_a_cut_stream_never_makes_a_call_of_a_part(cut: int, openai: Any, 
     assert got.text == ("one" if cut > 1 else "")
 
 
-async def test_an_end_without_done_is_an_end(openai: Any, asking: Any) -> None:
-    async with ModelServer([Answer(events=(chunk({"content": "x"}), chunk({}, "stop")))]) as server:
-        assert (await asking(openai(server))).end.reason == "stop"
-
-
-async def test_done_without_a_reason_is_an_end(openai: Any, asking: Any) -> None:
-    async with ModelServer([Answer(events=(chunk({"content": "x"}), "[DONE]"))]) as server:
+@pytest.mark.parametrize("last", [chunk({}, "stop"), "[DONE]"])
+async def test_a_reason_or_done_is_an_end(last: str, openai: Any, asking: Any) -> None:
+    async with ModelServer([Answer(events=(chunk({"content": "x"}), last))]) as server:
         assert (await asking(openai(server))).end.reason == "stop"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from codeloop.agent.context import CallContext
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import REJECTED, turn_of
+from codeloop.agent.moves import REJECTED, open_calls, turn_of
 from codeloop.agent.settle import interrupted, part_event
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
@@ -43,17 +43,19 @@ class Calls:
         self._engine = engine
         self._agent = agent
         self._info = info
-        self._begun: dict[str, ToolPart] = {}
+        self._begun: dict[str, list[ToolPart]] = {}
         self._running: list[Running] = []
         self._rejected = False
+        self._any = False
 
     @property
     def any_made(self) -> bool:
         """Tell whether the answer holds any call, complete or not."""
-        return bool(self._begun or self._running)
+        return self._any
 
     def started(self, call_id: str, name: str) -> str:
         """Store a call whose arguments are still streaming in; gives the id of its part."""
+        self._any = True
         part = ToolPart(
             id=new_id("prt"),
             session_id=self._info.session_id,
@@ -62,15 +64,15 @@ class Calls:
             tool=name,
             state=ToolPending(input={}, raw=""),
         )
-        self._begun[call_id] = part
+        self._begun.setdefault(call_id, []).append(part)
         self._engine.store.append(part_event(part))
         return part.id
 
     def ready(self, call: CallReady) -> None:
         """Start a call whose arguments are complete."""
-        if call.id not in self._begun:
+        if not self._begun.get(call.id):
             self.started(call.id, call.name)
-        part = self._begun.pop(call.id)
+        part = self._begun[call.id].pop(0)
         prepared = self._engine.toolbox.prepare(call.name, call.arguments)
         if isinstance(prepared, Invalid):
             self._engine.store.append(part_event(refused(part, prepared)))
@@ -84,15 +86,22 @@ class Calls:
     def forget(self) -> None:
         """Drop the calls that had begun: the request is sent again."""
         self._begun.clear()
+        self._any = bool(self._running)
 
     async def join(self, finished: Finished) -> None:
         """Wait for all calls; those that never became ready get a result that says so."""
-        reason = CUT.get(finished.reason, CUT["cut"])
-        for part in self._begun.values():
-            state = ToolError(input={}, error=reason, time=ToolTime(start=now_ms(), end=now_ms()))
-            self._engine.store.append(part_event(replace(part, state=state)))
         if self._running:
             await asyncio.gather(*(running.task for running in self._running))
+        reason = CUT.get(finished.reason, CUT["cut"])
+        for part in self._left_open():
+            state = ToolError(input={}, error=reason, time=ToolTime(start=now_ms(), end=now_ms()))
+            self._engine.store.append(part_event(replace(part, state=state)))
+
+    def _left_open(self) -> list[ToolPart]:
+        """Give the calls without a result as they are stored: also those of a try that was given up."""
+        view = self._engine.store.conversation(self._info.session_id)
+        parts = next((entry.parts for entry in reversed(view.entries) if entry.info.id == self._info.id), ())
+        return open_calls(parts)
 
     async def cancel(self) -> None:
         """Stop what runs and wait until it has stopped; each call stores its own interrupted state."""

@@ -1,7 +1,8 @@
 """The frozen bundle of everything that the loop runs on."""
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -63,6 +64,8 @@ class Engine:
     spawn: Spawn
     """How a subagent is run: it needs the loop, which stands above the calls."""
     policy: Policy = Policy()
+    background: set[asyncio.Task[SubtaskResult]] = field(default_factory=set[asyncio.Task[SubtaskResult]])
+    """Subagents that nobody waits for; whoever closes the project ends them."""
 
     def agent(self, name: str) -> Agent:
         """Give an agent. Raises OperationError (NotFoundError) with the names there are."""

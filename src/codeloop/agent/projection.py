@@ -6,6 +6,7 @@ whole JSON objects; thinking is sent back only when it is complete; what a model
 
 import base64
 from collections.abc import Sequence
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
@@ -75,7 +76,7 @@ def _assistant_turns(message: AssistantMessage, entry: Entry, info: ModelInfo) -
 
 def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
     match part:
-        case TextPart(text=text, ignored=ignored) if text and not ignored:
+        case TextPart(text=text, ignored=ignored) if text.strip() and not ignored:
             return (TextPiece(text),)
         case FilePart():
             return (file_piece(part, info),)
@@ -98,7 +99,9 @@ def _distinct(calls: list[ToolPart]) -> list[ToolPart]:
     seen: set[str] = set()
     distinct: list[ToolPart] = []
     for number, call in enumerate(calls):
-        unique = call.call_id if call.call_id and call.call_id not in seen else f"{call.call_id or 'call'}_{number}"
+        unique = call.call_id or f"call_{number}"
+        while unique in seen:
+            unique = f"{unique}_{number}"
         seen.add(unique)
         distinct.append(call if unique == call.call_id else msgspec.structs.replace(call, call_id=unique))
     return distinct
@@ -132,13 +135,25 @@ def _attached(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPiece | Image
 def file_piece(part: FilePart, info: ModelInfo) -> TextPiece | ImagePiece:
     """Give an attachment as the model can read it: an image or PDF as such, text as text, else a line that names it."""
     name = part.filename or "attachment"
-    header, _, data = part.url.partition(",")
-    if not header.startswith("data:"):
+    if not part.url.startswith("data:"):
         return TextPiece(f"[{name}: {part.mime}, see {part.url}]")
     kind = "pdf" if part.mime == "application/pdf" else part.mime.partition("/")[0]
+    data = _data(part.url)
+    if data is None:
+        return TextPiece(f"[{name}: {part.mime}, its data is broken]")
     if kind == "text":
-        text = base64.b64decode(data).decode("utf-8", "replace") if header.endswith(";base64") else data
-        return TextPiece(f"[{name}]\n{text}")
+        return TextPiece(f"[{name}]\n{data.decode('utf-8', 'replace')}")
     if kind in {"image", "pdf"} and kind in info.input:
-        return ImagePiece(part.mime, data, name)
+        return ImagePiece(part.mime, base64.b64encode(data).decode(), name)
     return TextPiece(f"[{name}: the model {info.id} can't read {part.mime}]")
+
+
+def _data(url: str) -> bytes | None:
+    """Give the bytes of a `data:` URL, or None when they are no base64."""
+    header, _, data = url.partition(",")
+    if not header.endswith(";base64"):
+        return unquote_to_bytes(data)
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError:
+        return None

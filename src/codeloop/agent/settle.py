@@ -9,6 +9,8 @@ from codeloop.schema.event import (
     PartUpdated,
     PermissionAnswer,
     PermissionReplied,
+    QuestionRefusal,
+    QuestionRejected,
     StoredEvent,
 )
 from codeloop.schema.ids import now_ms
@@ -45,6 +47,10 @@ def settle(store: Store, session_id: str, entries: tuple[Entry, ...], error: Mes
     events += [
         PermissionReplied(properties=PermissionAnswer(session_id=session_id, request_id=request.id, reply="reject"))
         for request in store.pending_permissions(session_id)
+    ]
+    events += [
+        QuestionRejected(properties=QuestionRefusal(session_id=session_id, request_id=request.id))
+        for request in store.pending_questions(session_id)
     ]
     store.append(*events)
 

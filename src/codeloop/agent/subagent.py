@@ -1,5 +1,7 @@
 """Subagents: a call that is answered by another agent, in a session of its own."""
 
+import asyncio
+
 from codeloop.agent.engine import Engine
 from codeloop.agent.loop import run
 from codeloop.schema.agent import Agent
@@ -24,7 +26,7 @@ from codeloop.schema.message import (
 )
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.rules import Rule
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Conversation
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
@@ -42,8 +44,34 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask) -> SubtaskResult:
         raise ToolFailure(f"There is no subagent named {task.agent}. There are: {known or 'none'}.")
     parent = engine.store.session(call.session_id)
     child = _child(engine, parent, agent, task)
-    before = child.cost or 0.0
     _prompt(engine, child, agent, task.prompt)
+    model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
+    metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
+    working = asyncio.create_task(_work(engine, parent, child, metadata))
+    if not task.background:
+        return await _joined(working)
+    engine.background.add(working)
+    working.add_done_callback(lambda done: _forget(engine, done))
+    return SubtaskResult(child.id, f"Started. task_output asks about {child.id}.", metadata, "running")
+
+
+async def _joined(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
+    """Wait for a child; it ends with the call that waits for it."""
+    try:
+        return await working
+    finally:
+        working.cancel()
+
+
+def _forget(engine: Engine, done: asyncio.Task[SubtaskResult]) -> None:
+    """Drop a child that has ended; how it ended is stored in its session."""
+    engine.background.discard(done)
+    if not done.cancelled():
+        done.exception()
+
+
+async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON) -> SubtaskResult:
+    before = child.cost or 0.0
     try:
         stop = await run(engine, child.id)
     finally:
@@ -54,8 +82,6 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask) -> SubtaskResult:
         raise ToolFailure(
             f"The subagent stopped: {reason} Its session is {child.id}. It said last: {text or 'nothing'}"
         )
-    model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
-    metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
     return SubtaskResult(child.id, text, metadata)
 
 

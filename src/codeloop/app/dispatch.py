@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from codeloop.app.handlers import permission, prompt, session
+from codeloop.app.handlers import permission, prompt, question, session
 from codeloop.app.project import Project
 from codeloop.schema import operation
 
@@ -20,4 +20,7 @@ HANDLERS: dict[str, Handler] = {
     operation.ABORT.id: prompt.abort,
     operation.PERMISSION_LIST.id: permission.pending,
     operation.PERMISSION_REPLY.id: permission.reply,
+    operation.QUESTION_LIST.id: question.pending,
+    operation.QUESTION_REPLY.id: question.reply,
+    operation.QUESTION_REJECT.id: question.reject,
 }

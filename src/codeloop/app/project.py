@@ -1,5 +1,6 @@
 """One directory that is worked in: its configuration, store, tools and turns, put together."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -77,7 +78,7 @@ def find_setting(startup: Startup) -> Setting:
 
 def providers_of(setting: Setting, environment: Mapping[str, str]) -> Providers:
     """Give the provider table of a setting."""
-    catalog = Catalog()
+    catalog = Catalog(setting.paths.cache)
     return Providers(setting.config, catalog, Credentials(setting.paths.credentials), environment)
 
 
@@ -120,6 +121,9 @@ class Project:
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
         await self.runs.close()
+        for child in list(self.engine.background):
+            child.cancel()
+        await asyncio.gather(*self.engine.background, return_exceptions=True)
         await self.workspace.shells.close()
         self.store.close()
 

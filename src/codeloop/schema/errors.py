@@ -123,7 +123,14 @@ def error_message(error: MessageError) -> str:
             return error.data.message
 
 
-Kind = Literal["NotFoundError", "BadRequest", "SessionBusyError", "PermissionNotFoundError", "UnknownError"]
+Kind = Literal[
+    "NotFoundError",
+    "BadRequest",
+    "SessionBusyError",
+    "PermissionNotFoundError",
+    "QuestionNotFoundError",
+    "UnknownError",
+]
 
 
 class CodeloopError(Exception):

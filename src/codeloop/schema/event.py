@@ -12,6 +12,7 @@ from codeloop.schema.errors import MessageError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import FileDiff, Message, Session, Todo
 from codeloop.schema.part import Part
+from codeloop.schema.question import QuestionRequest
 from codeloop.schema.rules import PermissionRequest, Reply
 from codeloop.schema.wire import Wire
 
@@ -70,6 +71,22 @@ class PermissionAnswer(Wire):
     session_id: str
     request_id: str
     reply: Reply
+    message: str | None = None
+
+
+class QuestionAnswers(Wire):
+    """Properties of `question.replied`: for each question the labels or free texts that were chosen."""
+
+    session_id: str
+    request_id: str
+    answers: list[list[str]]
+
+
+class QuestionRefusal(Wire):
+    """Properties of `question.rejected`; `message`: why, when there is more to say than no."""
+
+    session_id: str
+    request_id: str
     message: str | None = None
 
 
@@ -201,6 +218,24 @@ class PermissionReplied(EventId, tag="permission.replied"):
     properties: PermissionAnswer
 
 
+class QuestionAsked(EventId, tag="question.asked"):
+    """The model asks a person something."""
+
+    properties: QuestionRequest
+
+
+class QuestionReplied(EventId, tag="question.replied"):
+    """Somebody answered."""
+
+    properties: QuestionAnswers
+
+
+class QuestionRejected(EventId, tag="question.rejected"):
+    """Somebody would not answer, or nobody can."""
+
+    properties: QuestionRefusal
+
+
 StoredEvent = (
     SessionCreated
     | SessionUpdated
@@ -212,6 +247,9 @@ StoredEvent = (
     | TodoUpdated
     | PermissionAsked
     | PermissionReplied
+    | QuestionAsked
+    | QuestionReplied
+    | QuestionRejected
 )
 
 

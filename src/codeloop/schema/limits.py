@@ -76,6 +76,7 @@ MODEL_BACKOFF = Limit(
 MODEL_TAIL = Limit(
     "model.tail", 5_000, "ms", "waiting for the token counts after an answer's end, then they are unknown"
 )
+MODEL_GRACE = Limit("model.grace", 50, "ms", "waiting for a complete answer's last bytes, then a hang-up")
 MODEL_KEEPALIVE = Limit(
     "model.keepalive", 60_000, "ms", "an unused connection is kept this long, then a new one is made"
 )
@@ -124,6 +125,7 @@ READ_INSTRUCTIONS = Limit("read.instructions", 32 * 1024, "bytes", "the part of 
 CHECKPOINT = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
 PROGRESS = Limit("agent.progress", 100, "ms", "how often a running tool's progress is shown")
 ATTACHED_FILE = Limit("app.attached_file", 5 * 1024 * 1024, "bytes", "a larger file named in a prompt is refused")
+BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line is the title")
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from codeloop.schema.message import Message, ModelRef, Session, SessionModel
 from codeloop.schema.part import FilePartSource, Part, SourceText
+from codeloop.schema.question import QuestionRequest
 from codeloop.schema.rules import PermissionRequest, Reply, Rule
 from codeloop.schema.wire import JSON, Wire
 
@@ -96,6 +97,20 @@ class AnswerPermission(Wire):
     message: str | None = None
 
 
+class AnswerQuestion(Wire):
+    """Answers a question: for each of its questions the labels or free texts that were chosen."""
+
+    request_id: str
+    answers: list[list[str]]
+
+
+class RejectQuestion(Wire):
+    """Refuses to answer; with `message` the turn goes on."""
+
+    request_id: str
+    message: str | None = None
+
+
 class NoArguments(Wire):
     """Takes nothing."""
 
@@ -138,6 +153,9 @@ PROMPT_ASYNC = Operation("session.prompt_async", "POST", "/session/{sessionID}/p
 ABORT = Operation("session.abort", "POST", "/session/{sessionID}/abort", OfOneSession, bool)
 PERMISSION_LIST = Operation("permission.list", "GET", "/permission", NoArguments, list[PermissionRequest])
 PERMISSION_REPLY = Operation("permission.reply", "POST", "/permission/{requestID}/reply", AnswerPermission, bool)
+QUESTION_LIST = Operation("question.list", "GET", "/question", NoArguments, list[QuestionRequest])
+QUESTION_REPLY = Operation("question.reply", "POST", "/question/{requestID}/reply", AnswerQuestion, bool)
+QUESTION_REJECT = Operation("question.reject", "POST", "/question/{requestID}/reject", RejectQuestion, bool)
 
 OPERATIONS: tuple[Operation, ...] = (
     SESSION_CREATE,
@@ -150,4 +168,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ABORT,
     PERMISSION_LIST,
     PERMISSION_REPLY,
+    QUESTION_LIST,
+    QUESTION_REPLY,
+    QUESTION_REJECT,
 )

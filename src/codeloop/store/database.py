@@ -26,6 +26,9 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE permission (
         id TEXT PRIMARY KEY, session_id TEXT NOT NULL, reply TEXT, data BLOB NOT NULL) WITHOUT ROWID;
     CREATE INDEX permission_session ON permission (session_id);
+    CREATE TABLE question (
+        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, open INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE INDEX question_session ON question (session_id);
     CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, data BLOB NOT NULL);
     PRAGMA user_version = 1;
     """,
@@ -53,6 +56,10 @@ def _explanation(error: sqlite3.Error, path: Path) -> str:
             return f"The disk is full: nothing more can be stored in {path}. Free some space and continue the session."
         case ["READONLY"] | ["PERM"] | ["CANTOPEN"] | ["AUTH"]:
             return f"The database {path} can't be written ({text}). Make it writable, or set CODELOOP_HOME elsewhere."
+        case ["IOERR"]:
+            return (
+                f"The database {path} can't be read or written ({text}). Check the disk and its free space, then retry."
+            )
         case ["BUSY"] | ["LOCKED"]:
             return f"Another process has kept the database {path} locked for {STORE_BUSY.seconds:.0f} s. Try again."
         case ["NOTADB"] | ["CORRUPT"]:
@@ -101,8 +108,11 @@ def _version(connection: sqlite3.Connection) -> int:
 def back_up(connection: sqlite3.Connection, copy: Path) -> None:
     """Write a whole copy of the database, private to its owner; appears only when complete."""
     part = copy.with_name(copy.name + ".part")
-    part.unlink(missing_ok=True)
-    part.touch(mode=0o600)
+    try:
+        part.unlink(missing_ok=True)
+        part.touch(mode=0o600)
+    except OSError as error:
+        raise StoreError(f"The backup {part} can't be written ({error.strerror}). Nothing was changed.") from error
     target = sqlite3.connect(part)
     try:
         connection.backup(target)

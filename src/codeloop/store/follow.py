@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from typing import Protocol
 
 from codeloop.schema.errors import CodeloopError
@@ -40,12 +40,11 @@ class Follower:
         self.behind = False
 
     def offer(self, stamped: Stamped) -> None:
-        """Put an event in the queue and wake the reader."""
+        """Put an event in the queue and wake the reader. In a full queue a stored one takes the place of all."""
         if len(self.queue) >= STORE_QUEUE.value:
-            self.behind = True
-            if stamped.seq is not None:
-                self.queue.clear()
-            return
+            if stamped.seq is None:
+                return
+            self.queue.clear()
         self.queue.append(stamped)
         self.wake.set()
 
@@ -79,22 +78,16 @@ class Followers:
         for follower in self._all:
             follower.offer(stamped)
 
-    async def follow(self, after: int | None, session: str | None) -> AsyncIterator[Stamped]:
-        """Give stored events after `after` (None: from now on) and live ones, for ever."""
+    async def follow(self, after: int, session: str | None) -> AsyncGenerator[Stamped, None]:
+        """Give stored events after `after` and live ones, in the order in which they came, for ever."""
         follower = Follower(session)
-        last = self._log.last_seq() if after is None else after
+        last = after
         self._all.add(follower)
         self._start_timer()
         try:
-            follower.behind = after is not None
+            follower.behind = True
             while True:
-                if follower.behind:
-                    follower.behind = False
-                    for stamped in self._stored(last, None):
-                        last = stamped.seq or last
-                        if follower.wants(stamped):
-                            yield stamped
-                while follower.queue and not follower.behind:
+                while follower.queue:
                     item = follower.queue.popleft()
                     if item.seq is not None:
                         if item.seq <= last:
@@ -106,6 +99,12 @@ class Followers:
                     if follower.wants(item):
                         yield item
                 if follower.behind:
+                    follower.behind = False
+                    # Up to what is stored now: what comes later stands in the queue, between the live ones.
+                    for stamped in self._stored(last, self._log.last_seq() + 1):
+                        last = stamped.seq or last
+                        if follower.wants(stamped):
+                            yield stamped
                     continue
                 follower.wake.clear()
                 await follower.wake.wait()
@@ -113,8 +112,8 @@ class Followers:
             self._all.discard(follower)
             self._stop_timer()
 
-    def _stored(self, after: int, until: int | None) -> Iterable[Stamped]:
-        while until is None or after + 1 < until:
+    def _stored(self, after: int, until: int) -> Iterable[Stamped]:
+        while after + 1 < until:
             batch = self._log.read_events(after, until)
             if not batch:
                 return
@@ -123,6 +122,11 @@ class Followers:
                 raise GapError(f"Events {after + 1} to {first - 1} are no longer kept. Read the state again.")
             yield from batch
             after = batch[-1].seq or after
+
+    def close(self) -> None:
+        """Hear of nothing more: the store is closed."""
+        self._all.clear()
+        self._stop_timer()
 
     def _start_timer(self) -> None:
         if self._timer is None:
@@ -137,8 +141,8 @@ class Followers:
         self._timer = None
         if not self._all:
             return
+        self._start_timer()
         if self._log.changed_elsewhere():
             for follower in self._all:
                 follower.behind = True
                 follower.wake.set()
-        self._start_timer()

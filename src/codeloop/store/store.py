@@ -6,7 +6,8 @@ the followers. `whisper` only wakes them. All calls are made on the loop's threa
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,9 @@ from codeloop.schema.event import (
     PartUpdated,
     PermissionAsked,
     PermissionReplied,
+    QuestionAsked,
+    QuestionRejected,
+    QuestionReplied,
     SessionCreated,
     SessionDeleted,
     SessionUpdated,
@@ -32,9 +36,10 @@ from codeloop.schema.event import (
 from codeloop.schema.limits import STORE_EVENTS
 from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
+from codeloop.schema.question import QuestionRequest
 from codeloop.schema.rules import PermissionRequest
 from codeloop.store.conversation import Conversation, Entry, View
-from codeloop.store.database import explained, open_database, transaction
+from codeloop.store.database import StoreError, explained, open_database, transaction
 from codeloop.store.follow import Followers
 
 _encode = msgspec.json.Encoder().encode
@@ -43,6 +48,7 @@ _message: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _part: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 _event: msgspec.json.Decoder[StoredEvent] = msgspec.json.Decoder(StoredEvent)
 _todos = msgspec.json.Decoder(list[Todo]).decode
+_question = msgspec.json.Decoder(QuestionRequest).decode
 _request = msgspec.json.Decoder(PermissionRequest).decode
 
 BATCH = 500
@@ -54,6 +60,7 @@ DELETE_SESSION = (
     "DELETE FROM message WHERE session_id = ?",
     "DELETE FROM todo WHERE session_id = ?",
     "DELETE FROM permission WHERE session_id = ?",
+    "DELETE FROM question WHERE session_id = ?",
     "DELETE FROM event WHERE session_id = ?",
     "DELETE FROM session WHERE id = ?",
 )
@@ -72,11 +79,14 @@ class Store:
 
     def close(self) -> None:
         """Close the file. Followers stop hearing of anything."""
+        self._followers.close()
         self._views.clear()
         self._db.close()
 
     def append(self, *events: StoredEvent) -> int:
         """Store events in ONE transaction and wake the followers; gives the sequence number of the last one."""
+        if not events:
+            return self.last_seq()
         with explained(self.path):
             seq = 0
             with transaction(self._db):
@@ -90,21 +100,22 @@ class Store:
         self._catch_up(first)
         self._fold(events)
         self._seen = seq
-        if seq // PRUNE_EVERY != (first - 1) // PRUNE_EVERY:
-            self._prune(seq)
         self._followers.publish(first, events)
+        if seq // PRUNE_EVERY != (first - 1) // PRUNE_EVERY:
+            with suppress(StoreError):  # the events are stored; old ones can also be removed the next time
+                self._prune(seq)
         return seq
 
     def whisper(self, event: LiveEvent | PartUpdated) -> None:
         """Show an event to followers in this process without storing it: deltas, status, a tool's progress."""
         self._followers.whisper(event)
 
-    def follow(self, after: int | None = None, *, session: str | None = None) -> AsyncIterator[Stamped]:
+    def follow(self, after: int | None = None, *, session: str | None = None) -> AsyncGenerator[Stamped, None]:
         """Give every stored event after `after` (None: from now on), then live ones, gap-free, from all processes.
 
         Raises GapError when the events after `after` are no longer kept.
         """
-        return self._followers.follow(after, session)
+        return self._followers.follow(self.last_seq() if after is None else after, session)
 
     # Reading
 
@@ -164,6 +175,11 @@ class Store:
                 VALUES (?) UNION SELECT parent_id FROM session JOIN line USING (id) WHERE parent_id IS NOT NULL)
             SELECT data FROM permission WHERE reply = 'always' AND session_id IN line ORDER BY id"""
         return [_request(row[0]) for row in self._all(sql, session_id)]
+
+    def pending_questions(self, session_id: str | None = None) -> list[QuestionRequest]:
+        """Give the model's questions that wait for an answer."""
+        sql = "SELECT data FROM question WHERE open AND (? IS NULL OR session_id = ?) ORDER BY id"
+        return [_question(row[0]) for row in self._all(sql, session_id, session_id)]
 
     # The outbox, for followers
 
@@ -260,7 +276,14 @@ class Store:
                     (p.id, p.session_id, _encode(p)),
                 )
             case PermissionReplied(properties=p):
-                self._db.execute("UPDATE permission SET reply = ? WHERE id = ?", (p.reply, p.request_id))
+                self._db.execute("UPDATE permission SET reply = ? WHERE id = ? AND reply IS NULL", (p.reply, p.request_id))
+            case QuestionAsked(properties=p):
+                self._db.execute(
+                    "INSERT OR REPLACE INTO question (id, session_id, open, data) VALUES (?, ?, 1, ?)",
+                    (p.id, p.session_id, _encode(p)),
+                )
+            case QuestionReplied(properties=p) | QuestionRejected(properties=p):
+                self._db.execute("UPDATE question SET open = 0 WHERE id = ?", (p.request_id,))
 
     def _put_session(self, info: Session) -> None:
         self._db.execute(

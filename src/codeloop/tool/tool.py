@@ -45,12 +45,13 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """Work for a subagent; `session_id` continues an earlier one."""
+    """Work for a subagent; `session_id` continues an earlier one; `background`: do not wait for it."""
 
     agent: str
     description: str
     prompt: str
     session_id: str | None = None
+    background: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class SubtaskResult:
     session_id: str
     text: str
     metadata: JSON
+    state: Literal["running", "completed"] = "completed"
 
 
 class ToolFailure(Exception):

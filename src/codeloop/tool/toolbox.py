@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+
 import msgspec
 
 from codeloop.model.chat import ToolSpec
@@ -11,7 +12,6 @@ from codeloop.schema.rules import Ruleset
 from codeloop.schema.wire import JSON
 from codeloop.tool.schema import parameters_schema
 from codeloop.tool.tool import Tool
-
 
 _object = msgspec.json.Decoder(JSON).decode
 

@@ -1,8 +1,12 @@
 """The directory that an agent works in, and how its paths are resolved."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from codeloop.workspace.files import FileLog
+from codeloop.workspace.search import Ripgrep
+from codeloop.workspace.shell import Shells
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +28,16 @@ class Workspace:
 
     `scratch` is the folder for whole outputs of tools, which `root` need not contain; reading there is not outside.
     `environment` is what child processes get: the user's own without any provider's key.
+    `files` knows what each session has read; one for all that shares the work tree.
     """
 
     root: Path
     directory: Path
     scratch: Path
     environment: dict[str, str]
+    files: FileLog = field(default_factory=FileLog, compare=False, repr=False)
+    shells: Shells = field(default_factory=Shells, compare=False, repr=False)
+    ripgrep: Ripgrep = field(default_factory=Ripgrep, compare=False, repr=False)
 
     def resolve(self, path: str, base: Path | None = None) -> Target:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""
@@ -44,6 +52,7 @@ class Workspace:
 
     def relative(self, path: Path) -> str:
         """Give the path as people read it: relative to the root when it is below it ("" for the root itself)."""
-        if path == self.root:
-            return ""
-        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+        for root in (self.root, Path(os.path.realpath(self.root))):
+            if path.is_relative_to(root):
+                return "" if path == root else str(path.relative_to(root))
+        return str(path)

@@ -21,5 +21,6 @@ async def reply(project: Project, args: AnswerPermission) -> bool:
     answer = PermissionAnswer(
         session_id=waiting[0].session_id, request_id=args.request_id, reply=args.reply, message=args.message
     )
-    project.engine.gate.reply(answer)
+    if not project.engine.gate.reply(answer):
+        raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     return True

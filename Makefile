@@ -1,0 +1,47 @@
+# Every target sets its own environment up (scripts/setup), with uv when there is one and without when there is none.
+# PYTHON=... names the interpreter for a new .venv; ARGS=... goes to the program that a target runs.
+
+BIN := .venv/bin
+READY := .venv/.ready
+CODE := src bench tests
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test slow check format bench lock clean
+
+help:  ## show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml uv.lock requirements-dev.txt scripts/setup
+	@./scripts/setup
+
+venv: $(READY)  ## set .venv up
+
+demo: $(READY)  ## watch the agent fix a failing test; the model is a recording, no key is needed
+	@$(BIN)/codeloop demo $(ARGS)
+
+test: $(READY)  ## run the tests
+	@$(BIN)/pytest -n auto -m "not slow" $(ARGS)
+
+slow: $(READY)  ## run the tests that take more than two seconds each
+	@$(BIN)/pytest -n auto -m slow $(ARGS)
+
+check: $(READY)  ## lint, format, types, floors, sizes
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/basedpyright --level error
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest tests/test_house.py $(ARGS)
+
+format: $(READY)  ## format, and mend what ruff can mend
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+bench: $(READY)  ## print the budgets next to what is measured; ARGS="--only NAME --runs 9"
+	@$(BIN)/python -m bench $(ARGS)
+
+lock:  ## resolve the dependencies anew (needs uv)
+	./scripts/lock
+
+clean:  ## remove .venv and everything that is made
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build bench/results
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

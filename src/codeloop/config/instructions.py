@@ -1,0 +1,177 @@
+"""The texts that people leave for the model: AGENTS.md, CLAUDE.md and what `instructions` names."""
+
+import os
+import re
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import translate
+from itertools import islice
+from pathlib import Path
+
+from codeloop.config.files import read_start, reason
+from codeloop.config.paths import Paths
+from codeloop.config.project import Place
+from codeloop.schema.config import Config
+from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
+
+NAMES = ("AGENTS.md", "CLAUDE.md")
+_MAGIC = re.compile(r"[*?\[]")
+_SKIPPED = frozenset((".git", "node_modules", ".venv", "__pycache__"))
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One file's text; `path` as it was found."""
+
+    path: Path
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """The files in the order in which the model reads them, and one line for each that had to be left out or cut."""
+
+    files: tuple[Instruction, ...]
+    warnings: tuple[str, ...]
+
+
+def instruction_files(place: Place, paths: Paths, config: Config, *, trusted: bool) -> tuple[Instruction, ...]:
+    """Give the files of `read_instructions`, without what was wrong with others."""
+    return read_instructions(place, paths, config, trusted=trusted).files
+
+
+def read_instructions(place: Place, paths: Paths, config: Config, *, trusted: bool) -> Instructions:
+    """Read the global file, one for each folder from the work tree's top down, then what `config.instructions` names.
+
+    Of AGENTS.md and CLAUDE.md in one folder the first counts. An untrusted project's are read too: they are data. But a
+    link in it that leaves the work tree is not followed. Nothing here fails: what can't be read becomes a warning.
+    """
+    reading = _Reading(place, trusted=trusted)
+    for file in (paths.config / "AGENTS.md", paths.reference / "AGENTS.md", paths.claude / "CLAUDE.md"):
+        if reading.add(file, is_ours=True):
+            break
+    folders = list(_folders(place))
+    for folder in folders:
+        for name in NAMES:
+            if reading.add(folder / name):
+                break
+    for pattern in config.instructions:
+        if pattern.startswith(("http://", "https://")):
+            reading.warnings.append(f"instructions: {pattern!r} is an address; only files are read.")
+            continue
+        start = paths.expand(pattern)
+        is_named = start.is_absolute()
+        bases = [Path(start.anchor)] if is_named else list(reversed(folders))
+        found = False
+        for base in bases:
+            for file in _matching(base, str(start.relative_to(base) if is_named else start), reading):
+                found = reading.add(file, is_ours=is_named) or found
+        if not found:
+            reading.warnings.append(f"instructions: nothing that can be read matches {pattern!r}.")
+    return Instructions(tuple(reading.files), tuple(reading.warnings))
+
+
+def _folders(place: Place) -> Iterator[Path]:
+    folder = place.root
+    yield folder
+    for part in place.directory.relative_to(place.root).parts:
+        folder /= part
+        yield folder
+
+
+@dataclass
+class _Reading:
+    """What was read so far, and what may still be looked at."""
+
+    place: Place
+    trusted: bool
+    files: list[Instruction] = field(default_factory=list[Instruction])
+    warnings: list[str] = field(default_factory=list[str])
+    seen: set[Path] = field(default_factory=set[Path])
+    entries: int = field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
+
+    def add(self, file: Path, *, is_ours: bool = False) -> bool:
+        """Read a file once; tell whether there is one. `is_ours`: the person named it, not the project."""
+        try:
+            real = file.resolve(strict=True)
+        except (OSError, RuntimeError, ValueError):
+            return False
+        if real in self.seen:
+            return True
+        if not (self.trusted or is_ours or real.is_relative_to(self.place.root)):
+            self.warnings.append(f"{file} leads out of a directory that is not trusted: not read.")
+            return False
+        if len(self.files) >= INSTRUCTION_FILES.value:
+            self.warnings.append(f"{file}: more than {INSTRUCTION_FILES.value} instruction files, not read.")
+            return True
+        self.seen.add(real)
+        text = self.text(file)
+        if text is None:
+            return False
+        self.files.append(Instruction(file, text))
+        return True
+
+    def text(self, file: Path) -> str | None:
+        most = INSTRUCTION_BYTES.value
+        try:
+            content = read_start(file, most + 1)
+        except OSError as error:
+            self.warnings.append(f"{file} can't be read: {reason(error)}.")
+            return None
+        is_cut = len(content) > most
+        try:
+            text = getincrementaldecoder("utf-8-sig")().decode(content[:most], final=not is_cut)
+        except UnicodeDecodeError:
+            self.warnings.append(f"{file} is not UTF-8 text: not read.")
+            return None
+        if is_cut:
+            self.warnings.append(f"{file} is longer than {most:,} bytes: only its start is used.")
+        return text
+
+
+def _matching(base: Path, pattern: str, reading: _Reading) -> Iterator[Path]:
+    """Give the files below a folder that a pattern names, by name; `**` stands for any number of folders."""
+    if not _MAGIC.search(pattern):
+        yield base / pattern
+        return
+    yield from _walk(base, pattern.split("/"), reading)
+
+
+def _walk(folder: Path, parts: list[str], reading: _Reading) -> Iterator[Path]:
+    part, *rest = parts
+    if not _MAGIC.search(part):
+        if rest:
+            yield from _walk(folder / part, rest, reading)
+        elif (folder / part).is_file():
+            yield folder / part
+        return
+    if part == "**":
+        yield from _walk(folder, rest or ["*"], reading)
+    wanted = re.compile(translate(part))
+    for entry in _entries(folder, reading):
+        if part == "**":
+            if entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED and not entry.name.startswith("."):
+                yield from _walk(folder / entry.name, parts, reading)
+        elif wanted.match(entry.name) and entry.name.startswith(".") <= part.startswith("."):
+            if rest and entry.is_dir():
+                yield from _walk(folder / entry.name, rest, reading)
+            elif not rest and entry.is_file():
+                yield folder / entry.name
+
+
+def _entries(folder: Path, reading: _Reading) -> list[os.DirEntry[str]]:
+    """List a folder by name as long as anything may be looked at; then warn, once."""
+    if reading.entries <= 0 or len(folder.parts) > CONFIG_DEPTH.value:
+        return []
+    try:
+        with os.scandir(folder) as listing:
+            found = list(islice(listing, reading.entries))
+    except OSError:
+        return []
+    reading.entries -= len(found) + 1
+    if reading.entries <= 0:
+        reading.warnings.append(
+            f"instructions: looked at {INSTRUCTION_ENTRIES.value:,} files and folders, not at more."
+        )
+    return sorted(found, key=lambda entry: entry.name)

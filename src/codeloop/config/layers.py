@@ -1,0 +1,141 @@
+"""One source of configuration each, in the order in which later ones win, and where each of its values stands."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codeloop.config.files import read_text
+from codeloop.config.paths import Paths
+from codeloop.config.project import Place
+from codeloop.kit.jsonc import Document, JsoncError, Position, is_object, parse
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
+from codeloop.schema.wire import JSON
+
+REFERENCE_FILES = ("config.json", "opencode.json", "opencode.jsonc")
+PROJECT_FILES = ("opencode.json", "opencode.jsonc", "codeloop.json", "codeloop.jsonc")
+OWN_FILES = ("codeloop.json", "codeloop.jsonc")
+FOLDERS = ((".opencode", ("opencode.json", "opencode.jsonc")), (".codeloop", OWN_FILES))
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One source as it was written.
+
+    `source` is a file's path or a variable's name; `base` is the folder that `{file:..}` starts from.
+    """
+
+    name: str
+    source: str
+    base: Path
+    document: Document
+    is_project: bool = False
+
+    @property
+    def raw(self) -> JSON:
+        """The object that the source holds."""
+        return self.document.value
+
+    def position(self, keys: Keys, *, of_key: bool = False) -> Position | None:
+        """Give the place of a value of `raw` (or of its key), None when the layer is no text."""
+        return self.document.position(keys, of_key=of_key) if self.document.text else None
+
+    def place(self, keys: Keys, *, of_key: bool = False) -> str:
+        """Give `source:line:column` of a value of `raw`."""
+        position = self.position(keys, of_key=of_key)
+        return f"{self.source}:{position}" if position else self.source
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which layer set a value; `keys` lead to it as it was written there."""
+
+    layer: Layer
+    keys: Keys = field(default=())
+
+    @property
+    def position(self) -> Position | None:
+        """Line and column, None when the layer is no text."""
+        return self.layer.position(self.keys)
+
+    def __str__(self) -> str:
+        """Give `source:line:column`."""
+        return self.layer.place(self.keys)
+
+
+def dotted(keys: Keys) -> str:
+    """Give the path as people write it: `a.b[0]["x.y"]`. What can't be shown safely is escaped."""
+    text = ""
+    for key in keys:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        elif key and all(char.isalnum() or char in "_-$/@" for char in key) and key.isprintable():
+            text += f".{key}" if text else key
+        else:
+            text += f"[{key!r}]" if key.isprintable() else f"[{key!a}]"
+    return text
+
+
+def find_layers(
+    place: Place,
+    paths: Paths,
+    *,
+    config_file: Path | None,
+    environment: Mapping[str, str],
+    command_line: JSON,
+) -> Iterator[Layer]:
+    """Read every layer above the built-in one, in order. Raises CodeloopError for one that can't be read."""
+    yield from _files("global", paths.reference, REFERENCE_FILES)
+    yield from _files("global", paths.config, OWN_FILES)
+    yield from _given(place, config_file, environment)
+    steps = [place.root]
+    for part in place.directory.relative_to(place.root).parts:
+        steps.append(steps[-1] / part)
+    for step in steps:
+        yield from _files("project", step, PROJECT_FILES, is_project=True)
+    for step in steps:
+        for folder, names in FOLDERS:
+            yield from _files("project", step / folder, names, is_project=True)
+    if command_line:
+        yield Layer("command line", "the command line", place.directory, Document("", command_line))
+
+
+def _given(place: Place, config_file: Path | None, environment: Mapping[str, str]) -> Iterator[Layer]:
+    """Read what the person who started the program names: a file, and texts in the environment."""
+    named = (
+        str(config_file) if config_file else environment.get("CODELOOP_CONFIG") or environment.get("OPENCODE_CONFIG")
+    )
+    if named:
+        file = place.directory / named
+        layer = _file("--config" if config_file else "environment", file)
+        if layer is None:
+            raise CodeloopError(f"The configuration file {file} does not exist. Check --config and CODELOOP_CONFIG.")
+        yield layer
+    for name in ("OPENCODE_CONFIG_CONTENT", "CODELOOP_CONFIG_CONTENT"):
+        if text := environment.get(name):
+            shown = text.encode(errors="surrogateescape").decode(errors="replace")
+            yield _layer("environment", name, place.directory, shown)
+
+
+def _files(name: str, folder: Path, files: tuple[str, ...], *, is_project: bool = False) -> Iterator[Layer]:
+    for file in files:
+        layer = _file(name, folder / file, is_project=is_project)
+        if layer is not None:
+            yield layer
+
+
+def _file(name: str, file: Path, *, is_project: bool = False) -> Layer | None:
+    text = read_text(file, CONFIG_BYTES.value)
+    return None if text is None else _layer(name, str(file), file.parent, text, is_project=is_project)
+
+
+def _layer(name: str, source: str, base: Path, text: str, *, is_project: bool = False) -> Layer:
+    try:
+        document = parse(text, depth=CONFIG_DEPTH.value)
+    except JsoncError as error:
+        raise CodeloopError(f"{source}:{error.position}: {error}.") from error
+    layer = Layer(name, source, base, document, is_project)
+    if not is_object(document.value):
+        raise CodeloopError(f"{layer.place(())}: expected an object in braces.")
+    return layer

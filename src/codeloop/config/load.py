@@ -1,0 +1,161 @@
+"""Layers of configuration, merged into one frozen Config with the origin of every value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from codeloop.config.faults import find_fault
+from codeloop.config.known import unknown_keys
+from codeloop.config.layers import Layer, Origin, dotted, find_layers
+from codeloop.config.normalise import Values, normalise
+from codeloop.config.paths import Paths
+from codeloop.config.project import Place
+from codeloop.config.substitute import substituted
+from codeloop.config.untrusted import narrowed
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.config import Config
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+
+_APPENDED = frozenset(("permission", "restrictions"))
+_GATHERED = frozenset(("instructions", "plugin"))
+_MOST_NAMED = 12
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The configuration that holds, and where it comes from.
+
+    `provenance`: the layer that won, for each value that some layer set, by its dotted path
+    (`provider.x.options.baseURL`, `permission[2]`). `warnings`: one line each. `sources`: what was read, in order.
+    """
+
+    config: Config
+    provenance: dict[str, Origin]
+    warnings: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Merged:
+    """What the layers so far come to."""
+
+    values: JSON = field(default_factory=dict[str, Any])
+    origins: dict[Keys, Origin] = field(default_factory=dict[Keys, Origin])
+
+
+def load(
+    place: Place,
+    paths: Paths,
+    *,
+    config_file: Path | None = None,
+    environment: Mapping[str, str],
+    command_line: JSON | None = None,
+    trusted: bool,
+) -> Loaded:
+    """Read and merge all layers: built-in, global, given, project, command line; later ones win.
+
+    `command_line` has the form of a configuration file. Unless `trusted`, the project's layers can only tighten.
+    Raises CodeloopError with file, line and column for what can't be read or has the wrong type.
+    """
+    merged = _Merged()
+    warnings: list[str] = []
+    ignored: list[str] = []
+    sources: list[str] = []
+    layers = find_layers(
+        place, paths, config_file=config_file, environment=environment, command_line=command_line or {}
+    )
+    for layer in layers:
+        sources.append(layer.source)
+        warnings.extend(_unknown(layer))
+        if layer.is_project and not trusted:
+            values, names = narrowed(normalise(layer, layer.raw), merged.values)
+            ignored.extend(names)
+        else:
+            values = normalise(layer, substituted(layer, paths, environment))
+        _merge(merged, merged.values, values, values.values, ())
+    if ignored:
+        warnings.append(_ignored(place, ignored))
+    provenance = {dotted(keys): origin for keys, origin in merged.origins.items()}
+    return Loaded(_converted(merged), provenance, tuple(warnings), tuple(sources))
+
+
+def _unknown(layer: Layer) -> list[str]:
+    return [
+        f"{layer.place(keys, of_key=True)}: unknown key {dotted(keys)}, ignored." for keys in unknown_keys(layer.raw)
+    ]
+
+
+def _ignored(place: Place, names: list[str]) -> str:
+    names = list(dict.fromkeys(names))
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return (
+        f"{dotted((str(place.root),))} is not trusted, so its configuration can only tighten yours. "
+        f"Ignored: {', '.join(names[:_MOST_NAMED])}{more}. To use it: codeloop trust"
+    )
+
+
+def _merge(merged: _Merged, into: JSON, source: Values, new: JSON, keys: Keys) -> None:
+    for key, value in new.items():
+        at = (*keys, key)
+        old = into.get(key)
+        if is_list(value) and _is_joined(at):
+            into[key] = _joined(merged, old if is_list(old) else [], source, value, at)
+        elif is_object(value) and value:
+            if not is_object(old):
+                _forget(merged, at, old)
+                into[key] = {}
+            merged.origins.pop(at, None)
+            _merge(merged, into[key], source, value, at)
+        elif not (is_object(value) and is_object(old)):
+            _forget(merged, at, old)
+            into[key] = value
+            merged.origins[at] = Origin(source.layer, source.origin(at))
+
+
+def _is_joined(keys: Keys) -> bool:
+    if len(keys) == 1:
+        return keys[0] in _APPENDED or keys[0] in _GATHERED
+    return len(keys) == 3 and keys[0] == "agent" and keys[2] in _APPENDED
+
+
+def _joined(merged: _Merged, old: list[Any], source: Values, new: list[Any], at: Keys) -> list[Any]:
+    """Append a list to what the layers before it gave; rules always, other things when they are new."""
+    whole = list(old)
+    for index, item in enumerate(new):
+        if at[-1] in _APPENDED or item not in whole:
+            merged.origins[*at, len(whole)] = Origin(source.layer, source.origin((*at, index)))
+            whole.append(item)
+    return whole
+
+
+def _forget(merged: _Merged, at: Keys, old: Any) -> None:
+    """Drop the origins of what is replaced as a whole."""
+    if is_object(old) or is_list(old):
+        for keys in [keys for keys in merged.origins if keys[: len(at)] == at]:
+            del merged.origins[keys]
+
+
+def _converted(merged: _Merged) -> Config:
+    try:
+        return msgspec.convert(merged.values, Config)
+    except msgspec.ValidationError:
+        keys, fault = find_fault(merged.values, Config)
+        raise CodeloopError(f"{_where(merged, keys)}: {dotted(keys)}: {fault}.") from None
+
+
+def _where(merged: _Merged, keys: Keys) -> str:
+    """Give the place of a value: it was set as a whole, as part of something, or is itself set in parts."""
+    for size in range(len(keys), 0, -1):
+        origin = merged.origins.get(keys[:size])
+        if origin is not None:
+            return origin.layer.place((*origin.keys, *keys[size:]))
+    inner = next((found for found in merged.origins if found[: len(keys)] == keys), None)
+    if inner is None:
+        return "the configuration"
+    origin = merged.origins[inner]
+    return origin.layer.place(origin.keys[: len(origin.keys) - len(inner) + len(keys)])

@@ -1,0 +1,85 @@
+"""Where codeloop keeps its own files: the XDG folders, or all of them below `CODELOOP_HOME`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeloop.schema.errors import CodeloopError
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Our four folders, the home directory, and two folders of other programs that we read.
+
+    `reference`: the reference's global configuration. `claude`: the folder of a global CLAUDE.md. None need exist.
+    """
+
+    data: Path
+    config: Path
+    cache: Path
+    state: Path
+    home: Path
+    reference: Path
+    claude: Path
+
+    @property
+    def credentials(self) -> Path:
+        """The file of stored keys."""
+        return self.data / "auth.json"
+
+    @property
+    def trust(self) -> Path:
+        """The file that lists the trusted directories."""
+        return self.state / "trust.json"
+
+    @property
+    def log(self) -> Path:
+        """The folder of log files."""
+        return self.data / "log"
+
+    def project(self, project_id: str) -> Path:
+        """Give the folder of one project's sessions and snapshots."""
+        return self.data / "project" / project_id
+
+    def expand(self, path: str) -> Path:
+        """Give a path with a leading `~` or `$HOME` replaced by the home directory."""
+        for start in ("~", "$HOME"):
+            if path == start or path.startswith(start + "/"):
+                return self.home / path[len(start) + 1 :]
+        return Path(path)
+
+
+def find_paths(environment: Mapping[str, str]) -> Paths:
+    """Give the folders for an environment; nothing is created or looked at.
+
+    Raises CodeloopError when neither HOME nor CODELOOP_HOME says where they are.
+    """
+    home = _absolute(environment, "HOME")
+    own = environment.get("CODELOOP_HOME", "")
+    if own:
+        if not Path(own).is_absolute():
+            raise CodeloopError(f"CODELOOP_HOME is {own!r}, which is not an absolute path. Set it to one, or unset it.")
+        top = Path(own)
+        folders = (top / name for name in ("data", "config", "cache", "state"))
+        return Paths(*folders, home=home or top, reference=top / "opencode", claude=top / ".claude")
+    if home is None:
+        raise CodeloopError(
+            "There is no home directory: HOME is not set to an absolute path. "
+            "Set HOME, or set CODELOOP_HOME to a folder for codeloop's files."
+        )
+    config = _absolute(environment, "XDG_CONFIG_HOME") or home / ".config"
+    return Paths(
+        data=(_absolute(environment, "XDG_DATA_HOME") or home / ".local" / "share") / "codeloop",
+        config=config / "codeloop",
+        cache=(_absolute(environment, "XDG_CACHE_HOME") or home / ".cache") / "codeloop",
+        state=(_absolute(environment, "XDG_STATE_HOME") or home / ".local" / "state") / "codeloop",
+        home=home,
+        reference=config / "opencode",
+        claude=home / ".claude",
+    )
+
+
+def _absolute(environment: Mapping[str, str], name: str) -> Path | None:
+    """Give a variable as a path; the XDG rules say to ignore one that is not absolute."""
+    path = Path(environment.get(name, ""))
+    return path if path.is_absolute() else None

@@ -1,0 +1,46 @@
+"""`{env:NAME}` and `{file:path}` in configuration values."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from codeloop.config.files import read_text
+from codeloop.config.layers import Layer
+from codeloop.config.paths import Paths
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CONFIG_BYTES
+
+_REFERENCE = re.compile(r"\{(env|file):([^{}]+)\}")
+
+
+def substituted(layer: Layer, paths: Paths, environment: Mapping[str, str]) -> Any:
+    """Give a layer's values with every reference replaced, once: what comes in is not looked at again.
+
+    An unset variable is the empty text. A file is relative to the layer's own folder, or starts with `~`; blanks
+    around its content are dropped. Raises CodeloopError for a file that is missing or can't be read.
+    """
+
+    def replace(value: Any, keys: Keys) -> Any:
+        if isinstance(value, str):
+            return _REFERENCE.sub(lambda found: content(found[1], found[2].strip(), keys), value)
+        if is_object(value):
+            return {key: replace(each, (*keys, key)) for key, each in value.items()}
+        if is_list(value):
+            return [replace(each, (*keys, index)) for index, each in enumerate(value)]
+        return value
+
+    def content(kind: str, name: str, keys: Keys) -> str:
+        if kind == "env":
+            return environment.get(name, "")
+        file = layer.base / paths.expand(name)
+        try:
+            text = read_text(file, CONFIG_BYTES.value)
+        except (CodeloopError, ValueError) as error:
+            raise CodeloopError(f"{layer.place(keys)}: {error}") from error
+        if text is None:
+            raise CodeloopError(f"{layer.place(keys)}: the file {file} of {{file:{name}}} does not exist.")
+        return text.strip()
+
+    return replace(layer.raw, ()) if "{env:" in layer.document.text or "{file:" in layer.document.text else layer.raw

@@ -1,0 +1,122 @@
+"""Which directories a person trusts: only their projects may loosen rules or have anything executed."""
+
+import fcntl
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from codeloop.config.files import read_start, reason, write_private
+from codeloop.config.paths import Paths
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
+
+_POLL = 0.02
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """Since when a directory is trusted, in ms since 1970."""
+
+    time: int
+
+
+class _File(msgspec.Struct, frozen=True):
+    directories: dict[str, Entry] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class TrustList:
+    """The trusted directories by their resolved path. `warning` says what was wrong with the file, if anything."""
+
+    directories: dict[str, Entry]
+    warning: str | None = None
+
+
+def read_trust(paths: Paths) -> TrustList:
+    """Read the list. A file that makes no sense is moved aside, so that nothing is trusted by accident."""
+    try:
+        content = read_start(paths.trust, CONFIG_BYTES.value)
+    except (FileNotFoundError, NotADirectoryError):
+        return TrustList({})
+    except OSError as error:
+        return TrustList({}, f"{paths.trust} can't be read ({reason(error)}): no directory is trusted.")
+    try:
+        return TrustList(msgspec.json.decode(content, type=_File).directories)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return TrustList({}, _quarantined(paths.trust))
+
+
+def is_trusted(paths: Paths, root: Path) -> bool:
+    """Tell whether a work tree is trusted. Trust holds for exactly this root, not for what is around or below it."""
+    return str(root.resolve()) in read_trust(paths).directories
+
+
+def trust(paths: Paths, root: Path) -> None:
+    """Trust a work tree until it is taken back. Raises CodeloopError when that can't be stored."""
+    with _changing(paths) as directories:
+        directories[_resolved(root)] = Entry(time=int(time.time() * 1000))
+
+
+def distrust(paths: Paths, root: Path) -> bool:
+    """Take trust back; tell whether there was any. The directory need not exist. Raises CodeloopError."""
+    with _changing(paths) as directories:
+        return directories.pop(str(root.resolve()), None) is not None
+
+
+def _resolved(root: Path) -> str:
+    resolved = root.resolve()
+    if not resolved.is_dir():
+        raise CodeloopError(f"{root} is not a directory, so it can't be trusted.")
+    try:
+        return resolved.as_posix().encode().decode()
+    except UnicodeEncodeError as error:
+        raise CodeloopError(f"The path {str(root)!a} is not UTF-8, so it can't be stored as trusted.") from error
+
+
+@contextmanager
+def _changing(paths: Paths) -> Generator[dict[str, Entry]]:
+    """Give the directories to change, alone among all processes, and store them."""
+    try:
+        paths.trust.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _locked(paths.trust.parent):
+            directories = dict(read_trust(paths).directories)
+            yield directories
+            text = msgspec.json.encode(_File(directories=directories))
+            write_private(paths.trust, msgspec.json.format(text, indent=2).decode() + "\n")
+    except OSError as error:
+        raise CodeloopError(f"{paths.trust} can't be written: {reason(error)}. Nothing was changed.") from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Generator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        deadline = time.monotonic() + TRUST_LOCK.seconds
+        while not _takes(descriptor):
+            if time.monotonic() > deadline:
+                raise CodeloopError(f"Another process holds the lock on {folder}. Nothing was changed; try again.")
+            time.sleep(_POLL)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _takes(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _quarantined(file: Path) -> str:
+    aside = file.with_name(f"{file.name}.broken-{int(time.time())}")
+    try:
+        file.replace(aside)
+    except OSError as error:
+        return f"{file} is damaged and can't be moved aside ({reason(error)}): no directory is trusted."
+    return f"{file} was damaged and is now {aside.name}: no directory is trusted until `codeloop trust` says so again."

@@ -1,0 +1,123 @@
+"""Unified diffs with the wire's header, in bounded time."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+Edit = tuple[str, int, int, int, int]
+_CONTEXT = 3
+_WORK = 2_000_000  # comparisons; a middle part that needs more is shown as one replacement
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A change of one file: the patch as text, and how many lines it adds and deletes."""
+
+    patch: str
+    additions: int
+    deletions: int
+
+
+def unified(name: str, before: str, after: str, context: int = _CONTEXT) -> Diff:
+    """Give the unified diff of two texts under the header `Index: name`; the patch is empty when they are equal."""
+    if before == after:
+        return Diff("", 0, 0)
+    old, new = split_lines(before), split_lines(after)
+    edits = changes(old, new)
+    lines = [f"Index: {name}\n", "=" * 67 + "\n", f"--- {name}\n", f"+++ {name}\n"]
+    for hunk in _hunks(edits, context):
+        lines.extend(_render(hunk, old, new))
+    additions = sum(j2 - j1 for tag, _, _, j1, j2 in edits if tag != "equal")
+    deletions = sum(i2 - i1 for tag, i1, i2, _, _ in edits if tag != "equal")
+    return Diff("".join(lines), additions, deletions)
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Split after every `\n` only (a form feed or U+2028 does not end a line); joining gives the text again."""
+    lines = text.split("\n")
+    last = lines.pop()
+    ended = [line + "\n" for line in lines]
+    return [*ended, last] if last else ended
+
+
+def changes(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
+    """Give the edits as `(tag, i1, i2, j1, j2)`; tags are equal, replace, delete, insert, as in difflib."""
+    low = min(len(old), len(new))
+    head = next((i for i in range(low) if old[i] != new[i]), low)
+    rest = low - head
+    tail = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+    i_end, j_end = len(old) - tail, len(new) - tail
+    edits: list[Edit] = [("equal", 0, head, 0, head)] if head else []
+    edits.extend(
+        (tag, i1 + head, i2 + head, j1 + head, j2 + head)
+        for tag, i1, i2, j1, j2 in _middle(old[head:i_end], new[head:j_end])
+    )
+    if tail:
+        edits.append(("equal", i_end, len(old), j_end, len(new)))
+    return edits
+
+
+def _middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
+    if not old and not new:
+        return []
+    if not old or not new:
+        return [("insert" if new else "delete", 0, len(old), 0, len(new))]
+    counts = Counter(new)
+    if sum(counts[line] for line in old) > _WORK or len(old) + len(new) > 100_000:
+        return [("replace", 0, len(old), 0, len(new))]
+    return [(tag, i1, i2, j1, j2) for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new).get_opcodes()]
+
+
+def _hunks(edits: Sequence[Edit], context: int) -> Iterator[list[Edit]]:
+    hunk: list[Edit] = []
+    for index, (tag, i1, i2, j1, j2) in enumerate(edits):
+        if tag != "equal":
+            hunk.append((tag, i1, i2, j1, j2))
+            continue
+        first, last = index == 0, index == len(edits) - 1
+        if not first and not last and i2 - i1 <= 2 * context:
+            hunk.append((tag, i1, i2, j1, j2))
+            continue
+        if not first:
+            hunk.append((tag, i1, min(i2, i1 + context), j1, min(j2, j1 + context)))
+            yield hunk
+        hunk = [] if last else [(tag, max(i1, i2 - context), i2, max(j1, j2 - context), j2)]
+    if hunk:
+        yield hunk
+
+
+def _render(hunk: Sequence[Edit], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    i1, i2, j1, j2 = hunk[0][1], hunk[-1][2], hunk[0][3], hunk[-1][4]
+    yield f"@@ -{_range(i1, i2)} +{_range(j1, j2)} @@\n"
+    for tag, a1, a2, b1, b2 in hunk:
+        if tag == "equal":
+            yield from (_line(" ", line) for line in old[a1:a2])
+            continue
+        yield from (_line("-", line) for line in old[a1:a2])
+        yield from (_line("+", line) for line in new[b1:b2])
+
+
+def _range(start: int, end: int) -> str:
+    count = end - start
+    return f"{start + 1 if count else start},{count}"
+
+
+def _line(mark: str, line: str) -> str:
+    return mark + line if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
+
+
+def trim_indent(patch: str) -> str:
+    """Take the indentation that all changed and context lines share out of a unified diff, for the screen."""
+    lines = patch.split("\n")
+    body = [index for index, line in enumerate(lines) if index >= 4 and line[:1] in {" ", "+", "-"}]
+    texts = [lines[index][1:] for index in body if lines[index][1:].strip()]
+    if not texts:
+        return patch
+    low, high = min(texts), max(texts)
+    size = 0
+    while size < len(low) and size < len(high) and low[size] == high[size] and low[size] in " \t":
+        size += 1
+    for index in body:
+        lines[index] = lines[index][0] + lines[index][1 + size :]
+    return "\n".join(lines)

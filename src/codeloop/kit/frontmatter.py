@@ -1,0 +1,83 @@
+"""Markdown with a YAML head between two lines of three dashes."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from codeloop.kit.jsonc import is_object
+
+_FENCE = re.compile(r"---[ \t]*\r?(?:\n|\Z)")
+_CLOSING = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+_PLAIN_PAIR = re.compile(r"""^([A-Za-z_][\w-]*):[ \t]+(?![\[{"'|>&*!%@`#])(.*:.*?)[ \t]*\r?$""", re.MULTILINE)
+
+
+class FrontmatterError(ValueError):
+    """The head can't be read; `line` (from 1) is that of the whole text."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A head (empty when there is none) and everything after it."""
+
+    head: dict[str, Any]
+    body: str
+
+
+def split(text: str) -> Page:
+    """Split a text into its head and its body. The body starts after the line that closes the head, unchanged.
+
+    A head that is no YAML only because a one-line text holds a colon (`description: Use this: often`) is read as meant.
+    Raises FrontmatterError with the line.
+    """
+    text = text.removeprefix("\ufeff")
+    opening = _FENCE.match(text)
+    if opening is None:
+        return Page({}, text)
+    closing = _CLOSING.search(text, opening.end())
+    if closing is None:
+        raise FrontmatterError("the head that starts in line 1 has no closing line of three dashes", 1)
+    source = text[opening.end() : closing.start()]
+    rest = text[closing.end() :]
+    return Page(_head(source), rest.removeprefix("\n"))
+
+
+def _head(source: str) -> dict[str, Any]:
+    from yaml import YAMLError
+
+    try:
+        found = _load(source)
+    except YAMLError as error:
+        try:
+            found = _load(_PLAIN_PAIR.sub(_quoted, source))
+        except YAMLError:
+            raise FrontmatterError(*_reason(error)) from error
+    if found is None:
+        return {}
+    if not is_object(found):
+        raise FrontmatterError(f"expected `key: value` lines, found a {type(found).__name__}", 2)
+    return {str(key): value for key, value in found.items()}
+
+
+def _load(source: str) -> Any:
+    import yaml
+
+    try:
+        return getattr(yaml, "CSafeLoader", yaml.SafeLoader)(source).get_single_data()
+    except (RecursionError, ValueError) as error:
+        raise FrontmatterError(f"a value can't be read: {error}", 2) from error
+
+
+def _quoted(pair: re.Match[str]) -> str:
+    text = pair[2].replace("'", "''")
+    return f"{pair[1]}: '{text}'"
+
+
+def _reason(error: Exception) -> tuple[str, int]:
+    """Give what was wrong and its line in the whole text; the head's own first line is the text's second."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    what = getattr(error, "problem", None) or str(error)
+    return f"not valid YAML: {what}", (mark.line if mark else 0) + 2

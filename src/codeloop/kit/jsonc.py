@@ -1,0 +1,245 @@
+"""JSON with comments and trailing commas, and where in the text each value stands."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn, TypeGuard
+
+Path = tuple[str | int, ...]
+"""The keys and list indexes that lead to a value."""
+
+_SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+_PLAIN_STRING = re.compile(r'"([^"\\\x00-\x1f]*)"')
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WORD = re.compile(r"\w+")
+_LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None}
+_DEPTH = 128
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a text; both count from 1, columns in characters."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        """Give `line:column`."""
+        return f"{self.line}:{self.column}"
+
+
+class JsoncError(ValueError):
+    """The text is not JSON with comments. `position` says where, the message what was expected there."""
+
+    def __init__(self, message: str, position: Position) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed text: its value, and the place of every key and value in it (found when first asked for)."""
+
+    text: str
+    value: Any
+    depth: int = _DEPTH
+
+    def position(self, path: Path, *, of_key: bool = False) -> Position:
+        """Give the place of the value (or of its key) at `path`, else of the nearest value around it."""
+        while path and path not in self._spots:
+            path = path[:-1]
+        key, value = self._spots[path]
+        return position_of(self.text, key if of_key else value)
+
+    @cached_property
+    def _spots(self) -> dict[Path, tuple[int, int]]:
+        scanner = _Scanner(self.text, self.depth)
+        scanner.document()
+        return scanner.spots
+
+
+def parse(text: str, *, depth: int = _DEPTH) -> Document:
+    """Read a text that may hold `//` and `/* */` comments and trailing commas.
+
+    `depth`: nested deeper is an error. Of equal keys the last one counts. Raises JsoncError.
+    """
+    return Document(text, _quickly(text, depth), depth)
+
+
+def loads(text: str, *, depth: int = _DEPTH) -> Any:
+    """Give the value of a text that may hold comments and trailing commas. Raises JsoncError."""
+    return _quickly(text, depth)
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Tell whether a value read from JSON is an object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Tell whether a value read from JSON is a list."""
+    return isinstance(value, list)
+
+
+def position_of(text: str, offset: int) -> Position:
+    """Give line and column of an offset in characters."""
+    before = text.rfind("\n", 0, offset)
+    return Position(text.count("\n", 0, offset) + 1, offset - before)
+
+
+def _quickly(text: str, depth: int) -> Any:
+    """Read valid JSON with the C parser; what it refuses, or may be lenient about, goes to the scanner."""
+    if "\\ud" not in text and "\\uD" not in text:
+        try:
+            value = json.loads(text, parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            if text.count("{") + text.count("[") <= depth or _is_shallow(value, depth):
+                return value
+    return _Scanner(text, depth).document()
+
+
+def _is_shallow(value: Any, depth: int) -> bool:
+    level: list[Any] = [value]
+    for _ in range(depth + 1):
+        level = [child for each in level for child in _children(each)]
+    return not level
+
+
+def _children(value: Any) -> list[Any]:
+    if is_object(value):
+        return list(value.values())
+    return value if is_list(value) else []
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(word)
+
+
+class _Scanner:
+    """One pass over a text by recursive descent."""
+
+    def __init__(self, text: str, depth: int) -> None:
+        self.text = text
+        self.depth = depth
+        self.at = 0
+        self.spots: dict[Path, tuple[int, int]] = {}
+
+    def document(self) -> Any:
+        self.at = 1 if self.text.startswith("\ufeff") else 0
+        self.space()
+        value = self.value((), self.at)
+        self.space()
+        if self.at < len(self.text):
+            self.fail("expected nothing more after the value")
+        return value
+
+    def value(self, path: Path, key: int) -> Any:
+        self.spots[path] = (key, self.at)
+        char = self.peek()
+        if char == '"':
+            return self.string()
+        if char == "'":
+            self.fail("expected double quotes", show=False)
+        if not char or char not in "{[":
+            return self.scalar()
+        if len(path) >= self.depth:
+            self.fail(f"expected at most {self.depth} levels", show=False)
+        self.at += 1
+        return self.members(path) if char == "{" else self.items(path)
+
+    def members(self, path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        self.space()
+        while not self.takes("}"):
+            key_at = self.at
+            if self.peek() != '"':
+                self.fail("expected a key in double quotes" + (" or '}'" if not found else ""))
+            key = self.string()
+            self.space()
+            if not self.takes(":"):
+                self.fail("expected ':' after the key")
+            self.space()
+            found[key] = self.value((*path, key), key_at)
+            self.separator("}")
+        return found
+
+    def items(self, path: Path) -> list[Any]:
+        found: list[Any] = []
+        self.space()
+        while not self.takes("]"):
+            found.append(self.value((*path, len(found)), self.at))
+            self.separator("]")
+        return found
+
+    def separator(self, closing: str) -> None:
+        self.space()
+        if self.takes(","):
+            self.space()
+        elif self.peek() != closing:
+            self.fail(f"expected ',' or '{closing}'")
+
+    def string(self) -> str:
+        plain = _PLAIN_STRING.match(self.text, self.at)
+        if plain is not None:
+            self.at = plain.end()
+            return plain[1]
+        start = self.at
+        try:
+            text, self.at = _DECODER.raw_decode(self.text, start)
+            text.encode()
+        except json.JSONDecodeError as error:
+            self.at = error.pos
+            self.fail(_string_fault(error.msg), show=False)
+        except UnicodeEncodeError:
+            self.at = start
+            self.fail("expected both halves of a surrogate pair in this string", show=False)
+        return text
+
+    def scalar(self) -> Any:
+        number = _NUMBER.match(self.text, self.at)
+        if number is not None:
+            try:
+                value = float(number[0]) if number[1] or number[2] else int(number[0])
+            except ValueError:
+                self.fail("expected a number with fewer digits", show=False)
+            self.at = number.end()
+            return value
+        word = _WORD.match(self.text, self.at)
+        if word is None or word[0] not in _LITERALS:
+            self.fail("expected a value")
+        self.at = word.end()
+        return _LITERALS[word[0]]
+
+    def space(self) -> None:
+        found = _SPACE.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        if self.text.startswith("/*", self.at):
+            self.fail("expected '*/' at the end of this comment", show=False)
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def takes(self, char: str) -> bool:
+        if self.peek() != char:
+            return False
+        self.at += 1
+        return True
+
+    def fail(self, expected: str, *, show: bool = True) -> NoReturn:
+        position = position_of(self.text, self.at)
+        word = _WORD.match(self.text, self.at)
+        found = word[0][:20] if word else self.peek()
+        shown = f", found {ascii(found) if found else 'the end of the text'}" if show else ""
+        raise JsoncError(expected + shown, position)
+
+
+def _string_fault(reason: str) -> str:
+    if reason.startswith("Unterminated"):
+        return "expected a closing double quote for the string that starts here"
+    if reason.startswith("Invalid control"):
+        return "expected no line break or control character inside a string (write it as \\n, \\t or \\u....)"
+    return "expected a valid escape after the backslash"

@@ -1,0 +1,158 @@
+"""Finding and ending a whole tree of processes, also those that left their group, their session or their parent."""
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+_POLL = 0.01
+_ROUNDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One living process. `started` tells two apart that had the same id one after the other."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: str
+    marked: bool
+
+
+def processes(mark: str = "") -> list[Process]:
+    """Give every living process that can be seen (no zombies). `marked`: its starting environment contains `mark`."""
+    return list(_from_proc(mark.encode()) if (_PROC / "self" / "stat").exists() else _from_ps(mark))
+
+
+def tree(root: int, mark: str = "", table: Iterable[Process] | None = None) -> list[Process]:
+    """Give what belongs to `root`: its session and group, what carries `mark`, and all their descendants.
+
+    `root` leads (or led) a session of its own; 0: only the mark counts. The caller itself is never part of it.
+    """
+    rows = [row for row in (processes(mark) if table is None else table) if row.pid != os.getpid()]
+    found = {row.pid: row for row in rows if row.marked or (root and root in {row.pid, row.group, row.session})}
+    grown = True
+    while grown:
+        more = {row.pid: row for row in rows if row.parent in found and row.pid not in found}
+        found |= more
+        grown = bool(more)
+    return list(found.values())
+
+
+async def end_tree(root: int, mark: str = "", grace: float = 0.2) -> int:
+    """End `tree(root, mark)`: TERM, after `grace` seconds KILL, again until nobody new appears.
+
+    Gives how many processes there were. Returns as soon as the last is gone; a process that can't be killed
+    (another user's) is given up after a second.
+    """
+    seen = {(row.pid, row.started) for row in _signal(tree(root, mark), signal.SIGTERM)}
+    for _ in range(int(grace / _POLL)):
+        if not any(_lives(*one) for one in seen):
+            break
+        await asyncio.sleep(_POLL)
+    for _ in range(_ROUNDS):
+        rest = tree(root, mark)
+        if not rest:
+            break
+        _kill_groups(rest)
+        _signal(rest, signal.SIGKILL)
+        seen |= {(row.pid, row.started) for row in rest}
+        await asyncio.sleep(_POLL / 2)
+    return len(seen)
+
+
+def which(name: str, path: str | None) -> str | None:
+    """Find a program in the absolute folders of a PATH."""
+    for folder in (path or os.defpath).split(os.pathsep):
+        candidate = f"{folder}/{name}"
+        if candidate.startswith("/") and os.access(candidate, os.X_OK) and not Path(candidate).is_dir():
+            return candidate
+    return None
+
+
+def _signal(rows: list[Process], number: signal.Signals) -> list[Process]:
+    for row in rows:
+        try:
+            os.kill(row.pid, number)
+            if number == signal.SIGTERM:
+                os.kill(row.pid, signal.SIGCONT)
+        except (ProcessLookupError, PermissionError):
+            continue
+    return rows
+
+
+def _kill_groups(rows: list[Process]) -> None:
+    """Kill each group at one stroke, so that none of its members can fork meanwhile."""
+    for group in {row.group for row in rows} - {0, 1, os.getpgrp()}:
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def _lives(pid: int, started: str) -> bool:
+    if started:
+        row = _row(pid, b"")
+        return row is not None and row.started == started
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _from_proc(mark: bytes) -> Iterator[Process]:
+    with os.scandir(_PROC) as entries:
+        for entry in entries:
+            row = _row(int(entry.name), mark) if entry.name.isdigit() else None
+            if row is not None:
+                yield row
+
+
+def _row(pid: int, mark: bytes) -> Process | None:
+    try:
+        # The name in brackets may hold anything; the fields start after the last bracket.
+        state, parent, group, session, *rest = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    except (OSError, ValueError):
+        return None
+    if state in {b"Z", b"X"}:
+        return None
+    return Process(pid, int(parent), int(group), int(session), rest[15].decode(), _marked(pid, mark))
+
+
+def _marked(pid: int, mark: bytes) -> bool:
+    if not mark:
+        return False
+    try:
+        return mark in _read(f"/proc/{pid}/environ")
+    except OSError:
+        return False
+
+
+def _read(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        whole = os.read(fd, 65536)
+        while len(chunk := os.read(fd, 65536)):
+            whole += chunk
+        return whole
+    finally:
+        os.close(fd)
+
+
+def _from_ps(mark: str) -> Iterator[Process]:
+    """Read the table where there is no /proc; `ps -E` shows the environment of one's own processes."""
+    command = ["ps", "-axwwE", "-o", "pid=,ppid=,pgid=,state=,command="]
+    shown = subprocess.run(command, capture_output=True, check=False, env={"PATH": "/bin:/usr/bin"}).stdout
+    for line in shown.decode(errors="replace").splitlines():
+        pid, parent, group, state, words = (*line.split(None, 4), "")[:5]
+        if not state.startswith("Z"):
+            yield Process(int(pid), int(parent), int(group), 0, "", bool(mark) and mark in words)

@@ -1,0 +1,112 @@
+"""Cutting text to a number of lines and bytes, keeping its head, its tail or both. Pure."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Keep = Literal["head", "tail", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is kept of a text: a prefix and a suffix of it, and how many lines and bytes (UTF-8) lie between.
+
+    `is_cut` is false when the text fits: then `head` is the whole text.
+    """
+
+    head: str
+    tail: str
+    lines: int
+    bytes: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Tell whether anything was left out."""
+        return self.bytes > 0
+
+
+def count_lines(text: str) -> int:
+    """Count lines: a last one without a line end counts, the emptiness after a line end does not."""
+    return text.count("\n") + (bool(text) and not text.endswith("\n"))
+
+
+def cut(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> Cut:
+    """Keep at most `max_lines` lines and `max_bytes` bytes, whole lines where possible, whole characters always.
+
+    "both" gives a third of the room to the head. A line that alone is too long is cut inside.
+    """
+    size = byte_length(text)
+    if size <= max_bytes and count_lines(text) <= max_lines:
+        return Cut(text, "", 0, 0)
+    match keep:
+        case "head":
+            head, tail = _head(text, max_lines, max_bytes), ""
+        case "tail":
+            head, tail = "", _tail(text, max_lines, max_bytes)
+        case "both":
+            head = _head(text, max_lines // 3, max_bytes // 3)
+            rest = text[len(head) :]
+            tail = _tail(rest, max_lines - count_lines(head), max_bytes - byte_length(head))
+    between = text[len(head) : len(text) - len(tail)]
+    return Cut(head, tail, count_lines(between), byte_length(between))
+
+
+def byte_length(text: str) -> int:
+    """Give the bytes of the text in UTF-8; lone surrogates count as three."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def clip(line: str, width: int) -> str:
+    """Give the line itself, or its first `width` characters and a mark of how many more there are."""
+    return line if len(line) <= width else f"{line[:width]}... ({len(line) - width} more characters)"
+
+
+def _head(text: str, max_lines: int, max_bytes: int) -> str:
+    if max_lines <= 0 or max_bytes <= 0:
+        return ""
+    room = text[:max_bytes].encode("utf-8", "surrogatepass")[:max_bytes]
+    kept = _whole_characters(room, text)
+    ends = _nth(kept, max_lines)
+    if ends >= 0:
+        return kept[: ends + 1]
+    if len(kept) == len(text):
+        return kept
+    last = kept.rfind("\n")
+    return kept[: last + 1] if last >= 0 else kept
+
+
+def _tail(text: str, max_lines: int, max_bytes: int) -> str:
+    if max_lines <= 0 or max_bytes <= 0:
+        return ""
+    raw = text[-max_bytes:].encode("utf-8", "surrogatepass")[-max_bytes:]
+    while raw and raw[0] & 0xC0 == 0x80:
+        raw = raw[1:]
+    room = raw.decode("utf-8", "surrogatepass")
+    starts = len(room) - 1 if room.endswith("\n") else len(room)
+    for _ in range(max_lines):
+        starts = room.rfind("\n", 0, starts)
+        if starts < 0:
+            break
+    if starts >= 0:
+        return room[starts + 1 :]
+    if len(room) == len(text) or text[len(text) - len(room) - 1] == "\n":
+        return room
+    first = room.find("\n")
+    return room[first + 1 :] if 0 <= first < len(room) - 1 else room
+
+
+def _whole_characters(room: bytes, text: str) -> str:
+    while room:
+        try:
+            return text[: len(room.decode("utf-8", "surrogatepass"))]
+        except UnicodeDecodeError as error:
+            room = room[: error.start]
+    return ""
+
+
+def _nth(text: str, count: int) -> int:
+    at = -1
+    for _ in range(count):
+        at = text.find("\n", at + 1)
+        if at < 0:
+            return -1
+    return at

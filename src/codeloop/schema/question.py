@@ -1,0 +1,30 @@
+"""Questions that the model asks a person, and what every client sees of them."""
+
+from codeloop.schema.rules import ToolRef
+from codeloop.schema.wire import Wire
+
+
+class QuestionOption(Wire):
+    """One choice."""
+
+    label: str
+    description: str
+
+
+class Question(Wire):
+    """One question. `header`: a word or two for a tab. `custom`: a free answer is welcome too (unless false)."""
+
+    question: str
+    header: str
+    options: list[QuestionOption]
+    multiple: bool | None = None
+    custom: bool | None = None
+
+
+class QuestionRequest(Wire):
+    """Questions that wait for their answers."""
+
+    id: str
+    session_id: str
+    questions: list[Question]
+    tool: ToolRef | None = None

@@ -1,0 +1,50 @@
+"""The tool `glob`: files by name."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from codeloop.kit.glob import split_root
+from codeloop.schema.limits import SEARCH_RESULTS
+from codeloop.schema.rules import Need
+from codeloop.schema.wire import Wire
+from codeloop.tool.place import searched
+from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.workspace.matches import SearchError
+from codeloop.workspace.search import newest, printable
+
+
+class GlobParams(Wire):
+    """What the model gives."""
+
+    pattern: Annotated[str, Meta(min_length=1, description="like *.py, src/**/*.{ts,tsx}")]
+    path: Annotated[str, Meta(description="folder to search; default: the working directory")] | None = None
+
+
+@tool("glob", params=GlobParams, traits=READ_ONLY)
+async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
+    """List the files that match, the newest first."""
+    folder, pattern = params.path, params.pattern
+    if pattern.startswith(("/", "~", "../")):
+        start, pattern = split_root(pattern)
+        pattern = f"/{pattern}"
+        folder = f"{folder}/{start}" if folder and start.startswith("..") else start
+    target = await searched(ctx, folder, only_folder=True)
+    given = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
+    await ctx.ask(Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=given))
+    try:
+        found = await ctx.workspace.ripgrep.files(target.path, pattern, ctx.workspace.environment)
+    except SearchError as error:
+        raise ToolFailure(f"The pattern can't be searched for: {error}") from error
+    paths = [printable(path) for path in newest(found.paths, SEARCH_RESULTS.value)]
+    notes: list[str] = []
+    if len(paths) < len(found.paths):
+        notes.append(f"the newest {len(paths)} of {len(found.paths)} files; narrow the pattern or the path for others")
+    if found.stopped:
+        notes.append(found.stopped)
+    output = "\n".join(paths) or "No files found"
+    return ToolResult(
+        title=ctx.workspace.relative(target.path),
+        output=output + (f"\n\n({'; '.join(notes)})" if notes else ""),
+        metadata={"count": len(paths), "truncated": bool(notes)},
+    )

@@ -1,0 +1,228 @@
+"""Read a file, or list a directory."""
+
+import asyncio
+import base64
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from codeloop.schema.ids import new_id
+from codeloop.schema.limits import (
+    READ_BYTES,
+    READ_IMAGE,
+    READ_INSTRUCTIONS,
+    READ_LINE,
+    READ_LINES,
+    READ_NOTEBOOK,
+    READ_PDF,
+    READ_PIXELS,
+)
+from codeloop.schema.part import FilePart
+from codeloop.schema.rules import Need
+from codeloop.schema.wire import JSON
+from codeloop.tool.access import admit, failures, readable, shown
+from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.workspace.files import load
+from codeloop.workspace.image import inspect, media_type
+from codeloop.workspace.notebook import render
+from codeloop.workspace.text import NotText
+from codeloop.workspace.window import Window, head_of, read_window
+from codeloop.workspace.workspace import Target, Workspace
+
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+_PREVIEW = 20
+
+
+class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
+    """What read takes."""
+
+    file_path: Annotated[str, Meta(description="The file or directory")]
+    offset: Annotated[int, Meta(ge=0, description="First line, from 1")] | None = None
+    limit: Annotated[int, Meta(ge=0, description="Lines to show")] | None = None
+
+
+@tool("read", params=ReadParams, traits=READ_ONLY)
+async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
+    """Give numbered lines, the entries of a directory, or an attachment."""
+    target = await admit(ctx, params.file_path, folder=True)
+    await ctx.ask(Need(permission="read", patterns=(shown(ctx.workspace, target),), always=("*",)))
+    first, limit = params.offset or 1, params.limit or READ_LINES.value
+    path = str(target.path)
+    with failures(path):
+        if target.real.is_dir():
+            return _directory(ctx.workspace, target, first, limit)
+        try:
+            head = head_of(target.real)
+        except FileNotFoundError:
+            raise ToolFailure(_missing(target)) from None
+        mime = media_type(head)
+        if mime is not None:
+            return _attachment(ctx, target, mime)
+        window = await asyncio.to_thread(_lines, target, first, limit)
+    if window.lines or window.first == 1:
+        ctx.workspace.files.record(ctx.session_id, target.real, window.stamp)
+    instructions = _instructions(ctx, target)
+    return _file(ctx.workspace, target, window, instructions)
+
+
+def _lines(target: Target, first: int, limit: int) -> Window:
+    if target.real.suffix == ".ipynb" and target.real.stat().st_size <= READ_NOTEBOOK.value:
+        loaded = load(target.real, READ_NOTEBOOK.value)
+        text = render(loaded.data)
+        if text is not None:
+            return _cells(text, first, limit, Window((), first, 0, "", loaded.stamp))
+    return read_window(target.real, first, limit)
+
+
+def _cells(text: str, first: int, limit: int, empty: Window) -> Window:
+    lines = text.splitlines()
+    size, kept, cut = 0, list[str](), ""
+    for line in lines[first - 1 :]:
+        size += len(line.encode(errors="replace")) + 8
+        if len(kept) == limit or (kept and size > READ_BYTES.value):
+            cut = "lines" if len(kept) == limit else "bytes"
+            break
+        kept.append(line if len(line) <= READ_LINE.value else line[: READ_LINE.value] + "... (line cut)")
+    return Window(tuple(kept), first, len(lines), cut, empty.stamp)
+
+
+def _file(workspace: Workspace, target: Target, window: Window, instructions: Sequence[tuple[Path, str]]) -> ToolResult:
+    path = readable(str(target.path))
+    if not window.lines and window.first > 1:
+        count = f"{window.total} lines" if window.total is not None else "too many lines to count"
+        raise ToolFailure(f"{path} has {count}; offset {window.first} is beyond its end")
+    last = window.first + len(window.lines) - 1
+    body = "\n".join(f"{window.first + index}: {line}" for index, line in enumerate(window.lines))
+    if not window.lines:
+        closing = "(The file is empty)"
+    elif not window.cut:
+        closing = f"(End of file - total {window.total if window.total is not None else last} lines)"
+    else:
+        why = f"; cut at {READ_BYTES.value // 1024} KB" if window.cut == "bytes" else ""
+        total = window.total if window.total is not None else f"more than {last}"
+        closing = f"(Lines {window.first}-{last} of {total}{why}. Go on with offset={last + 1})"
+    text = "\n".join(window.lines)
+    opened = f"<path>{path}</path>\n<type>file</type>\n<content>\n"
+    output = f"{opened}{body}\n\n{closing}\n</content>" if window.lines else f"{opened}{closing}\n</content>"
+    for file, words in instructions:
+        output += f"\n\n<system-reminder>\nInstructions for this folder, from {file}:\n{words}\n</system-reminder>"
+    display = {
+        "type": "file",
+        "path": path,
+        "text": text,
+        "lineStart": window.first,
+        "lineEnd": max(last, window.first) if window.lines else 0,
+        "totalLines": window.total if window.total is not None else last,
+        "truncated": bool(window.cut),
+    }
+    metadata: JSON = {
+        "preview": "\n".join(window.lines[:_PREVIEW]),
+        "truncated": bool(window.cut),
+        "loaded": [str(file) for file, _ in instructions],
+        "display": display,
+    }
+    return ToolResult(readable(workspace.relative(target.path)), output, metadata)
+
+
+def _directory(workspace: Workspace, target: Target, first: int, limit: int) -> ToolResult:
+    with os.scandir(target.real) as entries:
+        names = sorted(_entry(entry) for entry in entries)
+    if first > 1 and first > len(names):
+        raise ToolFailure(f"{target.path} has {len(names)} entries; offset {first} is beyond its end")
+    kept = names[first - 1 : first - 1 + limit]
+    truncated = first - 1 + len(kept) < len(names)
+    more = f"Entries {first}-{first + len(kept) - 1} of {len(names)}. Go on with offset={first + len(kept)}"
+    closing = f"({more})" if truncated else f"({len(names)} entries)"
+    path = readable(str(target.path))
+    listing = "".join(f"{name}\n" for name in kept)
+    output = f"<path>{path}</path>\n<type>directory</type>\n<entries>\n{listing}\n{closing}\n</entries>"
+    display = {
+        "type": "directory",
+        "path": path,
+        "entries": kept,
+        "offset": first,
+        "totalEntries": len(names),
+        "truncated": truncated,
+    }
+    metadata: JSON = {
+        "preview": "\n".join(kept[:_PREVIEW]),
+        "truncated": truncated,
+        "loaded": [],
+        "display": display,
+    }
+    return ToolResult(readable(workspace.relative(target.path)), output, metadata)
+
+
+def _entry(entry: "os.DirEntry[str]") -> str:
+    name = readable(entry.name).replace("\n", "\\n").replace("\r", "\\r")
+    try:
+        return f"{name}/" if entry.is_dir() else name
+    except OSError:
+        return name
+
+
+def _missing(target: Target) -> str:
+    parent = target.path.parent
+    try:
+        names = [readable(entry.name) for entry in target.real.parent.iterdir()]
+    except OSError:
+        return f"File not found: {target.path}. Its folder {parent} does not exist or can't be read."
+    from rapidfuzz import fuzz, process
+
+    near = process.extract(
+        target.path.name.lower(), [name.lower() for name in names], scorer=fuzz.ratio, limit=3, score_cutoff=60
+    )
+    if not near:
+        return f"File not found: {target.path}"
+    return "\n".join([f"File not found: {target.path}", "Similar names:", *(str(parent / names[n[2]]) for n in near)])
+
+
+def _attachment(ctx: ToolContext, target: Target, mime: str) -> ToolResult:
+    cap = READ_PDF.value if mime == "application/pdf" else READ_IMAGE.value
+    loaded = load(target.real, cap)
+    media = inspect(loaded.data)
+    name = readable(target.path.name)
+    if media is not None and media.is_image:
+        if media.size is None:
+            raise NotText(f"{target.path} begins like {mime}, but is broken; it can't be shown")
+        if max(media.size) > READ_PIXELS.value:
+            width, height = media.size
+            raise NotText(
+                f"{target.path} is {width} x {height} pixels; at most {READ_PIXELS.value} a side can be shown. "
+                "Scale it down with a program, then read the result."
+            )
+    ctx.workspace.files.record(ctx.session_id, target.real, loaded.stamp)
+    url = f"data:{mime};base64,{base64.b64encode(loaded.data).decode()}"
+    part = FilePart(
+        id=new_id("prt"), session_id=ctx.session_id, message_id=ctx.message_id, mime=mime, url=url, filename=name
+    )
+    what = "PDF" if mime == "application/pdf" else "Image"
+    size = f", {media.size[0]} x {media.size[1]} pixels" if media is not None and media.size else ""
+    output = f"{what} attached: {readable(str(target.path))} ({len(loaded.data):,} bytes{size})"
+    metadata: JSON = {"preview": output, "truncated": False, "loaded": []}
+    return ToolResult(readable(ctx.workspace.relative(target.path)), output, metadata, (part,))
+
+
+def _instructions(ctx: ToolContext, target: Target) -> list[tuple[Path, str]]:
+    """Load what governs the file's folder and is not in the system prompt, once a session, outer folders first."""
+    workspace = ctx.workspace
+    root, directory = Path(os.path.realpath(workspace.root)), Path(os.path.realpath(workspace.directory))
+    known = {directory, *directory.parents}
+    folders = [f for f in target.real.parents if f.is_relative_to(root) and f not in known]
+    loaded: list[tuple[Path, str]] = []
+    for folder in reversed(folders):
+        place = next((folder / name for name in INSTRUCTION_FILES if (folder / name).is_file()), None)
+        if place is None:
+            continue
+        real = Path(os.path.realpath(place))
+        if not workspace.contains(real) or not workspace.files.tell_once(ctx.session_id, real) or real == target.real:
+            continue
+        with failures(str(place)):
+            words = head_of(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
+        if words:
+            loaded.append((place, words))
+    return loaded

@@ -1,0 +1,50 @@
+"""Cutting what a tool gives the model; the whole is kept in a file that the cut text names."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from codeloop.kit.truncate import count_lines, cut
+from codeloop.schema.limits import TOOL_FILE, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.tool.tool import ToolResult
+from codeloop.workspace.scratch import save
+
+_NOTE_LINES = 3
+
+
+def truncated(
+    result: ToolResult,
+    scratch: Path,
+    keep: Literal["head", "tail"] = "head",
+    *,
+    lines: int = TOOL_OUTPUT_LINES.value,
+    size: int = TOOL_OUTPUT_BYTES.value,
+) -> ToolResult:
+    """Give the result with an output of at most `lines` lines and `size` bytes, and `metadata.truncated` always set.
+
+    An output that is cut is saved whole (up to a cap) in a new file in `scratch`: the text says where, for the model,
+    and so does `metadata.outputPath`. `keep`: which end stays. Never fails: an unwritable folder is said in the text.
+    """
+    raw = result.output.encode("utf-8", "replace")
+    if len(raw) <= size and count_lines(result.output) <= lines:
+        metadata = {**result.metadata, "truncated": bool(result.metadata.get("truncated"))}
+        return replace(result, output=raw.decode(), metadata=metadata)
+    text = raw.decode()
+    try:
+        path, where = _saved(scratch, raw)
+    except OSError as error:
+        path, where = None, f"it could not be saved ({error.strerror})"
+    room = 200 + len(where.encode("utf-8", "replace"))
+    kept = cut(text, max(1, lines - _NOTE_LINES), max(1, size - room), keep)
+    note = f"[{kept.lines} lines ({kept.bytes} bytes) of the output are left out here; {where}]"
+    output = f"{note}\n\n{kept.tail}" if keep == "tail" else f"{kept.head.rstrip()}\n\n{note}"
+    metadata = {**result.metadata, "truncated": True}
+    if path is not None:
+        metadata["outputPath"] = str(path)
+    return replace(result, output=output, metadata=metadata)
+
+
+def _saved(scratch: Path, raw: bytes) -> tuple[Path, str]:
+    path = save(scratch, raw[: TOOL_FILE.value])
+    capped = f" (its first {TOOL_FILE.value} bytes)" if len(raw) > TOOL_FILE.value else ""
+    return path, f"the whole is in {path}{capped}: grep it, or read it with offset and limit"

@@ -1,0 +1,73 @@
+"""Seeing to it that no process we started outlives us, however we end (SIGKILL included).
+
+Every command carries a mark in its environment. A small shell waits on a pipe whose other end only we hold; when
+that closes, because we are gone, it ends whatever carries the mark.
+"""
+
+import os
+import subprocess
+
+MARK = "CODELOOP_CHILD"
+
+_SCRIPT = r"""
+read -r mark
+read -r _
+for signal in TERM KILL KILL KILL; do
+  if [ -r /proc/self/environ ]; then
+    found=$(grep -lsF -e "$mark" /proc/[0-9]*/environ | cut -d/ -f3)
+  else
+    found=$(ps -axwwE -o pid=,command= | grep -F -e "$mark" | grep -v 'grep -F' | awk '{print $1}')
+  fi
+  [ -n "$found" ] || exit 0
+  kill -s "$signal" $found
+  sleep 0.2
+done
+"""
+
+
+class Leash:
+    """The marks of what we start, and the watcher over them. Used from one process; `close` ends the watcher."""
+
+    def __init__(self) -> None:
+        self._name = os.urandom(8).hex()
+        self._count = 0
+        self._watcher: subprocess.Popen[bytes] | None = None
+
+    @property
+    def mark(self) -> str:
+        """What the starting environment of everything we started contains."""
+        return f"{MARK}={self._name}."
+
+    @property
+    def started(self) -> bool:
+        """Tell whether anything was ever marked."""
+        return self._count > 0
+
+    def environment(self) -> dict[str, str]:
+        """Give the variable that marks one more tree of processes."""
+        self._count += 1
+        return {MARK: f"{self._name}.{self._count}."}
+
+    def watch(self) -> None:
+        """Start the watcher unless it runs."""
+        if self._watcher is not None:
+            return
+        self._watcher = subprocess.Popen(
+            ["/bin/sh", "-c", _SCRIPT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={"PATH": os.environ.get("PATH", "/usr/bin:/bin")},
+            cwd="/",
+            start_new_session=True,
+        )
+        if self._watcher.stdin is not None:
+            self._watcher.stdin.write(self.mark.encode() + b"\n")
+            self._watcher.stdin.flush()
+
+    def close(self) -> None:
+        """End the watcher: nothing is left to watch over."""
+        if self._watcher is not None:
+            self._watcher.kill()
+            self._watcher.communicate()
+            self._watcher = None

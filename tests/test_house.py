@@ -1,0 +1,320 @@
+"""The house rules that a machine can check: sizes, floors, homes, waivers, the cost of an import, words."""
+
+import ast
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SRC = ROOT / "src"
+CODE = (SRC, ROOT / "bench", ROOT / "tests")
+
+FILE_LINES, FUNCTION_LINES, PARAMETERS, METHODS = 400, 60, 7, 20
+# Files, functions and classes that may be larger. Empty, and stays so.
+EXCEPTIONS: frozenset[str] = frozenset()
+
+# The only functions that may catch everything: "file below src/codeloop::function". A tool call, a follower, a handler.
+BOUNDARIES = frozenset({"agent/calls.py::_run"})
+
+# A framework has one home; an import anywhere else, wherever in the file, is wrong.
+HOMES = {
+    "textual": ("tui/",),
+    "starlette": ("server/",),
+    "uvicorn": ("server/",),
+    "sqlite3": ("store/",),
+    "httpx2": ("model/", "client/", "tool/builtin/web"),
+    "mcp": ("extend/",),
+    "pydantic_ai": ("model/",),
+    "tree_sitter": ("permission/",),
+    "tree_sitter_bash": ("permission/",),
+    "acp": ("acp/",),
+}
+
+# Costly to import, so imported by the function that first needs them. `codeloop run` pays for what it uses.
+HEAVY = frozenset(
+    {
+        "acp",
+        "anyio",
+        "h11",
+        "html_to_markdown",
+        "httpcore2",
+        "httpx2",
+        "jiter",
+        "mcp",
+        "pydantic",
+        "pydantic_ai",
+        "rapidfuzz",
+        "ray",
+        "starlette",
+        "textual",
+        "tree_sitter",
+        "tree_sitter_bash",
+        "truststore",
+        "uvicorn",
+        "watchfiles",
+        "websockets",
+        "yaml",
+    }
+)
+# Rooms whose classes derive from a framework's: nothing but their own command imports them.
+FRAMEWORK_ROOMS = ("tui", "server", "acp")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def python_files(*roots: Path) -> list[Path]:
+    """Give the code below `roots`; what lies in a folder `data` is material (a demo project), not code of ours."""
+    return sorted(path for root in roots for path in root.rglob("*.py") if "data" not in path.relative_to(ROOT).parts)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def room_path(path: Path) -> str:
+    return path.relative_to(SRC / "codeloop").as_posix()
+
+
+def repository_text() -> Iterator[tuple[str, str]]:
+    """Give the name and text of every text file that git would commit."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in listed.stdout.decode().split("\0"):
+        path = ROOT / name
+        if not name or not path.is_file():
+            continue
+        try:
+            yield name, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def test_files_stay_short() -> None:
+    lines = {
+        name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in python_files(SRC, ROOT / "bench")
+    }
+    assert {name: count for name, count in lines.items() if count > FILE_LINES and name not in EXCEPTIONS} == {}
+
+
+def test_functions_stay_short() -> None:
+    long = {
+        f"{name_of(path)}::{node.name}": length
+        for path in python_files(SRC, ROOT / "bench")
+        for node in ast.walk(tree(path))
+        if isinstance(node, Function)
+        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES
+    }
+    assert {name: length for name, length in long.items() if name not in EXCEPTIONS} == {}
+
+
+def parameters(function: Function) -> int:
+    given = function.args
+    named = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    return sum(argument is not None and argument.arg not in {"self", "cls"} for argument in named)
+
+
+def test_functions_take_few_parameters() -> None:
+    wide = {
+        f"{name_of(path)}::{node.name}": parameters(node)
+        for path in python_files(SRC)
+        for node in ast.walk(tree(path))
+        if isinstance(node, Function) and parameters(node) > PARAMETERS
+    }
+    assert {name: count for name, count in wide.items() if name not in EXCEPTIONS} == {}
+
+
+def test_classes_have_few_methods() -> None:
+    methods = {
+        f"{name_of(path)}::{node.name}": sum(isinstance(member, Function) for member in node.body)
+        for path in python_files(SRC)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert {name: count for name, count in methods.items() if count > METHODS and name not in EXCEPTIONS} == {}
+
+
+WAIVER = re.compile(r"\bnoqa\b|type:\s*ignore|pyright:\s*ignore|ruff:\s*(?:noqa|ignore)|\b(?:TODO|FIXME|XXX|HACK)\b")
+
+
+def test_no_check_is_waived_and_nothing_is_left_to_do() -> None:
+    found: list[str] = []
+    for path in python_files(*CODE):
+        tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
+        found += [
+            f"{name_of(path)}:{token.start[0]}: {token.string}"
+            for token in tokens
+            if token.type == tokenize.COMMENT and WAIVER.search(token.string)
+        ]
+    assert found == []
+
+
+def broad(caught: ast.expr | None) -> bool:
+    match caught:
+        case None:
+            return True
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in {"Exception", "BaseException"}
+        case ast.Tuple(elts=members):
+            return any(broad(member) for member in members)
+        case _:
+            return False
+
+
+def broad_catches(node: ast.AST, function: str = "") -> Iterator[tuple[str, int]]:
+    """Give the function and the line of everything below `node` that catches every exception."""
+    for child in ast.iter_child_nodes(node):
+        inside = child.name if isinstance(child, Function) else function
+        match child:
+            case ast.ExceptHandler(type=caught) if broad(caught):
+                yield inside, child.lineno
+            case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=args) if any(
+                map(broad, args)
+            ):
+                yield inside, child.lineno
+            case _:
+                pass
+        yield from broad_catches(child, inside)
+
+
+def test_only_the_three_boundaries_catch_everything() -> None:
+    assert len(BOUNDARIES) <= 3
+    found = {
+        f"{room_path(path)}::{function}": line
+        for path in python_files(SRC / "codeloop")
+        for function, line in broad_catches(tree(path))
+    }
+    assert {where: line for where, line in found.items() if where not in BOUNDARIES} == {}
+    assert set(found) == BOUNDARIES, "a boundary that is named but not there"
+
+
+def imports(node: ast.AST, *, deferred: bool) -> Iterator[tuple[str, int]]:
+    """Give the top package and line of each import; without `deferred`, only of those that run when the module does."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Import(names=names):
+                for alias in names:
+                    yield alias.name.partition(".")[0], child.lineno
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.partition(".")[0], child.lineno
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() if not deferred:
+                pass
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")) if not deferred:
+                pass
+            case _:
+                yield from imports(child, deferred=deferred)
+
+
+def test_a_framework_is_imported_in_its_own_rooms_only() -> None:
+    strays = [
+        f"{name_of(path)}:{line}: {package}"
+        for path in python_files(SRC / "codeloop")
+        for package, line in imports(tree(path), deferred=True)
+        if package in HOMES and not room_path(path).startswith(HOMES[package])
+    ]
+    assert strays == []
+
+
+def test_heavy_libraries_are_never_imported_at_module_top() -> None:
+    eager = [
+        f"{name_of(path)}:{line}: {package}"
+        for path in python_files(SRC / "codeloop")
+        if room_path(path).partition("/")[0] not in FRAMEWORK_ROOMS
+        for package, line in imports(tree(path), deferred=False)
+        if package in HEAVY
+    ]
+    assert eager == []
+
+
+def loaded_after(statement: str) -> set[str]:
+    """Give the top packages that a fresh interpreter holds after `statement`."""
+    program = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_starting_the_command_line_loads_no_heavy_library() -> None:
+    assert loaded_after("import codeloop.cli.main") & (HEAVY | {"asyncio", "sqlite3", "ssl"}) == set()
+
+
+def test_importing_every_room_but_those_of_a_framework_loads_no_heavy_library() -> None:
+    modules = [
+        ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+        for path in python_files(SRC / "codeloop")
+        if room_path(path).partition("/")[0] not in FRAMEWORK_ROOMS and path.name != "__main__.py"
+    ]
+    assert loaded_after("\n".join(f"import {module}" for module in modules)) & HEAVY == set()
+
+
+def test_every_room_has_a_floor_and_no_import_goes_up() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert "ignore_imports" not in text, "the floors have no exceptions"
+    lint = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
+    assert lint, "lint-imports is not installed beside this Python; run `make venv`"
+    done = subprocess.run([lint, "--no-cache", "--no-logo"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_folder_of_the_package_is_a_room() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = wanted["tool"]["importlinter"]["contracts"][0]
+    rooms = {room.strip(" ()") for layer in contract["layers"] for room in layer.split("|")}
+    found = {path.parent.name for path in (SRC / "codeloop").glob("*/__init__.py")}
+    assert found - rooms == set()
+    single = {path.stem for path in (SRC / "codeloop").glob("*.py")} - {"__init__", "__main__"}
+    assert single == set(), "a module outside of every room"
+
+
+# Places of one machine, and set-up that only works there. Written so that this file does not contain them.
+PLACES = re.compile(
+    r"(?<![\w.~-])/(?:work|root)/|/opt/(?:pypi|wheels)|(?:index|extra|find)-(?:index-)?(?:url|links)[= ]"
+)
+
+
+def test_no_file_names_a_place_of_one_machine() -> None:
+    found = [
+        f"{name}: {hit.group()}"
+        for name, text in repository_text()
+        if name != "tests/test_house.py" and (hit := PLACES.search(text))
+    ]
+    assert found == []
+
+
+def test_the_lock_names_only_the_public_index() -> None:
+    hosts = set(re.findall(r"(?:https?|file)://([^/\"\s]*)", (ROOT / "uv.lock").read_text(encoding="utf-8")))
+    assert hosts == {"pypi.org", "files.pythonhosted.org"}
+
+
+def test_what_pip_installs_is_what_uv_locks() -> None:
+    lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
+    locked = {package["name"]: package.get("version") for package in lock["package"] if package["name"] != "codeloop"}
+    text = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
+    pinned = dict(re.findall(r"^([a-z0-9-]+)==([^\s;\\]+)", text, re.MULTILINE))
+    assert pinned.items() <= locked.items(), "run `make lock`"
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    names = [*wanted["project"]["dependencies"], *wanted["dependency-groups"]["dev"]]
+    assert {re.split(r"[<>=\[ ]", name)[0] for name in names} <= pinned.keys(), "run `make lock`"
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "check", "bench"])
+def test_make_sets_the_environment_up_for_each_target(target: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(rf"^{target}: \$\(READY\)", makefile, re.MULTILINE)

@@ -1,0 +1,168 @@
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.kit.process import processes
+from codeloop.permission.gate import Denied
+from codeloop.tool.builtin.bash import BashParams, bash
+from codeloop.tool.builtin.bash_kill import BashKillParams, bash_kill
+from codeloop.tool.builtin.bash_output import BashOutputParams, bash_output
+from codeloop.tool.tool import ToolFailure, ToolResult
+from tests.tool.context import TestContext, make_context
+
+
+async def run(ctx: TestContext, command: str, **more: Any) -> ToolResult:
+    return await bash.run(BashParams(command=command, **more), ctx)
+
+
+async def test_a_command_gives_its_output_and_metadata(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    result = await run(ctx, "echo hi; exit 3", description="Says hi")
+    assert (result.title, result.output) == ("echo hi; exit 3", "hi\n")
+    duration = result.metadata.pop("duration")
+    assert 0 <= duration < 5000
+    assert result.metadata == {"output": "hi\n", "exit": 3, "truncated": False, "description": "Says hi"}
+
+
+async def test_no_output_is_said(tmp_path: Path) -> None:
+    assert (await run(make_context(tmp_path), "true")).output == "(no output)"
+
+
+async def test_each_simple_command_is_asked_for(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    await run(ctx, "echo hi && exit 3")
+    (need,) = ctx.asked
+    assert (need.permission, need.patterns, need.always) == ("bash", ("echo hi", "exit 3"), ("echo *", "exit *"))
+    assert need.metadata == {"command": "echo hi && exit 3"}
+
+
+async def test_a_denied_command_does_not_run(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path, deny=["bash:touch *"])
+    with pytest.raises(Denied):
+        await run(ctx, "touch made; echo x")
+    assert not (ctx.workspace.root / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [("cat {out}/file", {}), ("echo x > {out}/new", {}), ("pwd", {"workdir": "{out}"}), ("cat ../out/file", {})],
+)
+async def test_folders_outside_are_asked_for_first(tmp_path: Path, command: str, more: dict[str, str]) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "file").write_text("x")
+    ctx = make_context(tmp_path, deny=["external_directory"])
+    command = command.format(out=out)
+    with pytest.raises(Denied):
+        await run(ctx, command, **{key: value.format(out=out) for key, value in more.items()})
+    (need,) = ctx.asked
+    assert need.patterns == (f"{out}/*",) == need.always
+    assert need.metadata == {"command": command, "directories": [str(out)], "patterns": [f"{out}/*"]}
+    assert not (out / "new").exists()
+
+
+async def test_a_link_out_of_the_work_tree_names_its_real_target(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path, deny=["external_directory"])
+    (tmp_path / "out").mkdir()
+    (ctx.workspace.root / "link").symlink_to(tmp_path / "out")
+    with pytest.raises(Denied):
+        await run(ctx, "cat link/file")
+    assert ctx.asked[0].patterns == (f"{tmp_path}/out/*",)
+
+
+async def test_standing_outside_is_asked_about_in_the_next_call(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    await run(ctx, "cd /")
+    ctx.asked.clear()
+    await run(ctx, "ls")
+    assert [need.permission for need in ctx.asked] == ["external_directory", "bash"]
+    ctx.asked.clear()
+    assert (await run(ctx, "pwd", reset=True)).output == f"{ctx.workspace.directory}\n"
+    assert [need.permission for need in ctx.asked] == ["bash"]
+
+
+async def test_a_timeout_is_told_and_the_output_kept(tmp_path: Path) -> None:
+    result = await run(make_context(tmp_path), "echo before; sleep 900", timeout=150)
+    assert result.output.startswith("before\n\n\n<shell_metadata>\n")
+    assert "timeout of 150 ms" in result.output
+    assert result.output.endswith("\n</shell_metadata>")
+    assert result.metadata["exit"] is None
+
+
+async def test_what_was_left_running_is_told(tmp_path: Path) -> None:
+    result = await run(make_context(tmp_path), "sleep 900 & echo x")
+    assert result.output.startswith("x\n\n\n<shell_metadata>\n1 processes")
+    assert result.metadata["exit"] == 0
+
+
+async def test_a_shell_ended_by_a_signal_says_so(tmp_path: Path) -> None:
+    result = await run(make_context(tmp_path), "kill -9 $$")
+    assert (result.metadata["exit"], result.metadata["signal"]) == (None, "SIGKILL")
+
+
+async def test_cancelling_reports_what_there_was(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    task = asyncio.create_task(run(ctx, "echo $$; sleep 900"))
+    while not ctx.reports:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    shown = ctx.reports[-1]["metadata"]["output"]
+    assert "aborted" in shown
+    assert int(shown.split()[0]) not in {row.pid for row in processes()}
+
+
+async def test_long_output_is_cut_and_the_file_named(tmp_path: Path) -> None:
+    result = await run(make_context(tmp_path), "seq 100000")
+    assert result.metadata["truncated"] is True
+    assert result.metadata["outputPath"] in result.output
+    assert Path(result.metadata["outputPath"]).read_text().endswith("\n100000\n")
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        (BashParams(command=" \n"), "empty"),
+        (BashParams(command="echo \0"), "NUL"),
+        (BashParams(command="ls", workdir="missing"), "not a folder"),
+    ],
+)
+async def test_bad_input_is_refused_with_the_reason(tmp_path: Path, params: BashParams, reason: str) -> None:
+    with pytest.raises(ToolFailure, match=reason):
+        await bash.run(params, make_context(tmp_path))
+
+
+async def test_a_server_is_started_watched_used_and_ended(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "page").write_text("served\n")
+    server = (
+        "import http.server as h; s = h.ThreadingHTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler);"
+        "print(s.server_port, flush=True); s.serve_forever()"
+    )
+    started = await run(ctx, f'exec python3 -c "{server}"', run_in_background=True)
+    name = started.metadata["id"]
+    assert name in started.output
+    news = await bash_output.run(BashOutputParams(id=name, wait=5000), ctx)
+    port = int(news.output.split()[0])
+    fetch = f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/page').read())"
+    assert "served" in (await run(ctx, f'python3 -c "{fetch}"')).output
+    news = await bash_output.run(BashOutputParams(id=name, wait=2000), ctx)
+    assert "GET /page" in news.output
+    assert news.metadata["status"] == "running"
+    quiet = await bash_output.run(BashOutputParams(id=name), ctx)
+    assert quiet.output.startswith("(no new output)")
+    assert "ended" in (await bash_kill.run(BashKillParams(id=name), ctx)).output
+    last = await bash_output.run(BashOutputParams(id=name), ctx)
+    assert last.metadata["status"] == "killed"
+    assert "killed before" in (await bash_kill.run(BashKillParams(id=name), ctx)).output
+
+
+async def test_an_unknown_job_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    await run(ctx, "true", run_in_background=True)
+    with pytest.raises(ToolFailure, match="bash_1"):
+        await bash_output.run(BashOutputParams(id="bash_9"), ctx)
+    await ctx.workspace.shells.close()

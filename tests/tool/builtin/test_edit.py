@@ -1,0 +1,206 @@
+"""The edit tool on real files."""
+
+import asyncio
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codeloop.permission.gate import Denied
+from codeloop.schema.rules import Need
+from codeloop.tool.builtin.edit import EditParams, edit
+from codeloop.tool.builtin.read import ReadParams, read
+from codeloop.tool.tool import ToolFailure, ToolResult
+from tests.tool.context import TestContext, make_context
+
+
+async def run(ctx: TestContext, path: str | Path, old: str, new: str, *, every: bool = False) -> ToolResult:
+    return await edit.run(EditParams(str(path), old, new, every), ctx)
+
+
+async def see(ctx: TestContext, path: str | Path) -> None:
+    await read.run(ReadParams(str(path)), ctx)
+
+
+async def test_an_edit_changes_the_file_and_shows_the_diff(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "calc.py"
+    file.write_text("def add(a, b):\n    return a - b\n")
+    result = await run(ctx, "calc.py", "return a - b", "return a + b")
+    assert file.read_text() == "def add(a, b):\n    return a + b\n"
+    assert result.title == "calc.py"
+    patch = result.metadata["diff"]
+    assert patch.startswith(f"Index: {file}\n" + "=" * 67 + f"\n--- {file}\n+++ {file}\n@@ -1,2 +1,2 @@\n")
+    assert result.metadata["filediff"] == {"file": str(file), "patch": patch, "additions": 1, "deletions": 1}
+    assert result.metadata["diagnostics"] == {}
+
+
+async def test_leave_is_asked_with_the_diff_before_anything_is_written(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path, deny=["edit"])
+    file = ctx.workspace.root / "sub" / "a.txt"
+    file.parent.mkdir()
+    file.write_text("one\n")
+    with pytest.raises(Denied):
+        await run(ctx, file, "one", "two")
+    (need,) = ctx.asked
+    assert (need.permission, need.patterns, need.always) == ("edit", ("sub/a.txt",), ("*",))
+    assert need.metadata["filepath"] == str(file)
+    assert "-one\n+two\n" in need.metadata["diff"]
+    assert file.read_text() == "one\n"
+
+
+async def test_a_file_that_changed_since_it_was_read_is_refused(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "a.txt"
+    file.write_text("one\n")
+    await see(ctx, file)
+    file.write_text("one\ntheirs\n")
+    with pytest.raises(ToolFailure, match="changed since it was read"):
+        await run(ctx, file, "one", "two")
+    assert file.read_text() == "one\ntheirs\n"
+
+
+class Meddling(TestContext):
+    """A context in which the file changes while the person thinks about the question."""
+
+    async def ask(self, need: Need) -> None:
+        await super().ask(need)
+        if need.permission == "edit":
+            (self.workspace.root / "a.txt").write_text("theirs\n")
+
+
+async def test_a_file_that_changes_while_leave_is_asked_is_refused(tmp_path: Path) -> None:
+    plain = make_context(tmp_path)
+    ctx = Meddling(plain.session_id, plain.message_id, plain.call_id, plain.workspace, plain.store)
+    file = ctx.workspace.root / "a.txt"
+    file.write_text("one\n")
+    with pytest.raises(ToolFailure, match="changed after it was read"):
+        await run(ctx, file, "one", "two")
+    assert file.read_text() == "theirs\n"
+
+
+async def test_a_place_that_only_resembles_needs_a_file_that_was_read(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "a.py"
+    file.write_text("if x:\n        y = 1\n")
+    with pytest.raises(ToolFailure, match="was not read"):
+        await run(ctx, file, "y  =  1", "y = 2")
+    await see(ctx, file)
+    await run(ctx, file, "y  =  1", "y = 2")
+    assert file.read_text() == "if x:\n        y = 2\n"
+
+
+async def test_parallel_edits_of_one_file_all_land(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "a.txt"
+    file.write_text("".join(f"line {n};\n" for n in range(20)))
+    (ctx.workspace.root / "alias").symlink_to(file)
+    await see(ctx, file)
+    names = ["a.txt", "alias"]
+    await asyncio.gather(*(run(ctx, names[n % 2], f"line {n};", f"done {n};") for n in range(20)))
+    assert file.read_text() == "".join(f"done {n};\n" for n in range(20))
+
+
+async def test_an_edit_after_an_edit_needs_no_new_read(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "a.txt"
+    file.write_text("one\n")
+    await see(ctx, file)
+    await run(ctx, file, "one", "two")
+    await run(ctx, file, "two", "three")
+    assert file.read_text() == "three\n"
+
+
+async def test_an_empty_old_string_makes_a_file_but_never_replaces_one(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "new" / "a.txt"
+    await run(ctx, file, "", "text\n")
+    assert file.read_text() == "text\n"
+    with pytest.raises(ToolFailure, match="exists"):
+        await run(ctx, file, "", "other")
+    assert file.read_text() == "text\n"
+
+
+async def test_mode_and_link_stay(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file, link = ctx.workspace.root / "run.sh", ctx.workspace.root / "link.sh"
+    file.write_text("echo 1\n")
+    file.chmod(0o755)
+    link.symlink_to("run.sh")
+    await run(ctx, link, "echo 1", "echo 2")
+    assert link.is_symlink()
+    assert file.read_text() == "echo 2\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o755
+
+
+async def test_a_binary_file_is_refused_untouched(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "a.bin"
+    file.write_bytes(b"one\0two")
+    with pytest.raises(ToolFailure, match="binary"):
+        await run(ctx, file, "one", "x")
+    assert file.read_bytes() == b"one\0two"
+
+
+@pytest.mark.parametrize("route", ["chain", "relative", "directory", "dangling", "proc", "dots", "sibling", "slashes"])
+async def test_a_path_that_leads_out_is_asked_by_its_real_target(tmp_path: Path, route: str) -> None:
+    ctx = make_context(tmp_path, deny=["external_directory"], root=tmp_path / "app")
+    root, outside = ctx.workspace.root, tmp_path / "app-evil"
+    outside.mkdir()
+    secret = outside / "f"
+    if route != "dangling":
+        secret.write_text("secret\n")
+    (root / "one").symlink_to("two")
+    (root / "two").symlink_to(secret)
+    (root / "relative").symlink_to("../app-evil/f")
+    (root / "folder").symlink_to(outside)
+    paths = {
+        "chain": "one", "relative": "relative", "directory": "folder/f", "dangling": "two",
+        "proc": f"/proc/self/root{secret}", "dots": "../app-evil/f", "sibling": str(secret),
+        "slashes": f"//{str(root)[1:]}//..//app-evil/f",
+    }  # fmt: skip
+    old = "" if route == "dangling" else "secret"
+    with pytest.raises(Denied):
+        await run(ctx, paths[route], old, "mine")
+    (need,) = ctx.asked
+    assert need.permission == "external_directory"
+    assert need.patterns == need.always == (f"{outside}/*",)
+    assert need.metadata == {"filepath": str(secret), "parentDir": str(outside)}
+    assert secret.exists() == (route != "dangling")
+    assert route == "dangling" or secret.read_text() == "secret\n"
+
+
+async def test_what_lies_under_git_is_a_question_that_always_does_not_cover(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path, deny=["edit:.git/*"])
+    with pytest.raises(Denied):
+        await run(ctx, ".git/hooks/pre-commit", "", "#!/bin/sh\n")
+    assert ctx.asked[0].patterns == (".git/hooks/pre-commit",)
+    assert ctx.asked[0].always == ()
+    assert not (ctx.workspace.root / ".git").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("", "empty"),
+        ("a\0b", "can't be a path"),
+        ("missing.txt", "does not exist"),
+        (".", "directory"),
+        ("x" * 300, "too long"),
+    ],
+)
+async def test_bad_paths_are_named(tmp_path: Path, path: str, reason: str) -> None:
+    ctx = make_context(tmp_path)
+    with pytest.raises(ToolFailure, match=reason):
+        await run(ctx, path, "a", "b")
+
+
+async def test_equal_texts_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailure, match="equal"):
+        await run(make_context(tmp_path), "a", "x", "x")
+
+
+def test_the_parameters_have_the_wires_names() -> None:
+    params = msgspec.convert({"filePath": "a", "oldString": "b", "newString": "c", "replaceAll": True}, EditParams)
+    assert params == EditParams("a", "b", "c", replace_all=True)

@@ -1,0 +1,299 @@
+"""The read tool on real files of every kind."""
+
+import base64
+import os
+import resource
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from codeloop.permission.gate import Denied
+from codeloop.tool.builtin.read import ReadParams, read
+from codeloop.tool.tool import ToolFailure, ToolResult
+from tests.tool.context import TestContext, make_context
+
+
+async def run(
+    ctx: TestContext, path: str | Path = "f", offset: int | None = None, limit: int | None = None
+) -> ToolResult:
+    return await read.run(ReadParams(str(path), offset, limit), ctx)
+
+
+def make(tmp_path: Path, data: bytes, name: str = "f") -> TestContext:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / name).write_bytes(data)
+    return ctx
+
+
+def png(width: int, height: int) -> bytes:
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    rows = zlib.compress(b"".join(b"\0" + bytes(3 * width) for _ in range(min(height, 4))))
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+async def test_the_output_and_metadata_are_as_on_the_wire(tmp_path: Path) -> None:
+    ctx = make(tmp_path, b"def add(a, b):\n    return a - b\n", "calc.py")
+    path = str(ctx.workspace.root / "calc.py")
+    result = await run(ctx, "calc.py")
+    assert result.title == "calc.py"
+    assert result.output == (
+        f"<path>{path}</path>\n<type>file</type>\n<content>\n1: def add(a, b):\n2:     return a - b\n\n"
+        "(End of file - total 2 lines)\n</content>"
+    )
+    text = "def add(a, b):\n    return a - b"
+    shown = {
+        "type": "file",
+        "path": path,
+        "text": text,
+        "lineStart": 1,
+        "lineEnd": 2,
+        "totalLines": 2,
+        "truncated": False,
+    }
+    assert result.metadata == {"preview": text, "truncated": False, "loaded": [], "display": shown}
+    (need,) = ctx.asked
+    assert (need.permission, need.patterns, need.always, need.metadata) == ("read", ("calc.py",), ("*",), {})
+
+
+async def test_offset_and_limit_choose_lines_and_say_how_to_go_on(tmp_path: Path) -> None:
+    ctx = make(tmp_path, "".join(f"line {n}\n" for n in range(1, 101)).encode())
+    result = await run(ctx, offset=10, limit=3)
+    assert "\n10: line 10\n11: line 11\n12: line 12\n\n(Lines 10-12 of 100. Go on with offset=13)\n" in result.output
+    assert result.metadata["truncated"] is True
+    assert "(End of file - total 100 lines)" in (await run(ctx, offset=98, limit=3)).output
+
+
+async def test_two_thousand_lines_are_the_default(tmp_path: Path) -> None:
+    result = await run(make(tmp_path, b"x\n" * 2001))
+    assert "2000: x\n\n(Lines 1-2000 of 2001. Go on with offset=2001)" in result.output
+
+
+async def test_fifty_kilobytes_are_the_most(tmp_path: Path) -> None:
+    result = await run(make(tmp_path, (b"x" * 999 + b"\n") * 100))
+    assert "; cut at 50 KB. Go on with offset=52)" in result.output
+    assert len(result.output) < 53_000
+
+
+async def test_long_lines_are_cut_and_marked(tmp_path: Path) -> None:
+    result = await run(make(tmp_path, b"x" * 2001 + b"\nshort\n" + b"y" * 2000))
+    assert (
+        "1: " + "x" * 2000 + "... (line cut after 2000 characters)\n2: short\n3: " + "y" * 2000 + "\n" in result.output
+    )
+
+
+@pytest.mark.parametrize(("data", "lines"), [(b"a", 1), (b"a\n", 1), (b"a\n\n", 2), (b"a\r\nb\r\n", 2), (b"\n", 1)])
+async def test_lines_are_counted_as_people_do(tmp_path: Path, data: bytes, lines: int) -> None:
+    result = await run(make(tmp_path, data))
+    assert f"total {lines} lines" in result.output
+    assert "\r" not in result.output
+
+
+async def test_empty_files_say_so(tmp_path: Path) -> None:
+    assert "(The file is empty)" in (await run(make(tmp_path, b""))).output
+
+
+async def test_an_offset_beyond_the_end_names_the_count(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailure, match="has 2 lines; offset 9"):
+        await run(make(tmp_path, b"a\nb\n"), offset=9)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "grüße\n".encode(),
+        b"\xef\xbb\xbf" + "grüße\n".encode(),
+        b"\xff\xfe" + "grüße\r\n".encode("utf-16-le"),
+        "grüße, où déjà\n".encode("latin-1"),
+    ],
+)
+async def test_every_encoding_is_shown_as_text(tmp_path: Path, data: bytes) -> None:
+    assert "\n1: grüße" in (await run(make(tmp_path, data))).output
+
+
+async def test_a_character_over_the_edge_of_a_chunk_stays_whole(tmp_path: Path) -> None:
+    data = b"\xff\xfe" + ("grüße 😀\n" * 40_000).encode("utf-16-le")
+    result = await run(make(tmp_path, data), offset=32_760, limit=20)
+    assert "\ufffd" not in result.output
+    assert result.metadata["display"]["text"] == "\n".join(["grüße 😀"] * 20)
+
+
+async def test_binary_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailure, match="binary"):
+        await run(make(tmp_path, b"\x7fELF\x01\x02\0\0\0"))
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+async def test_pipes_and_devices_are_refused_at_once(tmp_path: Path, kind: str) -> None:
+    ctx = make_context(tmp_path)
+    os.mkfifo(ctx.workspace.root / "fifo")
+    with pytest.raises(ToolFailure, match="only regular files"):
+        await run(ctx, "fifo" if kind == "fifo" else "/dev/zero")
+
+
+async def test_a_directory_is_listed(tmp_path: Path) -> None:
+    ctx = make(tmp_path, b"", "b.txt")
+    (ctx.workspace.root / "a").mkdir()
+    (ctx.workspace.root / "new\nline").write_text("")
+    result = await run(ctx, ".")
+    assert result.output.endswith("<type>directory</type>\n<entries>\na/\nb.txt\nnew\\nline\n\n(3 entries)\n</entries>")
+    assert result.title == ""
+    display = result.metadata["display"]
+    assert (display["entries"], display["totalEntries"], display["offset"]) == (["a/", "b.txt", "new\\nline"], 3, 1)
+    assert "(Entries 2-2 of 3. Go on with offset=3)" in (await run(ctx, ".", offset=2, limit=1)).output
+
+
+async def test_names_that_are_no_utf8_are_listed(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / os.fsdecode(b"caf\xe9")).touch()
+    assert "caf\ufffd\n" in (await run(ctx, ".")).output
+
+
+async def test_a_missing_file_suggests_similar_names(tmp_path: Path) -> None:
+    ctx = make(tmp_path, b"", "settings.py")
+    with pytest.raises(ToolFailure) as caught:
+        await run(ctx, "setings.py")
+    assert str(caught.value).endswith(f"Similar names:\n{ctx.workspace.root / 'settings.py'}")
+
+
+async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailure, match="does not exist"):
+        await run(make_context(tmp_path), "nowhere/at/all")
+
+
+async def test_an_image_comes_as_an_attachment(tmp_path: Path) -> None:
+    data = png(3, 2)
+    ctx = make(tmp_path, data, "a.png")
+    result = await run(ctx, "a.png")
+    (part,) = result.attachments
+    assert (part.mime, part.filename, part.session_id, part.message_id) == (
+        "image/png",
+        "a.png",
+        ctx.session_id,
+        ctx.message_id,
+    )
+    assert part.id.startswith("prt_")
+    assert base64.b64decode(part.url.removeprefix("data:image/png;base64,")) == data
+    assert "3 x 2 pixels" in result.output
+
+
+@pytest.mark.parametrize(
+    ("data", "size"),
+    [
+        (b"GIF89a" + struct.pack("<HH", 7, 5) + b"\0\0\0;", "7 x 5"),
+        (b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\0\x05\0\x07\x03" + bytes(12), "7 x 5"),
+        (b"RIFF\x20\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x06\0\0\x04\0\0", "7 x 5"),
+        (b"RIFF\x20\0\0\0WEBPVP8L\x0a\0\0\0\x2f" + (6 | 4 << 14).to_bytes(4, "little"), "7 x 5"),
+    ],
+)
+async def test_the_size_of_each_format_is_known(tmp_path: Path, data: bytes, size: str) -> None:
+    assert f"{size} pixels" in (await run(make(tmp_path, data))).output
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (png(9000, 1), "9000 x 1 pixels"),
+        (png(3, 2)[:30], "broken"),
+        (b"\xff\xd8\xff\xe0garbage", "broken"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(4_000_000), "more than the 3,750,000"),
+    ],
+)
+async def test_an_image_that_no_service_takes_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:
+    with pytest.raises(ToolFailure, match=reason):
+        await run(make(tmp_path, data))
+
+
+async def test_a_pdf_comes_as_an_attachment(tmp_path: Path) -> None:
+    (part,) = (await run(make(tmp_path, b"%PDF-1.7\n..."))).attachments
+    assert part.mime == "application/pdf"
+
+
+async def test_a_notebook_is_read_as_cells(tmp_path: Path) -> None:
+    outputs: list[dict[str, Any]] = [
+        {"output_type": "stream", "text": ["4\n"]},
+        {"output_type": "display_data", "data": {"image/png": "aaaa", "text/plain": "<Figure>"}},
+        {"output_type": "error", "ename": "ValueError", "evalue": "no"},
+    ]
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "text"]},
+        {"cell_type": "code", "source": "print(2 + 2)", "outputs": outputs},
+    ]
+    result = await run(make(tmp_path, msgspec.json.encode({"cells": cells, "nbformat": 4}), "n.ipynb"), "n.ipynb")
+    assert result.metadata["display"]["text"] == (
+        "[cell 1: markdown]\n# Title\ntext\n\n[cell 2: code]\nprint(2 + 2)\n[output of cell 2]\n4\n"
+        "[output of cell 2]\n<Figure>\n(PNG picture, not shown)\n[output of cell 2]\nValueError: no"
+    )
+
+
+async def test_a_broken_notebook_is_read_as_text(tmp_path: Path) -> None:
+    assert '1: {"cells": [' in (await run(make(tmp_path, b'{"cells": [', "n.ipynb"), "n.ipynb")).output
+
+
+async def test_instructions_of_the_folder_are_loaded_once(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    root = ctx.workspace.root
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "AGENTS.md").write_text("of the root")
+    (root / "a" / "AGENTS.md").write_text("of a")
+    (root / "a" / "b" / "CLAUDE.md").write_text("of b")
+    (root / "a" / "b" / "f").write_text("x\n")
+    (root / "f").write_text("y\n")
+    assert (await run(ctx)).metadata["loaded"] == []
+    first = await run(ctx, "a/b/f")
+    assert first.metadata["loaded"] == [str(root / "a/AGENTS.md"), str(root / "a/b/CLAUDE.md")]
+    assert first.output.index("of a") < first.output.index("of b")
+    assert "of the root" not in first.output
+    again = await run(ctx, "a/b/f")
+    assert again.metadata["loaded"] == []
+    assert "of a" not in again.output
+
+
+async def test_instructions_are_never_loaded_from_outside(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (tmp_path / "secret").write_text("secret words")
+    (ctx.workspace.root / "a").mkdir()
+    (ctx.workspace.root / "a" / "AGENTS.md").symlink_to(tmp_path / "secret")
+    (ctx.workspace.root / "a" / "f").write_text("x\n")
+    assert "secret" not in (await run(ctx, "a/f")).output
+
+
+async def test_outside_is_asked_by_the_real_target(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path, deny=["external_directory"])
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "f").write_text("secret")
+    (ctx.workspace.root / "link").symlink_to(tmp_path / "out")
+    for path in ("link/f", "link", "../out/f"):
+        with pytest.raises(Denied):
+            await run(ctx, path)
+    assert {need.patterns for need in ctx.asked} == {(f"{tmp_path / 'out'}/*",)}
+
+
+async def test_a_denied_file_is_not_read(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path, deny=["read:*.env"])
+    (ctx.workspace.root / ".env").write_text("KEY=1")
+    (ctx.workspace.root / "innocent").symlink_to(".env")
+    for path in (".env", "innocent"):
+        with pytest.raises(Denied):
+            await run(ctx, path)
+
+
+async def test_a_line_of_fifty_megabytes_costs_no_memory(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "f"
+    with file.open("wb") as out:
+        for _ in range(50):
+            out.write(b"x" * (1 << 20))
+        out.write(b"\nlast\n")
+    await run(ctx)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = await run(ctx)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
+    assert len(result.output) < 3_000
+    assert "2: last\n\n(End of file - total 2 lines)" in result.output
