@@ -71,6 +71,7 @@ def test_only_the_owner_may_read_the_file(tmp_path: Path, paths: Paths) -> None:
 def test_a_damaged_file_is_moved_aside_and_trusts_nothing(tmp_path: Path, paths: Paths, content: bytes) -> None:
     paths.state.mkdir(parents=True)
     paths.trust.write_bytes(content)
+    assert not is_trusted(paths, Path("/"))
     found = read_trust(paths)
     assert found.directories == {}
     assert found.warning is not None

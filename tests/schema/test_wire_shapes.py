@@ -12,8 +12,8 @@ from codeloop.schema.part import Part
 from codeloop.schema.rules import PermissionRequest, Rule
 from codeloop.schema.wire import wire_name
 
-SES, MSG, PRT, EVT, PER = (
-    f"{kind}_1f88ee7d6002abcdefghijklmn" for kind in ("ses", "msg", "prt", "evt", "per")
+SES, MSG, PRT, EVT, PER, QUE = (
+    f"{kind}_1f88ee7d6002abcdefghijklmn" for kind in ("ses", "msg", "prt", "evt", "per", "que")
 )
 OF = {"id": PRT, "sessionID": SES, "messageID": MSG}
 TOKENS = {"total": 30, "input": 10, "output": 15, "reasoning": 5, "cache": {"read": 3, "write": 2}}
@@ -135,7 +135,16 @@ STORED: dict[str, dict[str, Any]] = {
     "todo.updated": {"sessionID": SES, "todos": [{"content": "c", "status": "in_progress", "priority": "high"}]},
     "permission.asked": QUESTION,
     "permission.replied": {"sessionID": SES, "requestID": PER, "reply": "once"},
-}
+    "question.asked": {
+        "id": QUE, "sessionID": SES, "tool": {"messageID": MSG, "callID": "call_1"},
+        "questions": [
+            {"question": "Which?", "header": "Many", "options": [{"label": "A", "description": "a"}], "multiple": True},
+            {"question": "Sure?", "header": "Sure", "options": [], "custom": False},
+        ],
+    },
+    "question.replied": {"sessionID": SES, "requestID": QUE, "answers": [["A", "B"], ["Yes"]]},
+    "question.rejected": {"sessionID": SES, "requestID": QUE},
+}  # fmt: skip
 LIVE: dict[str, list[dict[str, Any]]] = {
     "message.part.delta": [{"sessionID": SES, "messageID": MSG, "partID": PRT, "field": "text", "delta": "more "}],
     "session.status": [

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from codeloop.schema.event import Delta, Event, PartDelta, PartUpdated, SessionUpdated, Stamped, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_QUEUE
 from codeloop.store.follow import GapError
-from codeloop.store.store import PRUNE_EVERY, Store
+from codeloop.store.outbox import PRUNE_EVERY
+from codeloop.store.store import Store
 from tests.store.states import created, deleted, put, said, session, text, updated, user
 
+ROOT = Path(__file__).resolve().parents[2]
 WRITER = """
 import sys, time
 from pathlib import Path
@@ -163,7 +165,7 @@ async def test_a_second_process_is_heard(path: Path, record_property: Callable[[
     store = Store(path)
     stream = store.follow()
     command = [sys.executable, "-c", WRITER, str(path), "5", "0.03"]
-    with subprocess.Popen(command) as process:
+    with subprocess.Popen(command, cwd=ROOT) as process:
         waits: list[float] = []
         for _ in range(5):
             stamped = (await take(stream, 1))[0]

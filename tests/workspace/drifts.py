@@ -307,6 +307,17 @@ CHANGED: list[Case] = [
         None,
     ),
 ]
+BLOCK = "top\nbegin\n  alike middle line\nend\nbottom\n"
+DRIFT = "begin\n  alike midle line\nend"
+EDGES: list[Case] = [
+    ("an alike block removed with its end", BLOCK, DRIFT + "\n", "", "top\nbottom\n"),
+    ("an alike block removed without its end", BLOCK, DRIFT, "", "top\n\nbottom\n"),
+    ("an alike block replaced", BLOCK, DRIFT + "\n", "new\n", "top\nnew\nbottom\n"),
+    ("blank lines around an alike block", BLOCK, f"\n{DRIFT}\n\n", f"\n{DRIFT}!\n\n", BLOCK.replace("end", "end!")),
+    ("a blank line before a shifted block", "a\n    x\n    y\nb\n", "\nx\ny\n", "\nx\nz\n", "a\n    x\n    z\nb\n"),
+    ("a shifted block removed", "a\n    x\n    y\nb\n", "x\ny\n", "", "a\nb\n"),
+    ("the end of a file without a newline removed", "a\n    x\nb", "x\nb\n", "", "a\n"),
+]
 REFUSED: list[Case] = [
     ("two exact places", TWINS, "    log('start')\n    return 1", "    return 2", None),
     ("two places but for indentation", TWINS, "log('start')\nreturn 1", "return 2", None),
@@ -345,5 +356,5 @@ REFUSED: list[Case] = [
 
 
 def every() -> Iterator[Case]:
-    for group in (EXACT, INDENTED, TRIMMED, SPACED, ESCAPED, CHANGED, REFUSED):
+    for group in (EXACT, INDENTED, TRIMMED, SPACED, ESCAPED, CHANGED, EDGES, REFUSED):
         yield from group

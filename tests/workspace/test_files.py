@@ -8,8 +8,8 @@ import socket
 import stat
 import subprocess
 import sys
-import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -144,37 +144,35 @@ def test_a_link_is_never_followed_by_its_resolved_path(tmp_path: Path) -> None:
     assert names(tmp_path / "outside") == ["f"]
 
 
-def test_a_folder_that_flips_to_a_link_lets_no_byte_out(tmp_path: Path) -> None:
-    inside, outside, place = tmp_path / "inside", tmp_path / "outside", tmp_path / "work"
-    inside.mkdir()
+FLIP = """
+import sys, time; from pathlib import Path
+place, aside, outside = map(Path, sys.argv[1:])
+while True:
+    place.rename(aside)
+    place.symlink_to(outside)
+    place.unlink()
+    aside.rename(place)
+    time.sleep(0.0005)
+"""
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_folder_that_flips_to_a_link_lets_no_byte_out(tmp_path: Path, count: int) -> None:
+    outside, place, aside = tmp_path / "outside", tmp_path / "folder", tmp_path / "aside"
     outside.mkdir()
     place.mkdir()
-    (place / "folder").mkdir()
-    stop = threading.Event()
-
-    def flip() -> None:
-        while not stop.is_set():
-            (place / "folder").rename(inside / "folder")
-            (place / "folder").symlink_to(outside)
-            (place / "folder").unlink()
-            (inside / "folder").rename(place / "folder")
-
-    thread = threading.Thread(target=flip)
-    thread.start()
-    written = refused = 0
-    try:
-        end = time.monotonic() + 1.5
-        while time.monotonic() < end:
-            try:
-                replace(Replacement(place / "folder" / f"f{written % 50}x{refused}", None, b"data"))
-                written += 1
-            except (FileRefused, OSError):
-                refused += 1
-    finally:
-        stop.set()
-        thread.join()
+    written = 0
+    with subprocess.Popen([sys.executable, "-c", FLIP, str(place), str(aside), str(outside)]) as flipping:
+        try:
+            end = time.monotonic() + 60
+            while written < count and time.monotonic() < end:
+                with suppress(FileRefused, OSError):
+                    replace(Replacement(place / f"{written}", None, b"data"))
+                    written += 1
+        finally:
+            flipping.kill()
     assert names(outside) == []
-    assert written > 20
+    assert written == count
 
 
 def test_a_full_disk_leaves_the_old_bytes(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 import platform
 from datetime import datetime
-from importlib.resources import files
+from pathlib import Path
 
 from codeloop.agent.engine import Engine
 from codeloop.model.chat import ModelInfo
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
+
+PROMPTS = Path(__file__).with_name("prompts")
 
 
 def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
@@ -35,4 +37,4 @@ def environment_block(engine: Engine, session: Session, info: ModelInfo) -> str:
 
 def shipped(name: str) -> str:
     """Give one of the package's own prompts by its file name without `.md`."""
-    return files("codeloop.agent.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
+    return (PROMPTS / f"{name}.md").read_text(encoding="utf-8")

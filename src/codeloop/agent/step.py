@@ -82,7 +82,7 @@ def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel
     return ModelRequest(
         system=prefix.system(engine, view.session, agent, model.info),
         turns=prefix.turns(view, model.info),
-        tools=engine.toolbox.specs(*rulesets) if model.info.tool_call else (),
+        tools=engine.toolbox.specs(model.info.id, *rulesets) if model.info.tool_call else (),
         session_id=session_id,
         temperature=agent.temperature,
         top_p=agent.top_p,

@@ -2,10 +2,12 @@
 
 from typing import Literal
 
+from codeloop.config.tighten import configured_rules
 from codeloop.permission.defaults import agent_rules
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.message import ModelRef
+from codeloop.schema.rules import Ruleset
 
 Mode = Literal["primary", "subagent", "all"]
 
@@ -17,19 +19,20 @@ DESCRIPTIONS: dict[str, str] = {
 MODES: dict[str, Mode] = {"build": "primary", "general": "subagent", "explore": "subagent"}
 
 
-def agents_of(config: Config) -> dict[str, Agent]:
-    """Give the agents by name. The rules of each: its own, then the configuration's, then its own configuration's."""
+def agents_of(config: Config, base: Ruleset) -> dict[str, Agent]:
+    """Give the agents by name, each with the rules that follow `base`: its own, then what is configured."""
     names = [*MODES, *(name for name in config.agent if name not in MODES)]
-    found = {name: _agent(name, config, config.agent.get(name, AgentConfig())) for name in names}
+    found = {name: _agent(name, config, base) for name in names}
     return {name: agent for name, agent in found.items() if name not in config.agent or not config.agent[name].disable}
 
 
-def _agent(name: str, config: Config, own: AgentConfig) -> Agent:
+def _agent(name: str, config: Config, base: Ruleset) -> Agent:
+    own = config.agent.get(name, AgentConfig())
     native = MODES.get(name)
     return Agent(
         name=name,
         mode=own.mode or native or "all",
-        permission=[*agent_rules(name), *config.permission, *own.permission],
+        permission=list(configured_rules(config, name, base, agent_rules(name))),
         options=own.options,
         description=own.description or DESCRIPTIONS.get(name),
         native=True if native else None,

@@ -11,7 +11,7 @@ from codeloop.agent.subagent import spawn
 from codeloop.app.agents import agents_of
 from codeloop.app.models import OpenModels, Source, replayed
 from codeloop.app.runs import Runs
-from codeloop.app.tools import TOOLBOX
+from codeloop.app.tools import toolbox_of
 from codeloop.config.instructions import instruction_files
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
@@ -97,7 +97,10 @@ class Project:
         home = self.setting.paths.project(place.project_id)
         self.store = Store(home / "codeloop.db")
         scratch = home / "tool-output"
-        self.workspace = Workspace(place.root, place.directory, scratch, providers.child_environment())
+        environment = providers.child_environment()
+        if self.setting.config.shell:
+            environment["SHELL"] = self.setting.config.shell
+        self.workspace = Workspace(place.root, place.directory, scratch, environment)
         if models is None:
             models = (
                 replayed(startup.replay, places, startup.pace)
@@ -105,14 +108,15 @@ class Project:
                 else OpenModels(providers, places, startup.record)
             )
         self.models = models
+        rules = base_rules(scratch)
         self.engine = Engine(
             store=self.store,
             workspace=self.workspace,
             gate=Gate(self.store),
-            toolbox=TOOLBOX,
+            toolbox=toolbox_of(),
             models=models,
-            agents=agents_of(self.setting.config),
-            rules=base_rules(scratch),
+            agents=agents_of(self.setting.config, rules),
+            rules=rules,
             instructions=self._instructions,
             spawn=spawn,
         )

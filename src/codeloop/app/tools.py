@@ -1,17 +1,50 @@
-"""The built-in tools, in the order in which models are told of them."""
+"""The tools of a project, in the order in which models are told of them."""
 
+from collections.abc import Iterable
+
+from codeloop.tool.builtin.apply_patch import apply_patch
 from codeloop.tool.builtin.bash import bash
 from codeloop.tool.builtin.bash_kill import bash_kill
 from codeloop.tool.builtin.bash_output import bash_output
+from codeloop.tool.builtin.batch import batch_tool
 from codeloop.tool.builtin.edit import edit
 from codeloop.tool.builtin.glob import glob
 from codeloop.tool.builtin.grep import grep
 from codeloop.tool.builtin.list_ import list_
 from codeloop.tool.builtin.multiedit import multiedit
+from codeloop.tool.builtin.plan_exit import plan_exit
+from codeloop.tool.builtin.question import question
 from codeloop.tool.builtin.read import read
+from codeloop.tool.builtin.task import task
+from codeloop.tool.builtin.task_output import task_output
 from codeloop.tool.builtin.todoread import todoread
 from codeloop.tool.builtin.todowrite import todowrite
 from codeloop.tool.builtin.write import write
+from codeloop.tool.tool import Tool
 from codeloop.tool.toolbox import Toolbox
 
-TOOLBOX = Toolbox((bash, bash_output, bash_kill, read, write, edit, multiedit, glob, grep, list_, todowrite, todoread))
+BUILTIN = (
+    bash,
+    bash_output,
+    bash_kill,
+    read,
+    write,
+    edit,
+    multiedit,
+    apply_patch,
+    glob,
+    grep,
+    list_,
+    todowrite,
+    todoread,
+    question,
+    task,
+    task_output,
+    plan_exit,
+)
+
+
+def toolbox_of(more: Iterable[Tool] = ()) -> Toolbox:
+    """Give the built-in tools and those of the project; `batch` runs any of them."""
+    tools = (*BUILTIN, *more)
+    return Toolbox((*tools, batch_tool(Toolbox(tools))))

@@ -14,6 +14,7 @@ from codeloop.cli.jsonview import JsonView
 from codeloop.cli.outcome import Outcome
 from codeloop.cli.run import Options
 from codeloop.cli.textview import TextView
+from codeloop.cli.trusting import ask_trust
 from codeloop.cli.turn import Turn
 from codeloop.cli.view import Output, View, standard
 from codeloop.client.local import LocalClient
@@ -21,8 +22,10 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import NO_TOKENS, ModelRef, Session
 from codeloop.schema.operation import (
     SESSION_CREATE,
+    SESSION_DELETE,
     SESSION_GET,
     SESSION_LIST,
+    SESSION_MESSAGES,
     FileInput,
     PartInput,
     RunLimits,
@@ -34,10 +37,14 @@ async def execute(options: Options) -> int:
     """Run one turn as the flags say and give the exit code. A result is always shown, whatever happened."""
     start = time.monotonic()
     stdout, stderr = standard()
+    terminal = stderr if sys.stdin.isatty() and sys.stderr.isatty() else None
     shown: View = _view(options, stdout, stderr, "")
     try:
         prompt = _prompt(options)
-        project = Project(_startup(options))
+        startup = _startup(options)
+        if terminal is not None:
+            await ask_trust(startup, terminal)
+        project = Project(startup)
     except CodeloopError as error:
         return _failed(shown, error, start, "")
     session_id = ""
@@ -48,15 +55,23 @@ async def execute(options: Options) -> int:
         session = await _session(client, options, project.setting.place.directory)
         session_id = session.id
         shown = _view(options, stdout, stderr, session_id)
-        terminal = stderr if sys.stdin.isatty() and sys.stderr.isatty() else None
         turn = Turn(client, session_id, shown, Answerer(terminal, auto=options.auto), stdout)
         outcome = await turn.run(prompt, options.timeout)
     except CodeloopError as error:
-        return _failed(shown, error, start, session_id)
+        return _failed(shown, error, start, await _kept(project, session_id))
     finally:
         await project.close()
     shown.finish(outcome)
     return outcome.exit_code
+
+
+async def _kept(project: Project, session_id: str) -> str:
+    """Give the session's id; one that was made for a prompt that could not even be stored is removed again."""
+    client = LocalClient(project)
+    if session_id and not await client.call(SESSION_MESSAGES, session_id=session_id):
+        await client.call(SESSION_DELETE, session_id=session_id)
+        return ""
+    return session_id
 
 
 def _startup(options: Options) -> Startup:

@@ -38,6 +38,8 @@ class Loaded:
     provenance: dict[str, Origin]
     warnings: tuple[str, ...]
     sources: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
+    """What an untrusted project's configuration asked for in vain."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def load(
     if ignored:
         warnings.append(_ignored(place, ignored))
     provenance = {dotted(keys): origin for keys, origin in merged.origins.items()}
-    return Loaded(_converted(merged), provenance, tuple(warnings), tuple(sources))
+    return Loaded(_converted(merged), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)))
 
 
 def _unknown(layer: Layer) -> list[str]:

@@ -16,6 +16,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
 
 _POLL = 0.02
+_DAMAGED = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -39,20 +40,28 @@ class TrustList:
 def read_trust(paths: Paths) -> TrustList:
     """Read the list. A file that makes no sense is moved aside, so that nothing is trusted by accident."""
     try:
-        content = read_start(paths.trust, CONFIG_BYTES.value)
+        return TrustList(_directories(paths))
     except (FileNotFoundError, NotADirectoryError):
         return TrustList({})
     except OSError as error:
         return TrustList({}, f"{paths.trust} can't be read ({reason(error)}): no directory is trusted.")
-    try:
-        return TrustList(msgspec.json.decode(content, type=_File).directories)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except _DAMAGED:
         return TrustList({}, _quarantined(paths.trust))
 
 
+def _directories(paths: Paths) -> dict[str, Entry]:
+    return msgspec.json.decode(read_start(paths.trust, CONFIG_BYTES.value), type=_File).directories
+
+
 def is_trusted(paths: Paths, root: Path) -> bool:
-    """Tell whether a work tree is trusted. Trust holds for exactly this root, not for what is around or below it."""
-    return str(root.resolve()) in read_trust(paths).directories
+    """Tell whether a work tree is trusted. Trust holds for exactly this root, not for what is around or below it.
+
+    Nothing is written: a damaged file trusts nothing, and stays until `read_trust` can say so.
+    """
+    try:
+        return str(root.resolve()) in _directories(paths)
+    except (OSError, *_DAMAGED):
+        return False
 
 
 def trust(paths: Paths, root: Path) -> None:

@@ -8,7 +8,7 @@ _HIDDEN = re.compile(
 
 
 def inert(text: str) -> str:
-    """Give the text with control, bidirectional and zero-width characters shown as what they are; keeps \\n and \\t."""
+    """Give the text with control, bidirectional and zero-width characters shown by name; line feeds and tabs stay."""
     return _HIDDEN.sub(_shown, text)
 
 

@@ -18,6 +18,7 @@ SECRETS = (*_rules("read", "ask", "*.env", "*.env.*"), *_rules("read", "allow", 
 def base_rules(scratch: Path, *readable: Path) -> Ruleset:
     """Give the rules of every agent.
 
+    The tools multiedit and batch cost more tokens than they save and are not offered unless a person allows them.
     `scratch` (outputs of tools) and `readable` (skills, say) are folders outside a workspace that need no question.
     """
     return (
@@ -28,6 +29,9 @@ def base_rules(scratch: Path, *readable: Path) -> Ruleset:
         *_rules("question", "deny"),
         *_rules("plan_enter", "deny"),
         *_rules("plan_exit", "deny"),
+        *_rules("multiedit", "deny"),
+        *_rules("batch", "deny"),
+        *_rules("webfetch_private", "ask"),
         *_rules("read", "allow"),
         *SECRETS,
         *_rules("edit", "ask", *GIT_FOLDERS),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from posixpath import join, normpath
+from posixpath import join
 
 from codeloop.permission.simple import Simple
 from codeloop.permission.words import Word
@@ -38,7 +38,8 @@ def named_paths(commands: Iterable[Simple]) -> tuple[str, ...]:
 
 
 def _joined(place: str, path: str) -> str:
-    return normpath(path if path.startswith(("/", "~")) or not place else join(place, path))
+    """Put a path behind the place it is seen from. `..` stays: what it means depends on links before it."""
+    return path if path.startswith(("/", "~")) or not place else join(place, path)
 
 
 def _directory(words: Sequence[Word]) -> str | None:

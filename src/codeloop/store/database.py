@@ -1,9 +1,10 @@
 """The SQLite file: opening, migrating with a backup, and errors that say what to do."""
 
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY
@@ -34,6 +35,9 @@ MIGRATIONS: tuple[str, ...] = (
     """,
 )
 """One script a version, in order; its last line sets the version. A released one is never changed: add the next."""
+
+
+Value = str | int | bytes | None
 
 
 class StoreError(CodeloopError):
@@ -68,8 +72,42 @@ def _explanation(error: sqlite3.Error, path: Path) -> str:
             return f"The database {path} failed: {text}"
 
 
+class Database:
+    """The connection to one file. Every method raises StoreError with what to do when the file fails."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or make the file, private to its owner, at the newest version."""
+        self.path = path
+        self._connection = open_database(path)
+
+    def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
+        """Run one statement that changes something; gives the id of the row that it inserted."""
+        with explained(self.path):
+            return self._connection.execute(sql, values).lastrowid or 0
+
+    def one(self, sql: str, *values: Value) -> tuple[Any, ...] | None:
+        """Give the first row."""
+        with explained(self.path):
+            return self._connection.execute(sql, values).fetchone()
+
+    def all(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
+        """Give all rows."""
+        with explained(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Generator[None, None, None]:
+        """Make everything inside one transaction: all of it is stored, or nothing."""
+        with explained(self.path), transaction(self._connection):
+            yield
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open or make the database, private to its owner, at the newest version. Raises StoreError."""
+    """Open or make the file, private to its owner, at the newest version. Raises StoreError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not path.exists():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from codeloop.kit.diff import Diff, trim_indent, unified
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.event import FileEdited, FilePath
 from codeloop.schema.rules import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure
@@ -45,13 +46,13 @@ def failures(path: str) -> Generator[None]:
     try:
         yield
     except CodeloopError as error:
-        raise ToolFailure(_about(path, str(error))) from error
+        raise ToolFailure(readable(_about(path, str(error)))) from error
     except OSError as error:
         import errno
 
         name = errno.errorcode.get(error.errno or 0, "")
         reason = _REASONS.get(name, error.strerror or str(error))
-        raise ToolFailure(f"{path}: {reason}; nothing was changed") from error
+        raise ToolFailure(readable(f"{path}: {reason}; nothing was changed")) from error
 
 
 def _about(path: str, text: str) -> str:
@@ -156,9 +157,10 @@ async def make(ctx: ToolContext, change: Change) -> JSON:
 
 
 def commit(ctx: ToolContext, changes: Sequence[Change]) -> None:
-    """Make agreed changes, all or none, and note the new state of each file as known to the session."""
+    """Make agreed changes, all or none; note each file's new state as known to the session, and tell the clients."""
     stamps = replace_all([Replacement(c.target.real, c.before, c.after, c.mode) for c in changes])
     for change, stamp in zip(changes, stamps, strict=True):
+        ctx.store.whisper(FileEdited(properties=FilePath(file=str(change.target.path))))
         if stamp is None:
             ctx.workspace.files.forget(ctx.session_id, change.target.real)
         else:

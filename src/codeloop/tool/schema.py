@@ -12,6 +12,8 @@ NOISE = frozenset({"title", "default"})
 def parameters_schema(params: type[msgspec.Struct]) -> JSON:
     """Give the schema of a parameter struct: one object, no `$ref`, no titles, no defaults."""
     (schema,), definitions = msgspec.json.schema_components([params], ref_template="{name}")
+    for definition in definitions.values():
+        definition.pop("description", None)  # the struct's docstring, which is for us
     return _inlined(schema, definitions)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -12,6 +12,9 @@ from codeloop.schema.rules import Need
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.workspace.workspace import Workspace
+
+BUILTIN = Path(__file__).with_name("builtin")
+"""Where a built-in tool's description lies beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ def tool(
     def build(run: ToolRun) -> Tool:
         text = description
         if text is None:
-            text = files("codeloop.tool.builtin").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
+            text = (BUILTIN / f"{name}.md").read_text(encoding="utf-8").strip()
         return Tool(name, text, params, run, traits)
 
     return build

@@ -10,6 +10,7 @@ from codeloop.model.chat import ToolSpec
 from codeloop.permission.rules import is_offered
 from codeloop.schema.rules import Ruleset
 from codeloop.schema.wire import JSON
+from codeloop.tool.offer import unsuited_tools
 from codeloop.tool.schema import parameters_schema
 from codeloop.tool.tool import Tool
 
@@ -52,10 +53,15 @@ class Toolbox:
     def _specs(self) -> dict[str, ToolSpec]:
         return {t.name: ToolSpec(t.name, t.description, parameters_schema(t.params)) for t in self.tools}
 
-    def specs(self, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
-        """Give what the model is offered: all tools but those that the rules deny altogether."""
+    def specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
+        """Give what a model (by its id) is offered: what suits it and what the rules do not deny altogether."""
+        unsuited = unsuited_tools(model)
         return tuple(
-            self._specs[tool.name] for tool in self.tools if is_offered(tool.traits.permission or tool.name, *rulesets)
+            self._specs[tool.name]
+            for tool in self.tools
+            if tool.name not in unsuited
+            and is_offered(tool.name, *rulesets)
+            and is_offered(tool.traits.permission or tool.name, *rulesets)
         )
 
     def prepare(self, name: str, arguments: str) -> Prepared | Invalid:

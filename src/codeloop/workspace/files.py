@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Generator, Sequence
@@ -110,7 +109,9 @@ class FileLog:
 
 def digest(data: bytes) -> bytes:
     """Give the hash that stamps carry."""
-    return hashlib.blake2b(data, digest_size=16).digest()
+    from hashlib import blake2b
+
+    return blake2b(data, digest_size=16).digest()
 
 
 @contextmanager

@@ -134,7 +134,7 @@ def block_anchor(content: str, old: str) -> Iterator[Span]:
             if alike > best:
                 best, size = alike, count
         if best >= _MIDDLE:
-            yield _span(content, begin, size, closed=False)
+            yield _span(content, begin, size, closed=old.endswith("\n"))
 
 
 def context_aware(content: str, old: str) -> Iterator[Span]:

@@ -78,6 +78,8 @@ class Ripgrep:
     async def _run(
         self, options: Sequence[str], folder: Path, environment: Mapping[str, str], reader: NameReader | LineReader
     ) -> str:
+        if any("\0" in option for option in options):
+            raise SearchError("the pattern holds a NUL character; write it as \\x00")
         clean = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
         command = [await self.program(environment), *_FIXED, *options]
         errors = bytearray()

@@ -77,7 +77,7 @@ class Shells:
     def directory(self, place: Place) -> Path:
         """Give where the session's next command runs."""
         state = self._states.get(place.session)
-        return state.directory if state is not None and state.directory.is_dir() else place.directory
+        return state.directory if state is not None and os.access(state.directory, os.X_OK) else place.directory
 
     def reset(self, session: str) -> None:
         """Forget the session's working directory and environment."""

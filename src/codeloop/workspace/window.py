@@ -1,9 +1,8 @@
 """Some lines of a file of any size, read as a stream: memory stays flat with a 50 MB line or a 10 GB file."""
 
 import codecs
-import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,14 +37,16 @@ def head_of(real: Path, size: int = _SAMPLE) -> bytes:
 
 def read_window(real: Path, first: int, limit: int) -> Window:
     """Read up to `limit` lines from line `first` on. Raises as `open_file`, NotText for binary files."""
+    from hashlib import blake2b
+
     with open_file(real) as fd:
         info = os.fstat(fd)
         sample = os.pread(fd, _SAMPLE, 0)
         if is_binary(sample):
             raise NotText(f"{real} is a binary file; look at it with a program instead")
         encoding = _sampled(sample)
-        hashed = hashlib.blake2b(digest_size=16)
-        chunks = _chunks(fd, encoding, hashed)
+        hashed = blake2b(digest_size=16)
+        chunks = _chunks(fd, encoding, hashed.update)
         reader = _Reader(first, limit)
         for chunk in chunks:
             reader.feed(chunk)
@@ -72,7 +73,7 @@ def _sampled(sample: bytes) -> Encoding:
         return Encoding("utf-8", lax=True)
 
 
-def _chunks(fd: int, encoding: Encoding, hashed: "hashlib.blake2b") -> Iterator[bytes]:
+def _chunks(fd: int, encoding: Encoding, seen: Callable[[bytes], None]) -> Iterator[bytes]:
     """Give the bytes of the text without the mark, wide encodings as UTF-8, up to the scan limit."""
     wide = codecs.getincrementaldecoder(encoding.codec)("replace") if encoding.codec.startswith("utf-") else None
     skip = len(encoding.mark)
@@ -82,7 +83,7 @@ def _chunks(fd: int, encoding: Encoding, hashed: "hashlib.blake2b") -> Iterator[
         if not chunk:
             break
         done += len(chunk)
-        hashed.update(chunk)
+        seen(chunk)
         body = chunk[skip:]
         skip = 0
         yield wide.decode(body).encode("utf-8", "replace") if wide and encoding.codec != "utf-8" else body

@@ -41,7 +41,11 @@ class Workspace:
 
     def resolve(self, path: str, base: Path | None = None) -> Target:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""
-        named = Path(os.path.normpath((base or self.directory) / Path(path).expanduser()))
+        try:
+            given = Path(path).expanduser()
+        except RuntimeError:
+            given = Path(path)  # `~name` of nobody stays as it is
+        named = Path(os.path.normpath((base or self.directory) / given))
         real = Path(os.path.realpath(named))
         return Target(named, real, not self.contains(real))
 

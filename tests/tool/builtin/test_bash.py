@@ -72,6 +72,12 @@ async def test_a_link_out_of_the_work_tree_names_its_real_target(tmp_path: Path)
     assert ctx.asked[0].patterns == (f"{tmp_path}/out/*",)
 
 
+@pytest.mark.parametrize("command", ["cat ~nobody-here/x", "cat $'a\\x00b'", "cd ''", "ls " + "x" * 5000])
+async def test_paths_that_cannot_be_do_no_harm(tmp_path: Path, command: str) -> None:
+    result = await run(make_context(tmp_path), command)
+    assert "metadata" not in result.output
+
+
 async def test_standing_outside_is_asked_about_in_the_next_call(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     await run(ctx, "cd /")

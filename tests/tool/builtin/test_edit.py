@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from codeloop.permission.gate import Denied
+from codeloop.schema.event import FileEdited
 from codeloop.schema.rules import Need
 from codeloop.tool.builtin.edit import EditParams, edit
 from codeloop.tool.builtin.read import ReadParams, read
@@ -194,6 +195,31 @@ async def test_bad_paths_are_named(tmp_path: Path, path: str, reason: str) -> No
     ctx = make_context(tmp_path)
     with pytest.raises(ToolFailure, match=reason):
         await run(ctx, path, "a", "b")
+
+
+async def test_an_error_about_stray_bytes_can_be_sent(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "a"
+    file.write_bytes("grüße, größere\n".encode() + b"some words \xff here\n")
+    with pytest.raises(ToolFailure) as caught:
+        await run(ctx, file, "some words there", "x")
+    assert "some words \ufffd here" in str(caught.value)
+    result = await run(ctx, file, "some words", "any words")
+    assert file.read_bytes().endswith(b"any words \xff here\n")
+    assert msgspec.json.encode(result.metadata)
+
+
+async def test_clients_are_told_of_the_edited_file(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "a").write_text("one\n")
+    events = ctx.store.follow(ctx.store.last_seq())
+    first = asyncio.ensure_future(anext(events))
+    await asyncio.sleep(0)
+    await run(ctx, "a", "one", "two")
+    event = (await asyncio.wait_for(first, 1)).event
+    await events.aclose()
+    assert isinstance(event, FileEdited)
+    assert event.properties.file == str(ctx.workspace.root / "a")
 
 
 async def test_equal_texts_are_refused(tmp_path: Path) -> None:

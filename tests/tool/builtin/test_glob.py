@@ -81,7 +81,15 @@ async def test_outside_is_asked_about_first(tmp_path: Path, pattern: str, path: 
 
 
 @pytest.mark.parametrize(
-    ("pattern", "path", "reason"), [("[a", None, "never closed"), ("*", "no", "no file"), ("*", "f", "is a file")]
+    ("pattern", "path", "reason"),
+    [
+        ("[a", None, "never closed"),
+        ("*", "no", "no file"),
+        ("*", "~nobody/x", "no file"),
+        ("*", "a\0b", "NUL"),
+        ("a\0", None, "NUL"),
+        ("*", "f", "is a file"),
+    ],
 )
 async def test_bad_input_is_refused_with_the_reason(
     tmp_path: Path, pattern: str, path: str | None, reason: str

@@ -1,6 +1,11 @@
 """The write tool on real files."""
 
+import asyncio
 import stat
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -103,3 +108,38 @@ async def test_half_a_character_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolFailure, match="half of a character"):
         await run(ctx, "a", "\ud800")
     assert not (ctx.workspace.root / "a").exists()
+
+
+FLIP = """
+import sys, time; from pathlib import Path
+inside, outside, link, fresh = map(Path, sys.argv[1:])
+while True:
+    for place in (outside, inside):
+        fresh.symlink_to(place)
+        fresh.replace(link)
+        time.sleep(0.0002)
+"""
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
+async def test_a_link_that_flips_while_files_are_written_lets_no_byte_out(tmp_path: Path, count: int) -> None:
+    ctx = make_context(tmp_path, deny=["external_directory"])
+    root, outside = ctx.workspace.root, tmp_path / "outside"
+    (root / "inside").mkdir()
+    outside.mkdir()
+    places = [str(root / "inside"), str(outside), str(root / "link"), str(root / "fresh")]
+    tries = 0
+    with subprocess.Popen([sys.executable, "-c", FLIP, *places]) as flipping:
+        try:
+            end = time.monotonic() + 120
+            while not (root / "link").is_symlink():
+                await asyncio.sleep(0.01)
+            while tries < count and time.monotonic() < end:
+                with suppress(Denied, ToolFailure):
+                    await run(ctx, f"link/{tries}", "data")
+                tries += 1
+        finally:
+            flipping.kill()
+    assert list(outside.iterdir()) == []
+    assert len(list((root / "inside").iterdir())) > 0
+    assert tries == count

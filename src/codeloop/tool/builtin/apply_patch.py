@@ -11,7 +11,18 @@ from msgspec import Meta
 
 from codeloop.kit.diff import Diff
 from codeloop.schema.wire import JSON
-from codeloop.tool.access import Change, admit, ask_edit, check_known, commit, diff_of, failures, filediff, hold
+from codeloop.tool.access import (
+    Change,
+    admit,
+    ask_edit,
+    check_known,
+    commit,
+    diff_of,
+    failures,
+    filediff,
+    hold,
+    readable,
+)
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edits import NoMatch
 from codeloop.workspace.files import Loaded, load_if_there
@@ -97,7 +108,7 @@ def _work_out(ctx: ToolContext, operation: Operation, targets: dict[str, Target]
             try:
                 text = patched(text, hunks)
             except NoMatch as error:
-                raise ToolFailure(f"{path}: {error}\nNothing was changed.") from error
+                raise ToolFailure(readable(f"{path}: {error}\nNothing was changed.")) from error
             file.text = text
             if move_to is not None and targets[move_to].real != file.target.real:
                 _move(_file(ctx, targets[move_to], files), file, move_to)

@@ -1,6 +1,7 @@
 """The tool `bash`: a command in the session's shell."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from msgspec import Meta
 from codeloop.permission.bash import analyse, need_of
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.place import ask_outside
+from codeloop.tool.place import ask_outside, folder_of
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.shell import Command, Outcome, Place
 
@@ -36,7 +37,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     stands = shells.directory(place)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
     await _ask(params.command, workdir or stands, ctx)
-    if workdir is not None and not workdir.is_dir():
+    if workdir is not None and folder_of(workdir) != workdir:
         raise ToolFailure(f"The workdir {workdir} is not a folder. Leave it out to run in {stands}.")
     timeout = min(params.timeout or SHELL_TIMEOUT.value, SHELL_TIMEOUT_MAX.value) / 1000
     command = Command(params.command, timeout, workdir)
@@ -69,13 +70,21 @@ def _check(params: BashParams) -> None:
 async def _ask(command: str, directory: Path, ctx: ToolContext) -> None:
     """Ask for the folders outside the work tree that the command works in or names, then for the command."""
     analysis = analyse(command)
-    targets = [ctx.workspace.resolve(path, directory) for path in (".", *analysis.paths)]
-    outside = [target.real if target.real.is_dir() else target.real.parent for target in targets if target.outside]
-    folders = list(dict.fromkeys(str(folder) for folder in outside))
+    named = dict.fromkeys(_real(path, directory) for path in (".", *analysis.paths))
+    folders = list(dict.fromkeys(str(folder_of(path)) for path in named if not ctx.workspace.contains(path)))
     patterns = [str(Path(folder) / "*") for folder in folders]
     shown: JSON = {"command": command, "directories": folders, "patterns": patterns}
     await ask_outside(ctx, map(Path, folders), shown)
     await ctx.ask(need_of(command, analysis))
+
+
+def _real(path: str, directory: Path) -> Path:
+    """Give what the system will make of a path: links are followed before `..`; a name ends at a NUL."""
+    named = Path(path.partition("\0")[0])
+    try:
+        return Path(os.path.realpath(directory / named.expanduser()))
+    except RuntimeError:  # `~name` of nobody stays as it is
+        return Path(os.path.realpath(directory / named))
 
 
 def _started(params: BashParams, place: Place, command: Command, ctx: ToolContext) -> ToolResult:
@@ -102,6 +111,8 @@ def _finished(params: BashParams, outcome: Outcome, timeout: float) -> ToolResul
         )
     if outcome.signal:
         notes.append(f"The shell was ended by {outcome.signal}.")
+    elif outcome.code:
+        notes.append(f"exit code {outcome.code}")
     if outcome.left:
         notes.append(
             f"{outcome.left} processes that it left running were ended. "

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from codeloop.tool.access import Change, admit, check_known, failures, hold, load_text, make
+from codeloop.tool.access import Change, admit, check_known, failures, hold, load_text, make, readable
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edits import Edit, NoMatch, apply
 from codeloop.workspace.files import load_if_there
@@ -75,6 +75,6 @@ def _in_order(content: str, steps: list[Edit], path: str) -> tuple[str, int, boo
             done = apply(content, step)
         except NoMatch as error:
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
-            raise ToolFailure(f"{path}: {which}{error}") from error
+            raise ToolFailure(readable(f"{path}: {which}{error}")) from error
         content, places, is_exact = done.content, places + done.places, is_exact and done.is_exact
     return content, places, is_exact

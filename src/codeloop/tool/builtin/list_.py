@@ -92,7 +92,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     start = len(f"{target.path}/".replace("//", "/"))
     for path in found.paths:
         top.add(path[start:])
-    complete = top.open(LIST_LINES.value) and not found.stopped
+    complete = top.open(LIST_LINES.value)
     notes = [] if complete else ["folders with a count are not shown whole; list them by their path"]
     notes += [found.stopped] if found.stopped else []
     lines = top.lines() or ["  (no files)"]
@@ -100,5 +100,5 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(
         title=ctx.workspace.relative(target.path),
         output=output,
-        metadata={"count": len(found.paths), "truncated": not complete},
+        metadata={"count": len(found.paths), "truncated": bool(notes)},
     )

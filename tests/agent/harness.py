@@ -1,0 +1,180 @@
+"""A whole project in a temporary folder, driven through its client; the model is a script, everything else is real."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from codeloop.app.models import OneModel
+from codeloop.app.project import Project, Startup
+from codeloop.client.local import LocalClient
+from codeloop.model.answers import Answer, Call, Count
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ChatModel,
+    ModelInfo,
+    ModelRequest,
+    TextPiece,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.model.scripted import SCRIPTED, ScriptedModel
+from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE, MessageWithParts, TextInput
+from codeloop.schema.part import ToolCompleted, ToolError, ToolPart
+from codeloop.schema.rules import PermissionRequest
+from codeloop.store.conversation import Conversation
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class Heard:
+    """A model that passes requests on to another one and remembers them."""
+
+    def __init__(self, inner: ChatModel) -> None:
+        self._inner = inner
+        self.requests: list[ModelRequest] = []
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._inner.info
+
+    def stream(self, request: ModelRequest) -> Any:
+        self.requests.append(request)
+        return self._inner.stream(request)
+
+
+class Rig:
+    """An open project with a session, and what the model was asked."""
+
+    def __init__(self, project: Project, model: Heard, session_id: str) -> None:
+        self.project = project
+        self.model = model
+        self.session_id = session_id
+        self.client = LocalClient(project)
+
+    @property
+    def work(self) -> Path:
+        return self.project.workspace.directory
+
+    async def prompt(self, text: str = "go", **more: Any) -> MessageWithParts:
+        """Say something and wait for the end of the turn."""
+        given = [TextInput(text=text)]
+        async with asyncio.timeout(20):
+            return await self.client.call(PROMPT, session_id=self.session_id, parts=given, **more)
+
+    def view(self) -> Conversation:
+        """Give the session as it is stored."""
+        return self.project.store.conversation(self.session_id)
+
+    def calls(self) -> list[ToolPart]:
+        """Give all tool parts, oldest first."""
+        return [part for entry in self.view().entries for part in entry.parts if isinstance(part, ToolPart)]
+
+    def results(self) -> list[str]:
+        """Give what each call came to, as the model reads it."""
+        return [result(part) for part in self.calls()]
+
+    async def question(self) -> PermissionRequest:
+        """Wait for a question."""
+        return (await self.questions(1))[0]
+
+    async def questions(self, count: int) -> list[PermissionRequest]:
+        """Wait until `count` questions wait."""
+        await until(lambda: len(self.project.store.pending_permissions()) >= count)
+        return self.project.store.pending_permissions()
+
+    async def answer(self, request: PermissionRequest, reply: str, message: str | None = None) -> None:
+        """Answer a question as a client does."""
+        await self.client.call(PERMISSION_REPLY, request_id=request.id, reply=reply, message=message)
+
+
+def result(part: ToolPart) -> str:
+    """Give a call's output or error; fails when there is none."""
+    match part.state:
+        case ToolCompleted(output=output):
+            return output
+        case ToolError(error=error):
+            return error
+        case _:
+            raise AssertionError(f"no result: {part}")
+
+
+async def until(ready: Callable[[], object], deadline: float = 5) -> None:
+    """Wait for a condition."""
+    async with asyncio.timeout(deadline):
+        while not ready():
+            await asyncio.sleep(0.002)
+
+
+def call(name: str, call_id: str = "", **arguments: Any) -> Call:
+    """Give a call of a script."""
+    return Call(name, arguments, call_id)
+
+
+def calls(*made: Call, text: str = "") -> Answer:
+    """Give an answer that makes calls."""
+    return Answer(text=text, calls=made, tokens=Count(input=100, output=10))
+
+
+def startup(home: Path, work: Path, **settings: Any) -> Startup:
+    """Give a start in `work`, with all of codeloop's own files below `home`."""
+    environment = {"CODELOOP_HOME": str(home), "HOME": str(home), "PATH": PATH, "LANG": "C.UTF-8"}
+    return Startup(directory=work, environment=environment, settings=settings)
+
+
+@asynccontextmanager
+async def rig(
+    tmp_path: Path,
+    answers: Sequence[Answer] | ChatModel,
+    *,
+    info: ModelInfo = SCRIPTED,
+    session_id: str | None = None,
+    **settings: Any,
+) -> AsyncIterator[Rig]:
+    """Open a project in `tmp_path / "work"` with a script as its model."""
+    work = tmp_path / "work"
+    work.mkdir(exist_ok=True)
+    inner = ScriptedModel(answers, info) if isinstance(answers, Sequence) else answers
+    model = Heard(inner)
+    project = Project(startup(tmp_path / "home", work, **settings), OneModel(model))
+    try:
+        if session_id is None:
+            session_id = (await LocalClient(project).call(SESSION_CREATE)).id
+        yield Rig(project, model, session_id)
+    finally:
+        await project.close()
+
+
+async def within(wait: Awaitable[Any], seconds: float = 5) -> Any:
+    """Wait, with a deadline."""
+    return await asyncio.wait_for(wait, seconds)
+
+
+def check_turns(turns: Sequence[Turn]) -> None:
+    """Fail unless a service that checks the pairing of calls and results would take the turns."""
+    for place, turn in enumerate(turns):
+        match turn:
+            case UserTurn(content=pieces):
+                assert pieces
+                assert all(piece.text.strip() for piece in pieces if isinstance(piece, TextPiece))
+            case AssistantTurn(content=pieces):
+                assert pieces
+                made = [piece for piece in pieces if isinstance(piece, CallPiece)]
+                assert all(isinstance(msgspec.json.decode(piece.arguments), dict) for piece in made)
+                assert all(piece.text.strip() for piece in pieces if isinstance(piece, TextPiece))
+                ids = [piece.id for piece in made]
+                assert len(set(ids)) == len(ids)
+                assert "" not in ids
+                following = turns[place + 1] if place + 1 < len(turns) else None
+                answered = [r.call_id for r in following.content] if isinstance(following, ToolTurn) else []
+                assert answered == ids
+            case ToolTurn(content=results):
+                assert results
+                assert isinstance(turns[place - 1], AssistantTurn)
+                assert place > 0
+                assert all(piece.output for piece in results)

@@ -1,0 +1,261 @@
+"""The file under the store: private, migrated whole or not at all, and clear about what is wrong with it."""
+
+import os
+import random
+import resource
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from codeloop.store import database
+from codeloop.store.database import MIGRATIONS, StoreError, open_database
+from codeloop.store.store import Store
+from tests.store.states import created, put, said, session, text, updated, user
+
+ROOT = Path(__file__).resolve().parents[2]
+WRITER = """
+import sys
+from pathlib import Path
+from codeloop.store.store import Store
+from tests.store.states import session, updated
+store = Store(Path(sys.argv[1]))
+number = 0
+while True:
+    number += 1
+    store.append(*(updated(session(title=f"{number}.{part}")) for part in range(3)))
+    print(number, flush=True)
+"""
+FILLER = """
+import os, sys
+from pathlib import Path
+from codeloop.store.database import StoreError
+from codeloop.store.store import Store
+from tests.store.states import session, updated
+if len(sys.argv) > 3:
+    os.setuid(int(sys.argv[3]))
+try:
+    store = Store(Path(sys.argv[1]))
+    for number in range(int(sys.argv[2])):
+        store.append(updated(session(title="x" * 10_000)))
+        print(store.last_seq(), flush=True)
+except StoreError as error:
+    print(error)
+    sys.exit(7)
+"""
+OPENER = """
+import sys
+from pathlib import Path
+from codeloop.store.store import Store
+from tests.store.states import session, updated
+store = Store(Path(sys.argv[1]))
+for _ in range(20):
+    store.append(updated(session()))
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "codeloop.db"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def is_sound(path: Path) -> bool:
+    with sqlite3.connect(path) as db:
+        return db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+
+
+def script(code: str, *args: object) -> list[str]:
+    return [sys.executable, "-c", code, *map(str, args)]
+
+
+def test_files_and_folder_are_private_to_their_owner(path: Path) -> None:
+    old = os.umask(0)
+    try:
+        store = Store(path)
+        store.append(created(session()))
+        assert mode(path.parent) == 0o700
+        files = sorted(path.parent.iterdir())
+        assert [file.name for file in files] == ["codeloop.db", "codeloop.db-shm", "codeloop.db-wal"]
+        assert {mode(file) for file in files} == {0o600}
+        store.close()
+    finally:
+        os.umask(old)
+
+
+def test_a_migration_keeps_the_data_and_makes_a_private_backup(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = session()
+    message = user(one.id)
+    old = Store(path)
+    old.append(created(one), said(message), put(text(message, "kept")))
+    old.close()
+    step = "ALTER TABLE session ADD COLUMN extra TEXT; PRAGMA user_version = 2"
+    monkeypatch.setattr(database, "MIGRATIONS", (*MIGRATIONS[:1], step))
+    new = Store(path)
+    assert new.conversation(one.id).entries[0].info == message
+    backup = path.with_name("codeloop.db.v1.bak")
+    assert mode(backup) == 0o600
+    assert is_sound(backup)
+    with sqlite3.connect(backup) as db:
+        assert db.execute("PRAGMA user_version").fetchone()[0] == 1
+        assert db.execute("SELECT count(*) FROM part").fetchone()[0] == 1
+    assert not list(path.parent.glob("*.part"))
+
+
+def test_a_migration_that_fails_midway_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = session()
+    Store(path).append(created(one))
+    bad = "ALTER TABLE session ADD COLUMN extra TEXT; DROP TABLE nothing_like_it; PRAGMA user_version = 2"
+    monkeypatch.setattr(database, "MIGRATIONS", (*MIGRATIONS[:1], bad))
+    with pytest.raises(StoreError, match="nothing_like_it"):
+        Store(path)
+    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
+    with sqlite3.connect(path) as db:
+        columns = [row[1] for row in db.execute("PRAGMA table_info(session)")]
+    assert "extra" not in columns
+    assert Store(path).session(one.id) == one
+
+
+def test_a_newer_database_is_refused_and_left_as_it_is(path: Path) -> None:
+    store = Store(path)
+    store.append(created(session()))
+    store.close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"newer codeloop \(it is at version 99, this one knows") as raised:
+        Store(path)
+    assert str(path) in str(raised.value)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", ["text", "zeros", "header"])
+def test_a_damaged_file_is_named_and_left_as_it_is(path: Path, damage: str) -> None:
+    store = Store(path)
+    store.append(created(session()))
+    store.close()
+    whole = path.read_bytes()
+    broken = {"text": b"this is no database\n" * 300, "zeros": bytes(len(whole)), "header": bytes(100) + whole[100:]}
+    path.write_bytes(broken[damage])
+    with pytest.raises(StoreError, match="is damaged .*move it away to start a new one") as raised:
+        Store(path)
+    assert str(path) in str(raised.value)
+    assert path.read_bytes() == broken[damage]
+
+
+def test_a_damaged_page_is_an_error_that_names_the_file(path: Path) -> None:
+    store = Store(path)
+    one = session()
+    store.append(created(one), *(updated(session(title="x" * 3_000)) for _ in range(50)))
+    store.close()
+    data = bytearray(path.read_bytes())
+    for page in range(2, len(data) // 4096):
+        data[page * 4096 : page * 4096 + 200] = b"\xff" * 200
+    path.write_bytes(bytes(data))
+    with pytest.raises(StoreError, match=r"codeloop\.db is damaged"):
+        Store(path).sessions()
+
+
+def test_a_full_database_says_what_to_do_and_keeps_what_was_stored(path: Path) -> None:
+    store = Store(path)
+    one = session()
+    store.append(created(one))
+    store._db.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(StoreError, match=r"The disk is full: nothing more can be stored in .*codeloop\.db"):
+        for _ in range(100):
+            store.append(updated(session(title="x" * 5_000)))
+    last = store.last_seq()
+    store._db.execute("PRAGMA max_page_count = 1000000")
+    store.append(updated(one))
+    assert store.last_seq() == last + 1
+    assert store.session(one.id) == one
+    assert is_sound(path)
+
+
+def test_a_file_that_can_not_grow_loses_nothing_that_was_acknowledged(path: Path) -> None:
+    Store(path).close()
+
+    def cap() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+
+    done = subprocess.run(
+        script(FILLER, path, 1_000), preexec_fn=cap, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+    )
+    assert done.returncode == 7, done.stderr
+    *acknowledged, words = done.stdout.splitlines()
+    assert str(path) in words
+    assert "free space" in words or "disk is full" in words
+    assert Store(path).last_seq() == int(acknowledged[-1]) > 5
+    assert is_sound(path)
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_read_only_folder_is_named_with_what_to_do(*, made: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path = Path(folder) / "data" / "codeloop.db"
+        path.parent.mkdir()
+        if made:
+            store = Store(path)
+            store.append(created(session()))
+            store.close()
+            path.chmod(0o444)
+        path.parent.chmod(0o555)
+        nobody = [65534] if os.geteuid() == 0 else []
+        done = subprocess.run(
+            script(FILLER, path, 1, *nobody), capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+        )
+        path.parent.chmod(0o755)
+    assert done.returncode == 7, done.stderr
+    assert "can't be written" in done.stdout
+    assert "Make it writable, or set CODELOOP_HOME elsewhere." in done.stdout
+    assert str(path.parent) in done.stdout
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_killed_process_had_acknowledged_is_there(path: Path, seed: int) -> None:
+    process = subprocess.Popen(script(WRITER, path), stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "1\n"
+    time.sleep(random.Random(seed).random() * 0.1)
+    process.send_signal(signal.SIGKILL)
+    acknowledged = int(["1", *process.stdout.read().split()][-1])
+    process.wait()
+    store = Store(path)
+    titles = {one.title for one in store.sessions(limit=1_000_000)}
+    wanted = {f"{number}.{part}" for number in range(1, acknowledged + 1) for part in range(3)}
+    assert wanted <= titles
+    assert len(titles - wanted) in {0, 3}, "an append is there whole or not at all"
+    assert is_sound(path)
+    store.append(created(session()))
+
+
+def test_many_processes_may_open_a_new_database_at_once(path: Path) -> None:
+    processes = [
+        subprocess.Popen(script(OPENER, path), stderr=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(5)
+    ]
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 5, errors
+    assert Store(path).last_seq() == 100
+
+
+def test_a_locked_database_is_waited_for_and_then_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(path)
+    store._db.execute("PRAGMA busy_timeout = 50")
+    holder = open_database(path)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match=r"Another process has kept the database .*codeloop\.db locked"):
+        store.append(created(session()))
+    holder.execute("ROLLBACK")
+    store.append(created(session()))
+    assert store.last_seq() == 1
