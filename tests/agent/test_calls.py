@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from codeloop.agent.calls import Calls
-from codeloop.app.tools import TOOLBOX
+from codeloop.app.tools import toolbox_of
 from codeloop.model.answers import Answer, Call
 from codeloop.model.chat import CallReady, CallStarted, Finished
 from codeloop.schema.operation import PROMPT_ASYNC, TextInput
@@ -212,7 +212,7 @@ async def test_a_tool_that_breaks_gives_an_error_without_a_traceback(tmp_path: P
         raise ZeroDivisionError("a fault of the tool")
 
     async with rig(tmp_path, [calls(call("broken"), call("glob", pattern="*")), DONE]) as it:
-        box = Toolbox((*TOOLBOX.tools, broken))
+        box = Toolbox((*toolbox_of().tools, broken))
         object.__setattr__(it.project.engine, "toolbox", box)
         answer = await it.prompt()
         assert answer.stop is not None

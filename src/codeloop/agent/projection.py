@@ -139,7 +139,7 @@ def file_piece(part: FilePart, info: ModelInfo) -> TextPiece | ImagePiece:
         return TextPiece(f"[{name}: {part.mime}, see {part.url}]")
     kind = "pdf" if part.mime == "application/pdf" else part.mime.partition("/")[0]
     data = _data(part.url)
-    if data is None:
+    if data is None or (not data and kind in {"image", "pdf"}):
         return TextPiece(f"[{name}: {part.mime}, its data is broken]")
     if kind == "text":
         return TextPiece(f"[{name}]\n{data.decode('utf-8', 'replace')}")

@@ -48,10 +48,11 @@ class Gate:
     async def pass_through(self, need: Need, session_id: str, tool: ToolRef | None, *rulesets: Ruleset) -> None:
         """Return when allowed. Asks when the rules say so, and waits for as long as the person needs.
 
+        A need that offers no "always" is asked every time: no earlier "always" covers it.
         A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
         Raises Denied when a rule forbids it, Rejected when a person does.
         """
-        verdict = decide(need, *rulesets, grants=self.grants(session_id))
+        verdict = decide(need, *rulesets, grants=self.grants(session_id) if need.always else ())
         if verdict.action == "allow":
             return
         if verdict.action == "deny":
