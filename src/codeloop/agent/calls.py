@@ -122,7 +122,9 @@ class Calls:
         try:
             await self._guard_repeats(prepared, part, context)
             result = await prepared.tool.run(prepared.params, context)
-            result = truncated(result, self._engine.workspace.scratch, keep=prepared.tool.traits.keep)
+            limits = self._engine.output
+            scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
+            result = truncated(result, scratch, keep, lines=limits.lines, size=limits.bytes)
             self._store_result(part, start, result)
         except asyncio.CancelledError:
             self._engine.store.append(part_event(interrupted(context.present(), now_ms())))

@@ -10,6 +10,7 @@ from codeloop.model.chat import ChatModel
 from codeloop.permission.gate import Gate
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.message import ModelRef
 from codeloop.schema.part import ToolPart
 from codeloop.schema.rules import Ruleset
@@ -40,6 +41,14 @@ class Policy:
     tokens: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OutputLimits:
+    """Where a tool's output is cut."""
+
+    lines: int = TOOL_OUTPUT_LINES.value
+    bytes: int = TOOL_OUTPUT_BYTES.value
+
+
 class Spawn(Protocol):
     """Runs a subagent for a call and waits for what it says last."""
 
@@ -64,6 +73,7 @@ class Engine:
     spawn: Spawn
     """How a subagent is run: it needs the loop, which stands above the calls."""
     policy: Policy = Policy()
+    output: OutputLimits = OutputLimits()
     background: set[asyncio.Task[SubtaskResult]] = field(default_factory=set[asyncio.Task[SubtaskResult]])
     """Subagents that nobody waits for; whoever closes the project ends them."""
 

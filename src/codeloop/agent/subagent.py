@@ -99,6 +99,8 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Sess
         found = engine.store.find_session(task.session_id)
         if found is None or found.parent_id != parent.id:
             raise ToolFailure(f"There is no subagent session {task.session_id} of this session. Leave task_id out.")
+        found = replace(found, permission=_restrictions(engine, parent))
+        engine.store.append(SessionUpdated(properties=SessionInfo(session_id=found.id, info=found)))
         return found
     own = agent.model
     model = SessionModel(id=own.model_id, provider_id=own.provider_id) if own else parent.model

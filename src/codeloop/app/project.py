@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codeloop.agent.engine import Engine
+from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.subagent import spawn
 from codeloop.app.agents import agents_of
 from codeloop.app.models import OpenModels, Source, replayed
@@ -21,9 +21,11 @@ from codeloop.model.answers import Places
 from codeloop.model.catalog import Catalog
 from codeloop.model.credentials import Credentials
 from codeloop.model.providers import Providers
+from codeloop.model.refresh import refresh_in_background
 from codeloop.permission.defaults import base_rules
 from codeloop.permission.gate import Gate
 from codeloop.schema.config import Config
+from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.workspace.workspace import Workspace
@@ -91,6 +93,8 @@ class Project:
         Raises CodeloopError: bad configuration, a data directory that can't be written.
         """
         self.setting = find_setting(startup)
+        self._environment = startup.environment
+        self._background: set[asyncio.Task[None]] = set()
         place = self.setting.place
         providers = providers_of(self.setting, startup.environment)
         places = Places(str(place.directory), str(place.root))
@@ -109,6 +113,7 @@ class Project:
             )
         self.models = models
         rules = base_rules(scratch)
+        cut = self.setting.config.tool_output
         self.engine = Engine(
             store=self.store,
             workspace=self.workspace,
@@ -119,11 +124,20 @@ class Project:
             rules=rules,
             instructions=self._instructions,
             spawn=spawn,
+            output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
         self.runs = Runs(self.engine)
 
+    def refresh_catalog(self) -> None:
+        """Bring the catalog of models up to date in the background, when the process lives long enough for that."""
+        cache, environment = self.setting.paths.cache, self._environment
+        self._background.add(asyncio.create_task(refresh_in_background(cache, environment, Catalog())))
+
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         await self.runs.close()
         for child in list(self.engine.background):
             child.cancel()

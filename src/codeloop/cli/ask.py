@@ -8,10 +8,15 @@ from codeloop.cli.view import Output, View
 from codeloop.client.client import Client
 from codeloop.kit.plain import inert
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import PERMISSION_REPLY
+from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY
+from codeloop.schema.question import Question, QuestionRequest
 from codeloop.schema.rules import PermissionRequest
 
 NOBODY = "Nobody is there to answer, so this was refused. Find another way or say in your answer what you could not do."
+
+
+NAMED = ("command", "filepath", "tool")
+"""What of a question's metadata names the thing itself."""
 
 
 class Answerer:
@@ -40,9 +45,44 @@ class Answerer:
             if error.kind != "PermissionNotFoundError":
                 raise
 
+    async def answer_question(self, client: Client, view: View, request: QuestionRequest) -> None:
+        """Answer what the model asks: at the terminal when there is one, else refuse with the reason."""
+        try:
+            if self._terminal is None:
+                self.refused += 1
+                view.note(f"Not answered, since nobody is there: {inert(request.questions[0].question)}")
+                await client.call(QUESTION_REJECT, request_id=request.id, message=NOBODY)
+                return
+            async with self._turn:
+                answers = [await ask_question(self._terminal, view, question) for question in request.questions]
+            if all(answer is not None for answer in answers):
+                await client.call(QUESTION_REPLY, request_id=request.id, answers=answers)
+            else:
+                await client.call(QUESTION_REJECT, request_id=request.id)
+        except OperationError as error:
+            if error.kind != "QuestionNotFoundError":
+                raise
 
-NAMED = ("command", "filepath", "tool")
-"""What of a question's metadata names the thing itself."""
+
+async def ask_question(terminal: Output, view: View, question: Question) -> list[str] | None:
+    """Show one question with numbered choices and read the answer: numbers, or words; None at the end of input."""
+    view.note(inert(question.question))
+    for number, option in enumerate(question.options, 1):
+        terminal.write(f"  {number} {inert(option.label)}: {inert(option.description)}\n")
+    several = "numbers, as in 1 3" if question.multiple else "a number"
+    free = "" if question.custom is False else ", or your own words"
+    while True:
+        terminal.write(f"{several}{free}: " if question.options else "> ")
+        line = await read_line()
+        if line is None:
+            return None
+        words = line.replace(",", " ").split()
+        numbers = [int(word) for word in words if word.isdigit()]
+        if words and len(numbers) == len(words) and all(0 < number <= len(question.options) for number in numbers):
+            if len(numbers) == 1 or question.multiple:
+                return [question.options[number - 1].label for number in numbers]
+        elif words and question.custom is not False:
+            return [line.strip()]
 
 
 async def ask(terminal: Output, view: View, request: PermissionRequest) -> tuple[str, str | None]:

@@ -51,6 +51,7 @@ async def execute(options: Options) -> int:
     try:
         for warning in project.setting.loaded.warnings:
             shown.note(f"codeloop: {warning}")
+        project.refresh_catalog()
         client = LocalClient(project)
         session = await _session(client, options, project.setting.place.directory)
         session_id = session.id

@@ -12,7 +12,7 @@ from codeloop.cli.ask import Answerer
 from codeloop.cli.outcome import Outcome, Tally
 from codeloop.cli.view import Output, View
 from codeloop.client.client import Client
-from codeloop.schema.event import Event, MessageUpdated, PartUpdated, PermissionAsked, session_of
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated, PermissionAsked, QuestionAsked, session_of
 from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
 from codeloop.schema.operation import ABORT, PROMPT, SESSION_GET, MessageWithParts, TurnEnd
 from codeloop.schema.part import TextPart, ToolError, ToolPart
@@ -82,18 +82,25 @@ class Turn:
     async def _watch(self, events: AsyncIterator[Any]) -> None:
         async for stamped in events:
             event: Event = stamped.event
-            session_id = session_of(event)
-            if isinstance(event, PermissionAsked):
-                if await self._is_ours(event.properties.session_id):
-                    self._ask(event)
-            elif session_id == self._session_id:
-                self._count(event)
-                self._view.show(event)
-                if self._stdout.closed:
-                    await self._abort("closed", "Nobody reads stdout any more.")
+            match event:
+                case PermissionAsked() | QuestionAsked():
+                    if await self._is_ours(event.properties.session_id):
+                        self._ask(event)
+                case _ if session_of(event) == self._session_id:
+                    self._count(event)
+                    self._view.show(event)
+                    if self._stdout.closed:
+                        await self._abort("closed", "Nobody reads stdout any more.")
+                case _:
+                    pass
 
-    def _ask(self, event: PermissionAsked) -> None:
-        task = asyncio.create_task(self._answerer.answer(self._client, self._view, event.properties))
+    def _ask(self, event: PermissionAsked | QuestionAsked) -> None:
+        match event:
+            case PermissionAsked(properties=request):
+                answering = self._answerer.answer(self._client, self._view, request)
+            case QuestionAsked(properties=request):
+                answering = self._answerer.answer_question(self._client, self._view, request)
+        task = asyncio.create_task(answering)
         self._questions.add(task)
         task.add_done_callback(self._questions.discard)
 

@@ -1,0 +1,1 @@
+"""Pages and searches: address checks, the guarded HTTP client, conversion, search services."""

@@ -1,0 +1,216 @@
+"""What a URL names, and whether an address belongs to the public internet. Pure."""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from string import punctuation
+from unicodedata import normalize
+from urllib.parse import quote, urljoin, urlsplit
+
+from codeloop.schema.limits import WEB_URL
+from codeloop.tool.tool import ToolFailure
+
+PORTS = {"http": 80, "https": 443}
+
+_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+NETWORKS = (
+    ("0.0.0.0/8", "unspecified"),
+    ("10.0.0.0/8", "private"),
+    ("100.64.0.0/10", "shared by a provider's customers (CGNAT)"),
+    ("127.0.0.0/8", "loopback"),
+    ("168.63.129.16/32", "a cloud's metadata service"),
+    ("169.254.169.254/32", "a cloud's metadata service"),
+    ("169.254.0.0/16", "link-local"),
+    ("172.16.0.0/12", "private"),
+    ("192.0.0.0/24", "reserved"),
+    ("192.0.2.0/24", "reserved for documentation"),
+    ("192.88.99.0/24", "a 6to4 relay"),
+    ("192.168.0.0/16", "private"),
+    ("198.18.0.0/15", "reserved for benchmarks"),
+    ("198.51.100.0/24", "reserved for documentation"),
+    ("203.0.113.0/24", "reserved for documentation"),
+    ("224.0.0.0/4", "multicast"),
+    ("240.0.0.0/4", "reserved"),
+    ("::/128", "unspecified"),
+    ("::1/128", "loopback"),
+    ("::ffff:0:0/96", "an IPv4 address written as IPv6"),
+    ("::/96", "an IPv4 address written as IPv6"),
+    ("64:ff9b:1::/48", "translated to a local IPv4 network (NAT64)"),
+    ("2001::/23", "reserved or tunnelled (Teredo)"),
+    ("2001:db8::/32", "reserved for documentation"),
+    ("2002::/16", "an IPv4 address in IPv6 (6to4)"),
+    ("3fff::/20", "reserved for documentation"),
+    ("fc00::/7", "private (unique local)"),
+    ("fe80::/10", "link-local"),
+    ("fec0::/10", "private (site-local)"),
+    ("ff00::/8", "multicast"),
+)
+"""Where no public server is, and what is there instead; the first row that fits counts."""
+
+NAT64 = "64:ff9b::/96"
+PUBLIC_V6 = "2000::/3"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A URL, read. `host` is lower-case ASCII without a final dot, an address in its usual spelling without brackets.
+
+    `target`: path and query as they are sent. `literal`: the host is an address. `odd`: an address in a spelling that
+    hides what it is (octal, hexadecimal, one number, short forms, other scripts' digits, IPv4 inside IPv6).
+    """
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+    literal: bool = False
+    odd: bool = False
+    names_port: bool = False
+
+    @property
+    def authority(self) -> str:
+        """The host, with the port unless it is the scheme's own: what the header `Host` says."""
+        return bracketed(self.host) + ("" if self.port == PORTS[self.scheme] else f":{self.port}")
+
+    @property
+    def url(self) -> str:
+        """The URL in its usual spelling."""
+        return f"{self.scheme}://{self.authority}{self.target}"
+
+    @property
+    def endpoint(self) -> str:
+        """`host:port`, what a rule for private addresses names."""
+        return f"{bracketed(self.host)}:{self.port}"
+
+    def secured(self) -> "Place":
+        """Give the same place over HTTPS."""
+        return replace(self, scheme="https", port=PORTS["https"])
+
+
+def bracketed(host: str) -> str:
+    """Give a host as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
+def parse(url: str) -> Place:
+    """Read a URL. Raises ToolFailure for whatever is not plain HTTP(S), or could be read in two ways."""
+    text = url.strip()
+    if len(text) > WEB_URL.value:
+        raise ToolFailure(f"The URL is longer than {WEB_URL.value} characters. Give a shorter one.")
+    if re.search(r"[\x00-\x1f\x7f\\]", text):
+        raise _refused(text, "it contains control characters or a backslash")
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise _refused(text, str(error)) from None
+    scheme = parts.scheme.lower()
+    if scheme not in PORTS:
+        what = f"the scheme {scheme}: can't be fetched" if scheme else "it has no scheme"
+        hint = "; use the read tool for a file" if scheme == "file" else ""
+        raise _refused(text, f"{what}; only http:// and https:// can{hint}")
+    if "@" in parts.netloc:
+        raise _refused(text, "it carries a user name or password, which are never sent; leave them out")
+    if port == 0:
+        raise _refused(text, "port 0 can't be connected to")
+    raw = parts.netloc.rpartition(":")[0] if parts.port is not None else parts.netloc.rstrip(":")
+    place = Place(scheme, "", port or PORTS[scheme], _target(parts.path, parts.query), names_port=port is not None)
+    return _with_host(place, raw, text)
+
+
+def redirected(place: Place, location: str) -> Place:
+    """Give where a redirect from `place` leads. Raises ToolFailure."""
+    try:
+        return parse(urljoin(place.url, location.strip()))
+    except ValueError as error:
+        raise _refused(location, str(error)) from None
+
+
+def concern(address: str) -> str | None:
+    """Tell why an address is no public one (`loopback`, `private`, ...), None when it is public.
+
+    >>> concern("10.1.2.3")
+    'private'
+    """
+    ip = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv6Address) and ip in ip_network(NAT64):
+        return concern(str(IPv4Address(int(ip) & 0xFFFFFFFF)))
+    found = next((what for network, what in _networks() if ip.version == network.version and ip in network), None)
+    if found is None and isinstance(ip, IPv6Address) and ip not in ip_network(PUBLIC_V6):
+        return "reserved"
+    return found
+
+
+@cache
+def _networks() -> tuple[tuple[IPv4Network | IPv6Network, str], ...]:
+    return tuple((ip_network(text), what) for text, what in NETWORKS)
+
+
+def _target(path: str, query: str) -> str:
+    """Give path and query with what can't be sent escaped; escapes that are there stay."""
+    return quote(path, safe=punctuation) + (f"?{quote(query, safe=punctuation)}" if query else "")
+
+
+def _with_host(place: Place, raw: str, url: str) -> Place:
+    if raw.startswith("["):
+        try:
+            ip = IPv6Address(raw[1:-1])
+        except ValueError:
+            raise _refused(url, f"{raw} is no IPv6 address") from None
+        if ip.scope_id is not None:
+            raise _refused(url, "a zone of this machine's network can't be named")
+        return replace(place, host=ip.compressed, literal=True, odd=ip in ip_network(NAT64))
+    host = _ascii(raw, url).removesuffix(".")
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):
+        address = str(IPv4Address(_ipv4(host, url)))
+        return replace(place, host=address, literal=True, odd=raw != address)
+    if len(host) > 253 or not _NAME.fullmatch(host):
+        raise _refused(url, f"{raw!r} is no host name")
+    return replace(place, host=host)
+
+
+def _ascii(raw: str, url: str) -> str:
+    """Give a host in ASCII, as a browser would look it up."""
+    host = normalize("NFKC", raw).replace("\u3002", ".").lower()
+    if host.isascii():
+        return host
+    import httpx2
+
+    try:
+        return httpx2.URL(f"https://{host}/").raw_host.decode("ascii")
+    except httpx2.InvalidURL:
+        raise _refused(url, f"{raw!r} is no host name") from None
+
+
+def _ipv4(host: str, url: str) -> int:
+    """Read what resolvers take for an IPv4 address: one to four numbers, decimal, octal or hexadecimal."""
+    numbers = [_number(part) for part in host.split(".")]
+    *first, last = numbers
+    if len(numbers) > 4 or None in numbers or any((n or 0) > 255 for n in first):
+        raise _refused(url, f"{host} is no IPv4 address")
+    rest = 8 * (4 - len(first))
+    value = sum((n or 0) << (24 - 8 * index) for index, n in enumerate(first))
+    if (last or 0) >= 1 << rest:
+        raise _refused(url, f"{host} is no IPv4 address")
+    return value | (last or 0)
+
+
+def _number(part: str) -> int | None:
+    if not _NUMBER.fullmatch(part) or len(part) > 20:
+        return None
+    try:
+        if part.startswith("0x"):
+            return int(part[2:] or "0", 16)
+        return int(part, 8 if part.startswith("0") and len(part) > 1 else 10)
+    except ValueError:
+        return None
+
+
+def _refused(url: str, why: str) -> ToolFailure:
+    shown = url.encode("unicode_escape").decode()[:200]
+    if "@" in shown:
+        shown = "***@" + shown.rpartition("@")[2]
+    return ToolFailure(f"{shown} can't be fetched: {why}.")

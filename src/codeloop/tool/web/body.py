@@ -1,0 +1,78 @@
+"""Reading a body that may be endless, or a few bytes that unpack to gigabytes."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from codeloop.tool.tool import ToolFailure
+
+ENCODINGS = ("gzip", "x-gzip", "deflate")
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What was read. `is_cut`: there was more."""
+
+    data: bytes
+    is_cut: bool = False
+
+
+async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> Body:
+    """Read at most `limit` bytes, counted both as they come and after decompression.
+
+    Raises ToolFailure for an encoding that was not asked for and for broken compression.
+    """
+    unpack = _unpacker(encoding)
+    kept = bytearray()
+    raw = 0
+    async for chunk in chunks:
+        raw += len(chunk)
+        kept += unpack(chunk, limit + 1 - len(kept))
+        if len(kept) > limit or raw > limit:
+            return Body(bytes(kept[:limit]), is_cut=True)
+    return Body(bytes(kept))
+
+
+def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
+    """Give what turns the next bytes into at most so many bytes of content."""
+    name = encoding.strip().lower()
+    if name in {"", "identity"}:
+        return lambda chunk, room: chunk[:room]
+    if name not in ENCODINGS:
+        raise ToolFailure(f"The server packed its answer as {name[:40]}, which was not asked for and can't be read.")
+    return _Inflater().feed
+
+
+class _Inflater:
+    """Undoes gzip (also of several members), zlib and bare deflate."""
+
+    def __init__(self) -> None:
+        self._engine = None
+        self._pending = b""
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        """Give at most `room` bytes; what they leave unread is dropped, as the reader stops there."""
+        import zlib
+
+        data, out = self._pending + chunk, bytearray()
+        self._pending = b""
+        while data and len(out) < room:
+            if self._engine is None:
+                if len(data) < 2:
+                    self._pending = data
+                    break
+                self._engine = zlib.decompressobj(wbits=_window(data))
+            try:
+                out += self._engine.decompress(data, room - len(out))
+            except zlib.error as error:
+                raise ToolFailure(f"The server's answer is packed wrongly and can't be read ({error}).") from None
+            data = self._engine.unused_data if self._engine.eof else self._engine.unconsumed_tail
+            if self._engine.eof:
+                self._engine = None
+                data = data.lstrip(b"\0")
+        return bytes(out)
+
+
+def _window(data: bytes) -> int:
+    """Give zlib's `wbits` by the first two bytes: gzip and zlib have a head, bare deflate has none."""
+    has_head = data[:2] == b"\x1f\x8b" or (data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0)
+    return 47 if has_head else -15

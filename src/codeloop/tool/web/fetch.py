@@ -1,0 +1,259 @@
+"""One GET over the network, with every address checked before it is connected to, redirects included."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from ssl import SSLContext
+from typing import TYPE_CHECKING
+
+from codeloop import __version__
+from codeloop.model.http import tls_context
+from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
+from codeloop.schema.rules import Need
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import ToolFailure
+from codeloop.tool.web.address import Place, bracketed, concern, parse, redirected
+from codeloop.tool.web.body import ENCODINGS, read_body
+from codeloop.tool.web.proxy import proxy_for
+
+if TYPE_CHECKING:
+    from httpx2 import Response
+
+Ask = Callable[[Need], Awaitable[None]]
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+Dial = Callable[[str, int], tuple[str, int]]
+
+USER_AGENT = f"Mozilla/5.0 (compatible; codeloop/{__version__})"
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+async def look_up(host: str, port: int) -> Sequence[str]:
+    """Give the addresses of a host, the system's order. Raises OSError."""
+    import socket
+
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(row[4][0]) for row in found))
+
+
+def same(address: str, port: int) -> tuple[str, int]:
+    """Dial what was checked."""
+    return address, port
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The way out: how names are looked up, whom TLS trusts, which proxies the environment names.
+
+    `dial` gives where a checked address is really connected to; only a test has anything else there than the same.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    resolve: Resolve = look_up
+    tls: Callable[[], SSLContext] = tls_context
+    dial: Dial = same
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to get. `seconds`: in all, without the time that questions take; `given`: the input, for questions."""
+
+    url: str
+    accept: str
+    seconds: float
+    given: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer. `headers` have lower-case names; `notes` say what a reader must know of the way here."""
+
+    url: str
+    status: int
+    reason: str
+    headers: dict[str, str]
+    data: bytes
+    is_cut: bool
+    notes: tuple[str, ...] = ()
+
+
+async def fetch(order: Order, ask: Ask, network: Network) -> Fetched:
+    """Get a URL, asking `webfetch` for each URL and `webfetch_private` for each host that is not public.
+
+    Raises ToolFailure when no answer comes; an answer with an error status is an answer. What `ask` raises passes.
+    """
+    return await _Journey(order, ask, network).run()
+
+
+@dataclass
+class _Budget:
+    """Seconds that are left for the network."""
+
+    left: float
+    whole: float
+
+    @asynccontextmanager
+    async def spend(self, most: float | None = None) -> AsyncGenerator[None]:
+        """Bound what is done inside, and take its time off. Raises ToolFailure when nothing is left, TimeoutError
+        when only `most` is used up."""
+        started = time.monotonic()
+        seconds = max(0.0, self.left) if most is None else max(0.0, min(most, self.left))
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError:
+            if time.monotonic() - started >= self.left - 0.001:
+                raise ToolFailure(
+                    f"No complete answer came within {self.whole:g} s. Try again with a longer timeout, "
+                    "or fetch something smaller."
+                ) from None
+            raise
+        finally:
+            self.left -= time.monotonic() - started
+
+
+class _Journey:
+    """The way from one URL to its answer; lives for one call."""
+
+    def __init__(self, order: Order, ask: Ask, network: Network) -> None:
+        self._order, self._ask, self._network = order, ask, network
+        self._budget = _Budget(order.seconds, order.seconds)
+        self._admitted: set[str] = set()
+        self._plain: set[str] = set()
+        self._notes: list[str] = []
+
+    async def run(self) -> Fetched:
+        place = parse(self._order.url)
+        await self._ask_url(place, self._order.url.strip())
+        for _ in range(WEB_HOPS.value + 1):
+            place, response = await self._open(place)
+            location = response.headers.get("location")
+            if response.status_code not in REDIRECTS or not location:
+                return await self._receive(place, response)
+            await response.aclose()
+            following = redirected(place, location)
+            if place.scheme == "https" and following.scheme == "http":
+                self._plain.add(following.host)
+                self._notes.append(f"{place.url} led from HTTPS to plain HTTP: {following.url}")
+            place = following
+            await self._ask_url(place, place.url)
+        raise ToolFailure(f"{self._order.url} leads through more than {WEB_HOPS.value} redirects; given up.")
+
+    async def _ask_url(self, place: Place, spelled: str) -> None:
+        """Ask for a URL as it was given and, where that differs, as it will be requested."""
+        usual = place.url if place.target != "/" or spelled.endswith("/") else place.url.removesuffix("/")
+        patterns = tuple(dict.fromkeys((spelled.partition("#")[0], usual)))
+        given = self._order.given if spelled == self._order.url.strip() else {**self._order.given, "redirect": spelled}
+        await self._ask(Need(permission="webfetch", patterns=patterns, always=("*",), metadata=given))
+
+    async def _open(self, place: Place) -> tuple[Place, "Response"]:
+        """Give the head of the answer and where it came from: HTTPS is tried first for public hosts."""
+        addresses, is_public = await self._addresses(place)
+        upgradable = place.scheme == "http" and not place.names_port and is_public and place.host not in self._plain
+        if upgradable:
+            try:
+                async with self._budget.spend(WEB_UPGRADE.seconds):
+                    return place.secured(), await self._connect(place.secured(), addresses)
+            except (ToolFailure, TimeoutError):
+                self._plain.add(place.host)
+        try:
+            async with self._budget.spend():
+                return place, await self._connect(place, addresses)
+        except TimeoutError:
+            raise ToolFailure(f"{place.url} gave no answer in time.") from None
+
+    async def _addresses(self, place: Place) -> tuple[Sequence[str], bool]:
+        """Look a host up and ask for leave if any of its addresses is not public; tell whether all are."""
+        proxy = proxy_for(place, self._network.environment)
+        addresses: Sequence[str] = (place.host,)
+        if not place.literal:
+            try:
+                async with self._budget.spend():
+                    addresses = await self._network.resolve(place.host, place.port)
+            except (OSError, UnicodeError) as error:
+                addresses = ()
+                if proxy is None:
+                    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+                    raise ToolFailure(f"{place.host} can't be found: {why}. Is the name right?") from None
+        concerns = [f"{address} ({why})" for address in addresses if (why := concern(address)) is not None]
+        if place.odd and not concerns:
+            concerns = [f"{place.host} (an unusual spelling of an address)"]
+        if not addresses:
+            if proxy is None:
+                raise ToolFailure(f"{place.host} has no address.")
+            concerns = ["unknown (only the proxy can look the name up)"]
+        if concerns and place.endpoint not in self._admitted:
+            target = (place.endpoint,)
+            metadata: JSON = {"url": place.url, "address": ", ".join(concerns)}
+            await self._ask(Need(permission="webfetch_private", patterns=target, always=target, metadata=metadata))
+            self._admitted.add(place.endpoint)
+        return addresses[: WEB_ADDRESSES.value], not concerns
+
+    async def _connect(self, place: Place, addresses: Sequence[str]) -> "Response":
+        """Send the request to the first address that can be reached, or through the proxy, by name."""
+        import httpx2
+
+        proxy = proxy_for(place, self._network.environment)
+        if proxy is not None:
+            return await self._send(place, place.host, place.port, proxy)
+        trouble = ""
+        for address in addresses:
+            try:
+                return await self._send(place, *self._network.dial(address, place.port), None)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                trouble = str(error) or type(error).__name__
+        raise ToolFailure(f"{place.url} can't be reached: {trouble}.")
+
+    async def _send(self, place: Place, address: str, port: int, proxy: str | None) -> "Response":
+        """Send the request. Raises ToolFailure, without a proxy also httpx2's ConnectError and ConnectTimeout."""
+        import httpx2
+
+        headers = {
+            "Host": place.authority,
+            "User-Agent": USER_AGENT,
+            "Accept": self._order.accept,
+            "Accept-Language": "en-US,en;q=0.9,*;q=0.5",
+            "Accept-Encoding": ", ".join(ENCODINGS[::2]),
+            "Connection": "close",
+        }
+        extensions = {"sni_hostname": place.host, "timeout": {"connect": WEB_CONNECT.seconds}}
+        url = f"{place.scheme}://{bracketed(address)}:{port}{place.target}"
+        try:
+            request = httpx2.Request("GET", url, headers=headers, extensions=extensions)
+            # A transport, not a client: it keeps no cookies, knows no netrc, and follows nothing.
+            transport = httpx2.AsyncHTTPTransport(verify=self._network.tls(), trust_env=False, proxy=proxy)
+            return await transport.handle_async_request(request)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            if proxy is None:
+                raise
+            raise ToolFailure(f"The proxy of the environment can't be reached: {_worded(error)}.") from None
+        except httpx2.ProxyError as error:
+            raise ToolFailure(f"The proxy of the environment refused {place.endpoint}: {error}.") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
+            raise ToolFailure(f"{place.url} gave no valid answer: {_worded(error)}.") from None
+
+    async def _receive(self, place: Place, response: "Response") -> Fetched:
+        import httpx2
+
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        try:
+            async with self._budget.spend():
+                body = await read_body(response.aiter_raw(), headers.get("content-encoding", ""), WEB_BYTES.value)
+        except httpx2.HTTPError as error:
+            raise ToolFailure(f"The answer of {place.url} broke off: {_worded(error)}. Try again.") from None
+        finally:
+            await response.aclose()
+        return Fetched(
+            url=place.url,
+            status=response.status_code,
+            reason=response.reason_phrase,
+            headers=headers,
+            data=body.data,
+            is_cut=body.is_cut,
+            notes=tuple(self._notes),
+        )
+
+
+def _worded(error: Exception) -> str:
+    return str(error) or type(error).__name__

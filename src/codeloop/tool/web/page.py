@@ -1,0 +1,148 @@
+"""What a fetched body becomes: markdown, text, an attachment, or a clear refusal."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from codeloop.schema.limits import READ_IMAGE, READ_PIXELS, WEB_BYTES
+from codeloop.tool.tool import ToolFailure
+from codeloop.tool.web.charset import decode
+from codeloop.tool.web.pdf import read_pdf
+from codeloop.workspace.image import inspect, media_type
+
+Format = Literal["text", "markdown", "html"]
+
+HTML = frozenset({"text/html", "application/xhtml+xml"})
+TEXTUAL = frozenset(
+    f"application/{name}"
+    for name in (
+        "ecmascript graphql javascript json ld+json ndjson rtf sql toml typescript x-javascript x-ndjson x-sh xml "
+        "x-httpd-php x-perl x-python x-tex x-toml x-typescript x-www-form-urlencoded x-yaml yaml xml-dtd"
+    ).split()
+)
+UNNAMED = frozenset(
+    {"", "application/octet-stream", "binary/octet-stream", "application/x-download", "unknown/unknown"}
+)
+DROPPED = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
+_SNIFFED = 1024
+_CONTROLS = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A body as it was fetched. `url`: what its links are relative to; `is_cut`: only its beginning was read."""
+
+    url: str
+    content_type: str
+    data: bytes
+    is_cut: bool = False
+
+    @property
+    def mime(self) -> str:
+        """The type without its parameters, lower case."""
+        return self.content_type.partition(";")[0].strip().lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`text` is for the model. `image`: the type of a picture that is to be attached. `note`: what is left out."""
+
+    text: str
+    kind: str
+    note: str = ""
+    image: str = ""
+
+
+async def convert(source: Source, form: Format, environment: Mapping[str, str]) -> Page:
+    """Turn a body into what was asked for. Raises ToolFailure for what can be shown in no way."""
+    kind = media_type(source.data[:_SNIFFED])
+    if kind is not None:
+        return await _document(source, kind, environment)
+    if not is_text(source):
+        size = f"{'more than ' if source.is_cut else ''}{len(source.data):,} bytes"
+        raise ToolFailure(
+            f"{source.url} is binary ({source.mime or 'of no stated type'}, {size}) and can't be shown. "
+            "If it is needed, download it with a program."
+        )
+    text, charset = decode(source.data, source.content_type, is_cut=source.is_cut)
+    note = f"only the first {WEB_BYTES.value // 1024 // 1024} MB were read" if source.is_cut else ""
+    if form != "html" and is_html(source):
+        text, left_out = await asyncio.to_thread(_converted, text, source.url, form)
+        note = "; ".join(part for part in (note, left_out) if part)
+    return Page(text, charset, note)
+
+
+def is_html(source: Source) -> bool:
+    """Tell whether a text is HTML: by its type, or by its beginning where the type says nothing."""
+    if source.mime in HTML:
+        return True
+    head = source.data[:_SNIFFED].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    return source.mime in UNNAMED and head.startswith((b"<!doctype html", b"<html"))
+
+
+def is_text(source: Source) -> bool:
+    """Tell whether a body is text: no control characters that text never has, whatever its type says."""
+    mime = source.mime
+    stated = mime.startswith("text/") or mime in TEXTUAL or mime.endswith(("+json", "+xml", "+yaml"))
+    if stated and ("utf-16" in source.content_type.lower() or "utf-32" in source.content_type.lower()):
+        return True
+    if source.data.startswith(_WIDE_MARKS) and len(source.data) % 2 == 0:
+        return stated or mime in UNNAMED
+    head = source.data[: 64 * _SNIFFED]
+    strange = len(head) - len(head.translate(None, _CONTROLS))
+    return strange == 0 or (stated and b"\0" not in head and strange * 50 < len(head))
+
+
+def plain_text(source: Source) -> str:
+    """Give the text of an error page on one line, empty when it is none. Never fails."""
+    if not source.data or media_type(source.data[:_SNIFFED]) or not is_text(source):
+        return ""
+    text, _ = decode(source.data, source.content_type, is_cut=True)
+    if is_html(source):
+        try:
+            text, _ = _converted(text, source.url, "text")
+        except ToolFailure:
+            return ""
+    return " ".join(text.split())
+
+
+async def _document(source: Source, kind: str, environment: Mapping[str, str]) -> Page:
+    what = "PDF" if kind == "application/pdf" else "picture"
+    if source.is_cut:
+        limit = WEB_BYTES.value // 1024 // 1024
+        raise ToolFailure(f"{source.url} is a {what} of more than {limit} MB. Download it with a program instead.")
+    if kind == "application/pdf":
+        pdf = await read_pdf(source.data, environment)
+        return Page(pdf.text, kind, pdf.note)
+    media = inspect(source.data)
+    if media is None or media.size is None:
+        raise ToolFailure(f"{source.url} begins like {kind}, but is broken; it can't be shown.")
+    if len(source.data) > READ_IMAGE.value or max(media.size) > READ_PIXELS.value:
+        raise ToolFailure(
+            f"{source.url} is {media.size[0]} x {media.size[1]} pixels and {len(source.data):,} bytes; at most "
+            f"{READ_PIXELS.value} a side and {READ_IMAGE.value:,} bytes can be shown."
+        )
+    size = f"{len(source.data):,} bytes, {media.size[0]} x {media.size[1]} pixels"
+    return Page(f"Image attached: {source.url} ({size})", kind, image=kind)
+
+
+def _converted(html: str, url: str, form: Format) -> tuple[str, str]:
+    """Give HTML as markdown or text, and a note when a part of it could not be converted."""
+    import html_to_markdown as engine
+
+    options = engine.ConversionOptions(
+        output_format="plain" if form == "text" else "markdown",
+        base_url=url,
+        exclude_selectors=DROPPED,
+        extract_metadata=False,
+        preprocessing=engine.PreprocessingOptions(remove_navigation=False, remove_forms=False),
+    )
+    try:
+        result = engine.convert(html, options)
+    except (engine.ConversionError, ValueError) as error:
+        raise ToolFailure(f"The page can't be converted ({error}). Fetch it with the format html.") from None
+    deep = any("depth" in str(warning.kind) for warning in result.warnings)
+    note = "parts that are nested too deeply are left out; the format html has them" if deep else ""
+    return (result.content or "").strip(), note

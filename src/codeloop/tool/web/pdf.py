@@ -1,0 +1,86 @@
+"""The text of a PDF, read by a process that may be ended at any time."""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from codeloop.schema.limits import PDF_MEMORY, PDF_PAGES, PDF_TEXT, PDF_TIME
+from codeloop.tool.tool import ToolFailure
+
+_PROGRAM = Path(__file__).with_name("pdf_program.py")
+_LINE = 4 * PDF_TEXT.value * 6
+
+
+class _Said(msgspec.Struct):
+    pages: int = 0
+    error: str = ""
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pdf:
+    """`text` of the pages that were read; `note`: why others were not, empty when all were."""
+
+    text: str
+    pages: int
+    note: str = ""
+
+
+async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
+    """Give the text of a PDF. Raises ToolFailure when it is encrypted, broken or only pictures."""
+    lines = list[_Said]()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", str(_PROGRAM), *(str(limit.value) for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY))),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=dict(environment),
+        start_new_session=True,
+        limit=_LINE,
+    )
+    late = False
+    try:
+        async with asyncio.timeout(seconds):
+            await _exchange(process, data, lines)
+    except TimeoutError:
+        late = True
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    return _pdf(lines, late=late, failed=process.returncode != 0)
+
+
+async def _exchange(process: asyncio.subprocess.Process, data: bytes, lines: list[_Said]) -> None:
+    if process.stdin is None or process.stdout is None:
+        return
+    with suppress(ConnectionError):
+        process.stdin.write(data)
+        await process.stdin.drain()
+    process.stdin.close()
+    with suppress(ValueError):  # an endless or half-written line ends the reading
+        while line := await process.stdout.readline():
+            lines.append(msgspec.json.decode(line, type=_Said))
+    await process.wait()
+
+
+def _pdf(lines: list[_Said], *, late: bool, failed: bool) -> Pdf:
+    if lines and lines[0].error:
+        raise ToolFailure("The PDF is encrypted with a password and can't be read. Ask the user for its content.")
+    texts = [line.text.strip() for line in lines if line.text is not None]
+    if not lines or (failed and not texts):
+        why = f"it took longer than {PDF_TIME.value // 1000} s" if late else "it is broken, or too complex"
+        raise ToolFailure(f"The PDF can't be read: {why}.")
+    if not any(texts):
+        raise ToolFailure(f"The PDF has {lines[0].pages} pages without any text: scanned pictures, most likely.")
+    text = "\n\n".join(f"[Page {number}]\n{text}" for number, text in enumerate(texts, 1))
+    total = lines[0].pages
+    note = f"{len(texts)} of {total} pages were read" if len(texts) < total else ""
+    note += " before the time ran out" if note and late else ""
+    return Pdf(text, total, note)

@@ -1,0 +1,44 @@
+"""The program that reads a PDF: the file on standard input, JSON lines on standard output.
+
+It is a process of its own because a hostile PDF can take any time and memory: the caller ends it at its deadline, the
+system at its memory limit. It imports nothing of ours, and runs as a file: `python pdf_program.py PAGES CHARACTERS BYTES`.
+Lines: `{"pages": n}` or `{"error": "encrypted"}` first, then `{"text": ...}` a page.
+"""
+
+import io
+import json
+import logging
+import sys
+from contextlib import suppress
+
+
+def main(pages: int, characters: int, memory: int) -> None:
+    """Read and write; `characters` and `pages` end the work, `memory` (bytes) the process."""
+    import resource
+
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    logging.disable()
+    from pypdf import PdfReader
+
+    reader = PdfReader(io.BytesIO(sys.stdin.buffer.read()))
+    # Many PDFs are encrypted with an empty password, only to say what may be done with them.
+    if reader.is_encrypted and not reader.decrypt(""):
+        _say({"error": "encrypted"})
+        return
+    _say({"pages": len(reader.pages)})
+    for page in reader.pages[:pages]:
+        text = page.extract_text()
+        _say({"text": text[:characters]})
+        characters -= len(text)
+        if characters <= 0:
+            return
+
+
+def _say(line: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:4]))
