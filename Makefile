@@ -6,7 +6,7 @@ READY := .venv/.ready
 CODE := src bench tests
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow check format bench lock clean
+.PHONY: help venv demo test slow check format bench picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ format: $(READY)  ## format, and mend what ruff can mend
 
 bench: $(READY)  ## print the budgets next to what is measured; ARGS="--only NAME --runs 9"
 	@$(BIN)/python -m bench $(ARGS)
+
+picture: $(READY)  ## make docs/assets/demo.svg anew from a run of the demo
+	@$(BIN)/python scripts/picture.py docs/assets/demo.svg
 
 lock:  ## resolve the dependencies anew (needs uv)
 	./scripts/lock

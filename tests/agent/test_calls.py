@@ -15,7 +15,6 @@ from codeloop.model.chat import CallReady, CallStarted, Finished
 from codeloop.schema.operation import PROMPT_ASYNC, TextInput
 from codeloop.schema.part import ToolCompleted, ToolError, ToolPending
 from codeloop.tool.tool import ToolContext, ToolResult, tool
-from codeloop.tool.toolbox import Toolbox
 from tests.agent.harness import Rig, call, calls, check_turns, result, rig, until
 from tests.store.states import assistant, said, user
 
@@ -226,6 +225,15 @@ async def test_two_calls_of_one_id_have_a_result_each(tmp_path: Path) -> None:
     async with rig(tmp_path, [made, DONE]) as it:
         await it.prompt()
         assert [part.state.input for part in it.calls()] == [{"pattern": "*.a"}, {"pattern": "*.b"}]
+        check_turns(it.model.requests[1].turns)
+
+
+async def test_a_call_that_is_sent_twice_is_run_once(tmp_path: Path) -> None:
+    twice = calls(call("bash", "same", command="echo x >> ran"), call("bash", "same", command="echo x >> ran"))
+    async with rig(tmp_path, [twice, DONE]) as it:
+        await it.prompt()
+        assert (it.work / "ran").read_text() == "x\n"
+        assert "Not run: the same call" in it.results()[1]
         check_turns(it.model.requests[1].turns)
 
 

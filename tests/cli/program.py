@@ -1,25 +1,181 @@
-"""Runs the real program in a home and a directory of its own."""
+"""Runs the real program in a home and a directory of its own, against a model server of this test's own."""
 
+import asyncio
+import json
 import os
+import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
+
+from bench.answers import Answer, Call
+from bench.provider import ModelServer
+from bench.wire import Received
+
+COMMAND = [sys.executable, "-c", "from codeloop.cli.main import main; main()"]
+KEY = "sk-test-0123456789abcdefghij"
+Protocol = Literal["openai", "anthropic"]
+ADAPTER = {"openai": "@ai-sdk/openai-compatible", "anthropic": "@ai-sdk/anthropic"}
 
 
 def codeloop(
     folder: Path, *arguments: str, stdin: bytes | str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `codeloop` in `folder/work` with its files below `folder/home`; no key of the test's own environment."""
-    work = folder / "work"
-    work.mkdir(exist_ok=True)
-    text = stdin.decode("utf-8", "replace") if isinstance(stdin, bytes) else stdin
-    return subprocess.run(
-        [sys.executable, "-c", "from codeloop.cli.main import main; main()", *arguments],
-        cwd=work,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), "CODELOOP_HOME": str(folder / "home"), **environment},
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return Desk(folder).run(*arguments, stdin=stdin, **environment)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A folder with a project in `work` and our own files in `home`. `wrapper` goes before the command."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+    wrapper: tuple[str, ...] = ()
+
+    @property
+    def work(self) -> Path:
+        """The project."""
+        path = self.folder / "work"
+        path.mkdir(exist_ok=True)
+        return path
+
+    @property
+    def home(self) -> Path:
+        """Our own files."""
+        return self.folder / "home"
+
+    def options(self, **environment: str) -> dict[str, Any]:
+        """What every process of this desk is started with."""
+        base = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "CODELOOP_HOME": str(self.home)}
+        base |= {"CODELOOP_DISABLE_MODELS_FETCH": "1"}
+        return {"cwd": self.work, "env": {**base, **self.environment, **environment}}
+
+    def run(self, *arguments: str, stdin: bytes | str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run the program to its end."""
+        text = stdin.decode("utf-8", "replace") if isinstance(stdin, bytes) else stdin
+        return subprocess.run(
+            [*self.wrapper, *COMMAND, *arguments],
+            **self.options(**environment),
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """Start the program in a session of its own, without stdin."""
+        return subprocess.Popen(
+            [*self.wrapper, *COMMAND, *arguments],
+            **self.options(**environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def configure(self, **settings: Any) -> None:
+        """Write the global configuration."""
+        path = self.home / "config" / "codeloop.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(settings))
+
+    def use(self, server: ModelServer, protocol: Protocol = "openai", **more: Any) -> None:
+        """Make the server's model the one that is used; `more` is further configuration."""
+        options = {"baseURL": server.url, "apiKey": KEY, **more.pop("options", {})}
+        cost = {"input": 1.0, "output": 2.0}
+        limit = {"context": 200_000, "output": 8_000}
+        models = {"m": {"cost": cost, "limit": limit, "tool_call": True, "attachment": True}}
+        provider = {"npm": ADAPTER[protocol], "options": options, "models": models}
+        self.configure(provider={"local": provider}, model="local/m", **more)
+
+    def database(self) -> Path:
+        """The one database there is."""
+        (path,) = (self.home / "data").rglob("codeloop.db")
+        return path
+
+    def git(self, *arguments: str) -> str:
+        """Run git in the project."""
+        who = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+        return subprocess.run(
+            ["git", *who, *arguments], cwd=self.work, check=True, capture_output=True, text=True
+        ).stdout
+
+
+@contextmanager
+def serving(answers: Sequence[Answer] | Callable[[Received], Answer], **options: Any) -> Iterator[ModelServer]:
+    """Serve in a thread of its own, so that a test can wait for processes."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    server = ModelServer(answers, **options)
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(10)
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+def steps(*answers: Answer, title: str = "A short title") -> Callable[[Received], Answer]:
+    """Choose by how many answers the turn already holds: what a real model sees. The last one serves all that follow."""
+
+    def choose(received: Received) -> Answer:
+        if b'"tools"' not in received.body:
+            return Answer(text=title)
+        messages = received.json["messages"]
+        last = max(at for at, message in enumerate(messages) if is_prompt(message))
+        done = sum(message["role"] == "assistant" for message in messages[last:])
+        return answers[min(done, len(answers) - 1)]
+
+    return choose
+
+
+def is_prompt(message: dict[str, Any]) -> bool:
+    """Tell whether a message is what a person said, and not a result."""
+    content = message.get("content")
+    results = isinstance(content, list) and any(block.get("type") == "tool_result" for block in content)
+    return message["role"] == "user" and not results
+
+
+def call(tool: str, *, call_id: str = "call_1", **arguments: Any) -> Answer:
+    """An answer that makes one call."""
+    return Answer(calls=(Call(tool, json.dumps(arguments), call_id),))
+
+
+def bash(command: str, call_id: str = "call_1") -> Answer:
+    """An answer that runs a command."""
+    return call("bash", call_id=call_id, command=command, description="Runs it")
+
+
+def events(stdout: str) -> list[dict[str, Any]]:
+    """Read JSON Lines; every line must be one."""
+    assert stdout.endswith("\n")
+    return [json.loads(line) for line in stdout.splitlines()]
+
+
+def result(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """Give the last line, which is the result and says what the process's exit code is."""
+    last = events(done.stdout)[-1]
+    assert last["type"] == "result"
+    assert last["exit_code"] == done.returncode
+    assert "Traceback" not in done.stderr
+    return last
+
+
+def without_privileges() -> tuple[str, ...]:
+    """Give what starts a program that can't write where the mode forbids it, also when the tests run as root."""
+    if os.geteuid() != 0:
+        return ()
+    setpriv = shutil.which("setpriv")
+    assert setpriv, "setpriv (util-linux) is needed to run these tests as root"
+    return (setpriv, "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")

@@ -25,6 +25,7 @@ CUT = {
     "not run. Make the call again with less in it, for example a file in several pieces.",
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
+TWICE = "Not run: the same call, with the same id, was sent before it in this answer."
 CANCELLED = "Not run: the user rejected an earlier call of the same step."
 
 
@@ -47,6 +48,7 @@ class Calls:
         self._running: list[Running] = []
         self._rejected = False
         self._any = False
+        self._made: list[CallReady] = []
 
     @property
     def any_made(self) -> bool:
@@ -69,7 +71,14 @@ class Calls:
         return part.id
 
     def ready(self, call: CallReady) -> None:
-        """Start a call whose arguments are complete."""
+        """Start a call whose arguments are complete; one that was sent twice is run once."""
+        begun = self._begun.get(call.id)
+        if call.id and call in self._made:
+            if begun:
+                part = begun.pop(0)
+                self._engine.store.append(part_event(replace(part, state=_failed(TWICE))))
+            return
+        self._made.append(call)
         if not self._begun.get(call.id):
             self.started(call.id, call.name)
         part = self._begun[call.id].pop(0)
@@ -94,8 +103,7 @@ class Calls:
             await asyncio.gather(*(running.task for running in self._running))
         reason = CUT.get(finished.reason, CUT["cut"])
         for part in self._left_open():
-            state = ToolError(input={}, error=reason, time=ToolTime(start=now_ms(), end=now_ms()))
-            self._engine.store.append(part_event(replace(part, state=state)))
+            self._engine.store.append(part_event(replace(part, state=_failed(reason))))
 
     def _left_open(self) -> list[ToolPart]:
         """Give the calls without a result as they are stored: also those of a try that was given up."""
@@ -175,6 +183,10 @@ class Calls:
         time = ToolTime(start=start, end=max(now_ms(), start))
         state = ToolError(input=part.state.input, error=error, metadata=metadata, time=time)
         self._engine.store.append(part_event(replace(part, state=state)))
+
+
+def _failed(reason: str) -> ToolError:
+    return ToolError(input={}, error=reason, time=ToolTime(start=now_ms(), end=now_ms()))
 
 
 def refused(part: ToolPart, invalid: Invalid) -> ToolPart:

@@ -11,6 +11,7 @@ SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "descripti
 WIDTH = 100
 DIFF_LINES = 60
 OUTPUT_LINES = 6
+SHELL_NOTES = "\n\n<shell_metadata>\n"
 
 
 def heading(part: ToolPart) -> str:
@@ -55,10 +56,17 @@ def _body(tool: str, metadata: JSON, output: str, *, failed: bool) -> list[tuple
     if tool == "todowrite":
         return [("dim", f"{MARKS.get(todo['status'], ' ')} {inert(todo['content'])}") for todo in metadata["todos"]]
     if tool in {"bash", "invalid"} or failed:
-        shown = inert(output).strip().splitlines()
+        text, *notes = output.rsplit(SHELL_NOTES, 1) if tool == "bash" else [output]
+        shown = inert(text).strip().splitlines()
         more = [f"… {len(shown) - OUTPUT_LINES} lines before"] if len(shown) > OUTPUT_LINES else []
-        return _looking("dim", [*more, *(line[:WIDTH] for line in shown[-OUTPUT_LINES:])])
+        return _looking("dim", [*more, *(line[:WIDTH] for line in shown[-OUTPUT_LINES:]), *_shell_notes(notes)])
     return []
+
+
+def _shell_notes(notes: list[str]) -> list[str]:
+    """Give what the model was told beside a command's output, without its tags; the exit code is in the heading."""
+    lines = inert("".join(notes)).splitlines()[:-1]
+    return [line for line in lines if not line.startswith("exit code ")]
 
 
 def _looking(look: Look, lines: list[str]) -> list[tuple[Look, str]]:

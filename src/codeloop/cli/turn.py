@@ -53,9 +53,7 @@ class Turn:
             code = exits.TIMEOUT if self._ended_by.reason == "timeout" else self._code_of_signal()
         if code == exits.DONE and self._answerer.refused:
             code = exits.DENIED
-            message = (
-                "A permission was asked for and nobody was there to give it. Use --auto, or allow it in codeloop.json."
-            )
+            message = "Something was asked and nobody was there to answer: use --auto, or allow it in codeloop.json."
         reason = self._ended_by.reason if self._ended_by else answer.stop.reason if answer.stop else "done"
         return self._outcome(reason, code, message, time.monotonic() - start)
 

@@ -117,8 +117,16 @@ READ_LINES = Limit("read.lines", 2_000, "lines", "lines of a file shown by one c
 READ_LINE = Limit("read.line", 2_000, "characters", "a longer line is cut and marked")
 READ_BYTES = Limit("read.bytes", 50 * 1024, "bytes", "the text of a file shown by one call")
 READ_SCAN = Limit("read.scan", 1024 * 1024 * 1024, "bytes", "how far into a file its lines are counted")
-READ_IMAGE = Limit("read.image", 3_750_000, "bytes", "a larger image is refused: services take 5 MB of base64")
-READ_PIXELS = Limit("read.pixels", 8_000, "count", "an image wider or higher than this is refused, as services do")
+READ_IMAGE = Limit("read.image", 3_750_000, "bytes", "a larger image is encoded anew: services take 5 MB of base64")
+READ_PIXELS = Limit(
+    "read.pixels", 2_000, "count", "a wider or higher image is scaled down: the most where a request holds many"
+)
+IMAGE_FILE = Limit("read.image_file", 64 * 1024 * 1024, "bytes", "the file of a larger image is refused")
+IMAGE_DECODE = Limit("read.image_decode", 50_000_000, "count", "an image of more pixels in all is refused")
+IMAGES = Limit("agent.images", 100, "count", "images and PDFs of one request; a line stands for each further one")
+IMAGES_DATA = Limit(
+    "agent.images_data", 24 * 1024 * 1024, "bytes", "base64 of all images and PDFs of a request; as agent.images"
+)
 READ_PDF = Limit("read.pdf", 20 * 1024 * 1024, "bytes", "a larger PDF is refused: services take 32 MB a request")
 READ_NOTEBOOK = Limit("read.notebook", 32 * 1024 * 1024, "bytes", "a larger notebook is read as plain text")
 READ_INSTRUCTIONS = Limit("read.instructions", 32 * 1024, "bytes", "the part of a folder's AGENTS.md that is loaded")
@@ -141,7 +149,7 @@ WEBSEARCH_SNIPPET = Limit("web.search_snippet", 1_500, "characters", "shown of o
 WEBSEARCH_QUERY = Limit("web.search_query", 2_000, "characters", "a longer search query is refused")
 CHECKPOINT = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
 PROGRESS = Limit("agent.progress", 100, "ms", "how often a running tool's progress is shown")
-ATTACHED_FILE = Limit("app.attached_file", 5 * 1024 * 1024, "bytes", "a larger file named in a prompt is refused")
+ATTACHED_FILE = Limit("app.attached_file", 5 * 1024 * 1024, "bytes", "a larger text file named in a prompt is refused")
 BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line is the title")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from codeloop.tool.tool import ToolFailure
 
 ENCODINGS = ("gzip", "x-gzip", "deflate")
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class _Inflater:
     def __init__(self) -> None:
         self._engine = None
         self._pending = b""
+        self._has_member = self._is_over = False
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         """Give at most `room` bytes; what they leave unread is dropped, as the reader stops there."""
@@ -55,10 +57,13 @@ class _Inflater:
 
         data, out = self._pending + chunk, bytearray()
         self._pending = b""
-        while data and len(out) < room:
+        while data and len(out) < room and not self._is_over:
             if self._engine is None:
                 if len(data) < 2:
                     self._pending = data
+                    break
+                if self._has_member and data[:2] != _GZIP:
+                    self._is_over = True  # padding, or whatever follows: every reader leaves it out
                     break
                 self._engine = zlib.decompressobj(wbits=_window(data))
             try:
@@ -67,12 +72,11 @@ class _Inflater:
                 raise ToolFailure(f"The server's answer is packed wrongly and can't be read ({error}).") from None
             data = self._engine.unused_data if self._engine.eof else self._engine.unconsumed_tail
             if self._engine.eof:
-                self._engine = None
-                data = data.lstrip(b"\0")
+                self._engine, self._has_member = None, True
         return bytes(out)
 
 
 def _window(data: bytes) -> int:
     """Give zlib's `wbits` by the first two bytes: gzip and zlib have a head, bare deflate has none."""
-    has_head = data[:2] == b"\x1f\x8b" or (data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0)
+    has_head = data[:2] == _GZIP or (data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0)
     return 47 if has_head else -15

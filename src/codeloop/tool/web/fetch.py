@@ -19,13 +19,14 @@ from codeloop.tool.web.body import ENCODINGS, read_body
 from codeloop.tool.web.proxy import proxy_for
 
 if TYPE_CHECKING:
-    from httpx2 import Response
+    from httpx2 import AsyncHTTPTransport, Response
 
 Ask = Callable[[Need], Awaitable[None]]
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Dial = Callable[[str, int], tuple[str, int]]
 
 USER_AGENT = f"Mozilla/5.0 (compatible; codeloop/{__version__})"
+_UPGRADE_ADDRESSES = 2
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -83,7 +84,15 @@ async def fetch(order: Order, ask: Ask, network: Network) -> Fetched:
 
     Raises ToolFailure when no answer comes; an answer with an error status is an answer. What `ask` raises passes.
     """
-    return await _Journey(order, ask, network).run()
+    journey = _Journey(order, ask, network)
+    try:
+        return await journey.run()
+    finally:
+        await journey.aclose()
+
+
+class _Unreachable(ToolFailure):
+    """No connection could be made."""
 
 
 @dataclass
@@ -94,21 +103,17 @@ class _Budget:
     whole: float
 
     @asynccontextmanager
-    async def spend(self, most: float | None = None) -> AsyncGenerator[None]:
-        """Bound what is done inside, and take its time off. Raises ToolFailure when nothing is left, TimeoutError
-        when only `most` is used up."""
+    async def spend(self) -> AsyncGenerator[None]:
+        """Bound what is done inside, and take its time off. Raises ToolFailure when nothing is left."""
         started = time.monotonic()
-        seconds = max(0.0, self.left) if most is None else max(0.0, min(most, self.left))
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(max(0.0, self.left)):
                 yield
         except TimeoutError:
-            if time.monotonic() - started >= self.left - 0.001:
-                raise ToolFailure(
-                    f"No complete answer came within {self.whole:g} s. Try again with a longer timeout, "
-                    "or fetch something smaller."
-                ) from None
-            raise
+            raise ToolFailure(
+                f"No complete answer came within {self.whole:g} s. Try again with a longer timeout, "
+                "or fetch something smaller."
+            ) from None
         finally:
             self.left -= time.monotonic() - started
 
@@ -122,6 +127,12 @@ class _Journey:
         self._admitted: set[str] = set()
         self._plain: set[str] = set()
         self._notes: list[str] = []
+        self._transports: list[AsyncHTTPTransport] = []
+
+    async def aclose(self) -> None:
+        """Drop all connections."""
+        while self._transports:
+            await self._transports.pop().aclose()
 
     async def run(self) -> Fetched:
         place = parse(self._order.url)
@@ -143,25 +154,23 @@ class _Journey:
     async def _ask_url(self, place: Place, spelled: str) -> None:
         """Ask for a URL as it was given and, where that differs, as it will be requested."""
         usual = place.url if place.target != "/" or spelled.endswith("/") else place.url.removesuffix("/")
-        patterns = tuple(dict.fromkeys((spelled.partition("#")[0], usual)))
+        patterns = dict.fromkeys((spelled.partition("#")[0], usual))
+        if _may_be_secured(place):
+            patterns["https" + usual.removeprefix("http")] = None
         given = self._order.given if spelled == self._order.url.strip() else {**self._order.given, "redirect": spelled}
-        await self._ask(Need(permission="webfetch", patterns=patterns, always=("*",), metadata=given))
+        await self._ask(Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=given))
 
     async def _open(self, place: Place) -> tuple[Place, "Response"]:
         """Give the head of the answer and where it came from: HTTPS is tried first for public hosts."""
         addresses, is_public = await self._addresses(place)
-        upgradable = place.scheme == "http" and not place.names_port and is_public and place.host not in self._plain
-        if upgradable:
-            try:
-                async with self._budget.spend(WEB_UPGRADE.seconds):
-                    return place.secured(), await self._connect(place.secured(), addresses)
-            except (ToolFailure, TimeoutError):
-                self._plain.add(place.host)
-        try:
-            async with self._budget.spend():
-                return place, await self._connect(place, addresses)
-        except TimeoutError:
-            raise ToolFailure(f"{place.url} gave no answer in time.") from None
+        async with self._budget.spend():
+            if is_public and _may_be_secured(place) and place.host not in self._plain:
+                try:
+                    first = addresses[:_UPGRADE_ADDRESSES]
+                    return place.secured(), await self._connect(place.secured(), first, WEB_UPGRADE.seconds)
+                except _Unreachable:
+                    self._plain.add(place.host)
+            return place, await self._connect(place, addresses, WEB_CONNECT.seconds)
 
     async def _addresses(self, place: Place) -> tuple[Sequence[str], bool]:
         """Look a host up and ask for leave if any of its addresses is not public; tell whether all are."""
@@ -190,22 +199,22 @@ class _Journey:
             self._admitted.add(place.endpoint)
         return addresses[: WEB_ADDRESSES.value], not concerns
 
-    async def _connect(self, place: Place, addresses: Sequence[str]) -> "Response":
+    async def _connect(self, place: Place, addresses: Sequence[str], seconds: float) -> "Response":
         """Send the request to the first address that can be reached, or through the proxy, by name."""
         import httpx2
 
         proxy = proxy_for(place, self._network.environment)
         if proxy is not None:
-            return await self._send(place, place.host, place.port, proxy)
+            return await self._send(place, (place.host, place.port), seconds, proxy)
         trouble = ""
         for address in addresses:
             try:
-                return await self._send(place, *self._network.dial(address, place.port), None)
+                return await self._send(place, self._network.dial(address, place.port), seconds)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 trouble = str(error) or type(error).__name__
-        raise ToolFailure(f"{place.url} can't be reached: {trouble}.")
+        raise _Unreachable(f"{place.url} can't be reached: {trouble}.")
 
-    async def _send(self, place: Place, address: str, port: int, proxy: str | None) -> "Response":
+    async def _send(self, place: Place, to: tuple[str, int], seconds: float, proxy: str | None = None) -> "Response":
         """Send the request. Raises ToolFailure, without a proxy also httpx2's ConnectError and ConnectTimeout."""
         import httpx2
 
@@ -217,19 +226,20 @@ class _Journey:
             "Accept-Encoding": ", ".join(ENCODINGS[::2]),
             "Connection": "close",
         }
-        extensions = {"sni_hostname": place.host, "timeout": {"connect": WEB_CONNECT.seconds}}
-        url = f"{place.scheme}://{bracketed(address)}:{port}{place.target}"
+        extensions = {"sni_hostname": place.host, "timeout": {"connect": seconds}}
+        url = f"{place.scheme}://{bracketed(to[0])}:{to[1]}{place.target}"
         try:
             request = httpx2.Request("GET", url, headers=headers, extensions=extensions)
             # A transport, not a client: it keeps no cookies, knows no netrc, and follows nothing.
             transport = httpx2.AsyncHTTPTransport(verify=self._network.tls(), trust_env=False, proxy=proxy)
+            self._transports.append(transport)
             return await transport.handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if proxy is None:
                 raise
-            raise ToolFailure(f"The proxy of the environment can't be reached: {_worded(error)}.") from None
+            raise _Unreachable(f"{place.url} can't be reached by the environment's proxy: {_worded(error)}.") from None
         except httpx2.ProxyError as error:
-            raise ToolFailure(f"The proxy of the environment refused {place.endpoint}: {error}.") from None
+            raise _Unreachable(f"The proxy of the environment refused {place.endpoint}: {error}.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
             raise ToolFailure(f"{place.url} gave no valid answer: {_worded(error)}.") from None
 
@@ -253,6 +263,12 @@ class _Journey:
             is_cut=body.is_cut,
             notes=tuple(self._notes),
         )
+
+
+def _may_be_secured(place: Place) -> bool:
+    """Tell whether HTTPS is worth a try: not for ports that were named, addresses and this machine."""
+    is_local = place.host == "localhost" or place.host.endswith(".localhost")
+    return place.scheme == "http" and not (place.names_port or place.literal or is_local)
 
 
 def _worded(error: Exception) -> str:

@@ -64,7 +64,7 @@ async def _exchange(process: asyncio.subprocess.Process, data: bytes, lines: lis
         process.stdin.write(data)
         await process.stdin.drain()
     process.stdin.close()
-    with suppress(ValueError):  # an endless or half-written line ends the reading
+    with suppress(ValueError, msgspec.DecodeError):  # an endless or half-written line ends the reading
         while line := await process.stdout.readline():
             lines.append(msgspec.json.decode(line, type=_Said))
     await process.wait()

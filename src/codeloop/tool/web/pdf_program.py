@@ -1,7 +1,8 @@
 """The program that reads a PDF: the file on standard input, JSON lines on standard output.
 
 It is a process of its own because a hostile PDF can take any time and memory: the caller ends it at its deadline, the
-system at its memory limit. It imports nothing of ours, and runs as a file: `python pdf_program.py PAGES CHARACTERS BYTES`.
+system at its memory limit. It imports nothing of ours and runs as a file, with the pages, characters and bytes of
+memory that it may use as its arguments.
 Lines: `{"pages": n}` or `{"error": "encrypted"}` first, then `{"text": ...}` a page.
 """
 
@@ -28,7 +29,7 @@ def main(pages: int, characters: int, memory: int) -> None:
         return
     _say({"pages": len(reader.pages)})
     for page in reader.pages[:pages]:
-        text = page.extract_text()
+        text = page.extract_text().encode("utf-8", "replace").decode()
         _say({"text": text[:characters]})
         characters -= len(text)
         if characters <= 0:
