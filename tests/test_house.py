@@ -42,6 +42,7 @@ HOMES = {
 # Costly to import, so imported by the function that first needs them. `codeloop run` pays for what it uses.
 HEAVY = frozenset(
     {
+        "PIL",
         "acp",
         "anyio",
         "h11",

@@ -1,7 +1,7 @@
 """A whole project in a temporary folder, driven through its client; the model is a script, everything else is real."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,
     ChatModel,
+    ModelEvent,
     ModelInfo,
     ModelRequest,
+    ResultPiece,
     TextPiece,
     ToolTurn,
     Turn,
@@ -25,7 +27,7 @@ from codeloop.model.chat import (
 )
 from codeloop.model.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE, MessageWithParts, TextInput
-from codeloop.schema.part import ToolCompleted, ToolError, ToolPart
+from codeloop.schema.part import Part, TextPart, ToolCompleted, ToolError, ToolPart
 from codeloop.schema.rules import PermissionRequest
 from codeloop.store.conversation import Conversation
 
@@ -43,7 +45,7 @@ class Heard:
     def info(self) -> ModelInfo:
         return self._inner.info
 
-    def stream(self, request: ModelRequest) -> Any:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         self.requests.append(request)
         return self._inner.stream(request)
 
@@ -135,7 +137,7 @@ async def rig(
     info: ModelInfo = SCRIPTED,
     session_id: str | None = None,
     **settings: Any,
-) -> AsyncIterator[Rig]:
+) -> AsyncGenerator[Rig]:
     """Open a project in `tmp_path / "work"` with a script as its model."""
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
@@ -143,9 +145,8 @@ async def rig(
     model = Heard(inner)
     project = Project(startup(tmp_path / "home", work, **settings), OneModel(model))
     try:
-        if session_id is None:
-            session_id = (await LocalClient(project).call(SESSION_CREATE)).id
-        yield Rig(project, model, session_id)
+        known = session_id or (await LocalClient(project).call(SESSION_CREATE)).id
+        yield Rig(project, model, known)
     finally:
         await project.close()
 
@@ -178,3 +179,22 @@ def check_turns(turns: Sequence[Turn]) -> None:
                 assert isinstance(turns[place - 1], AssistantTurn)
                 assert place > 0
                 assert all(piece.output for piece in results)
+
+
+def words(parts: Iterable[Part]) -> str:
+    """Give the texts of parts, one after the other."""
+    return "".join(part.text for part in parts if isinstance(part, TextPart))
+
+
+def told(turn: Turn) -> list[str]:
+    """Give what a turn tells the model: texts and results."""
+    said: list[str] = []
+    for piece in turn.content:
+        match piece:
+            case TextPiece(text=text):
+                said.append(text)
+            case ResultPiece(output=output):
+                said.append(output)
+            case _:
+                pass
+    return said

@@ -211,7 +211,7 @@ async def test_a_tool_that_breaks_gives_an_error_without_a_traceback(tmp_path: P
         raise ZeroDivisionError("a fault of the tool")
 
     async with rig(tmp_path, [calls(call("broken"), call("glob", pattern="*")), DONE]) as it:
-        box = Toolbox((*toolbox_of().tools, broken))
+        box = toolbox_of([broken])
         object.__setattr__(it.project.engine, "toolbox", box)
         answer = await it.prompt()
         assert answer.stop is not None

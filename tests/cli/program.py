@@ -167,7 +167,7 @@ def result(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     """Give the last line, which is the result and says what the process's exit code is."""
     last = events(done.stdout)[-1]
     assert last["type"] == "result"
-    assert last["exit_code"] == done.returncode
+    assert last["exitCode"] == done.returncode
     assert "Traceback" not in done.stderr
     return last
 

@@ -1,6 +1,7 @@
 """Ids: prefix, time, order, uniqueness."""
 
 import re
+
 import pytest
 
 from codeloop.schema import ids

@@ -20,7 +20,10 @@ TOKENS = {"total": 30, "input": 10, "output": 15, "reasoning": 5, "cache": {"rea
 ZERO = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
 MENTION = {"value": "@a.py", "start": 4, "end": 9}
 PICTURE = {**OF, "type": "file", "mime": "image/png", "url": "data:image/png;base64,AA==", "filename": "a.png"}
-API = {"name": "APIError", "data": {"message": "bad", "isRetryable": False, "statusCode": 400, "metadata": {"url": "u"}}}
+API = {
+    "name": "APIError",
+    "data": {"message": "bad", "isRetryable": False, "statusCode": 400, "metadata": {"url": "u"}},
+}
 
 SMALL_SESSION: dict[str, Any] = {
     "id": SES, "slug": "quiet-river", "projectID": "global", "directory": "/p", "title": "a title", "version": "1.0.0",
@@ -78,7 +81,10 @@ PARTS: dict[str, dict[str, Any]] = {
         {"status": "running", "input": {}, "time": {"start": 1}, "title": "ls", "metadata": {"output": ""}}
     ),
     "tool completed": tool(
-        {"status": "completed", "input": {}, "output": "o", "title": "t", "metadata": {}, "time": {"start": 1, "end": 2}}
+        {
+            "status": "completed", "input": {}, "output": "o", "title": "t", "metadata": {},
+            "time": {"start": 1, "end": 2},
+        }
     ),
     "tool completed, all": tool(
         {
@@ -107,7 +113,8 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
         {
             "name": "APIError",
             "data": {
-                "message": "m", "isRetryable": True, "statusCode": 429, "responseHeaders": {"a": "b"}, "responseBody": "{}"
+                "message": "m", "isRetryable": True, "statusCode": 429, "responseHeaders": {"a": "b"},
+                "responseBody": "{}",
             },
         },
         "m",

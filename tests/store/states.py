@@ -103,9 +103,7 @@ def put(part: Part) -> PartUpdated:
 
 
 def gone(part: Part) -> PartRemoved:
-    return PartRemoved(
-        properties=PartGone(session_id=part.session_id, message_id=part.message_id, part_id=part.id)
-    )
+    return PartRemoved(properties=PartGone(session_id=part.session_id, message_id=part.message_id, part_id=part.id))
 
 
 def question(session_id: str) -> PermissionRequest:

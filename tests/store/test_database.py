@@ -147,7 +147,7 @@ def test_a_damaged_file_is_named_and_left_as_it_is(path: Path, damage: str) -> N
     whole = path.read_bytes()
     broken = {"text": b"this is no database\n" * 300, "zeros": bytes(len(whole)), "header": bytes(100) + whole[100:]}
     path.write_bytes(broken[damage])
-    with pytest.raises(StoreError, match="is damaged .*move it away to start a new one") as raised:
+    with pytest.raises(StoreError, match=r"is damaged .*move it away to start a new one") as raised:
         Store(path)
     assert str(path) in str(raised.value)
     assert path.read_bytes() == broken[damage]
@@ -171,13 +171,13 @@ def test_a_full_database_says_what_to_do_and_keeps_what_was_stored(path: Path) -
     one = session()
     store.append(created(one))
     store._db.execute("PRAGMA max_page_count = 1")
+    many = [updated(session(title="x" * 5_000)) for _ in range(100)]
     with pytest.raises(StoreError, match=r"The disk is full: nothing more can be stored in .*codeloop\.db"):
-        for _ in range(100):
-            store.append(updated(session(title="x" * 5_000)))
-    last = store.last_seq()
+        store.append(*many)
+    assert store.last_seq() == 1, "all of it or nothing"
     store._db.execute("PRAGMA max_page_count = 1000000")
     store.append(updated(one))
-    assert store.last_seq() == last + 1
+    assert store.last_seq() == 2
     assert store.session(one.id) == one
     assert is_sound(path)
 
@@ -241,9 +241,7 @@ def test_what_a_killed_process_had_acknowledged_is_there(path: Path, seed: int) 
 
 
 def test_many_processes_may_open_a_new_database_at_once(path: Path) -> None:
-    processes = [
-        subprocess.Popen(script(OPENER, path), stderr=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(5)
-    ]
+    processes = [subprocess.Popen(script(OPENER, path), stderr=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(5)]
     errors = [process.communicate(timeout=60)[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * 5, errors
     assert Store(path).last_seq() == 100

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import StoredEvent, TodoUpdated, Todos
+from codeloop.schema.event import StoredEvent, Todos, TodoUpdated
 from codeloop.schema.message import Session, Todo
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError

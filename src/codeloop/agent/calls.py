@@ -1,21 +1,24 @@
 """The tool calls of one step: prepared, run as soon as they are complete, and always finished with a result."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from codeloop.agent.context import CallContext
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import REJECTED, open_calls, turn_of
+from codeloop.agent.moves import REJECTED, open_calls
 from codeloop.agent.settle import interrupted, part_event
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import REPEATED_CALLS
-from codeloop.schema.message import AssistantMessage
+from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import ToolCompleted, ToolError, ToolPart, ToolPending, ToolRunning, ToolStart, ToolTime
 from codeloop.schema.rules import Need
 from codeloop.schema.wire import JSON, replace
+from codeloop.store.conversation import Entry
 from codeloop.tool.tool import ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared
 from codeloop.tool.truncate import truncated
@@ -154,19 +157,13 @@ class Calls:
     async def _guard_repeats(self, prepared: Prepared, part: ToolPart, context: CallContext) -> None:
         """Ask before a call that repeats the ones just before it, so that a model can't run in circles unseen."""
         view = self._engine.store.conversation(part.session_id)
-        repeats = 1
-        for entry in reversed(turn_of(view)):
-            for other in reversed(entry.parts):
-                if not isinstance(other, ToolPart) or other.id >= part.id:
-                    continue
-                if other.tool != part.tool or other.state.input != prepared.input:
-                    return
-                repeats += 1
-                if repeats >= REPEATED_CALLS.value:
-                    metadata: JSON = {"tool": part.tool, "input": prepared.input}
-                    need = Need(permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata)
-                    await context.ask(need)
-                    return
+        earlier = (other for entry in reversed(view.entries) for other in _calls_before(entry, part))
+        repeated = list(takewhile(lambda other: _is_same(other, part), islice(earlier, REPEATED_CALLS.value - 1)))
+        if len(repeated) < REPEATED_CALLS.value - 1:
+            return
+        metadata: JSON = {"tool": part.tool, "input": prepared.input}
+        need = Need(permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata)
+        await context.ask(need)
 
     def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
         state = ToolCompleted(
@@ -199,3 +196,16 @@ def refused(part: ToolPart, invalid: Invalid) -> ToolPart:
         input=given, output=invalid.reason, title="Invalid Tool", metadata={"truncated": False}, time=time
     )
     return replace(part, tool="invalid", state=state)
+
+
+def _calls_before(entry: Entry, part: ToolPart) -> Iterator[ToolPart | None]:
+    """Give the calls of an entry that were made before `part`, the last first; None for a prompt, which ends a row."""
+    if isinstance(entry.info, UserMessage):
+        yield None
+    for other in reversed(entry.parts):
+        if isinstance(other, ToolPart) and other.id < part.id:
+            yield other
+
+
+def _is_same(other: ToolPart | None, part: ToolPart) -> bool:
+    return other is not None and other.tool == part.tool and other.state.input == part.state.input

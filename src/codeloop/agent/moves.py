@@ -16,10 +16,9 @@ REJECTED = "rejected"
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """Send a request that answers `user`; it will be the `step`-th of the turn, counted from 1."""
+    """Send a request that answers `user`."""
 
     user: UserMessage
-    step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +40,42 @@ Move = AskModel | Settle | Stop
 
 
 def next_move(view: Conversation, policy: Policy) -> Move:
-    """Decide the next move from the end of a conversation; reads back only to where the turn began."""
-    turn = turn_of(view)
-    left_open = tuple(entry for entry in turn if is_open(entry))
+    """Decide the next move from the end of a conversation."""
+    entries = view.entries
+    left_open = _left_open(entries)
     if left_open:
         return Settle(left_open)
-    user = next((entry.info for entry in reversed(turn) if isinstance(entry.info, UserMessage)), None)
+    user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
     if user is None:
         return Stop("idle")
-    steps = [entry.info for entry in turn if isinstance(entry.info, AssistantMessage)]
-    last = turn[-1]
+    last = entries[-1]
     if isinstance(last.info, AssistantMessage):
         ended = _ended(last.info, last.parts)
         if ended is not None:
             return ended
-    return _over_limit(steps, policy) or AskModel(user, len(steps) + 1)
+    return _over_limit(view, policy) or AskModel(user)
 
 
-def turn_of(view: Conversation) -> list[Entry]:
-    """Give the entries of the turn at the end: what follows the last finished answer, with prompts queued meanwhile."""
-    entries = view.entries
-    start = len(entries)
-    while start:
-        info = entries[start - 1].info
-        if start < len(entries) and isinstance(info, AssistantMessage) and _is_final(info):
+def _left_open(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Give the answers that were never completed: they stand behind the last one that was."""
+    found: list[Entry] = []
+    for entry in reversed(entries):
+        if is_open(entry):
+            found.append(entry)
+        elif isinstance(entry.info, AssistantMessage):
             break
-        start -= 1
-    return list(entries[start:])
+    return tuple(reversed(found))
+
+
+def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
+    """Give the answers since the last final one: the steps of the turn at the end, with prompts queued meanwhile."""
+    steps: list[AssistantMessage] = []
+    for entry in reversed(view.entries):
+        if isinstance(entry.info, AssistantMessage):
+            if _is_final(entry.info):
+                break
+            steps.append(entry.info)
+    return steps[::-1]
 
 
 def is_open(entry: Entry) -> bool:
@@ -104,7 +112,10 @@ def _is_rejected(part: Part) -> bool:
     return isinstance(part, ToolPart) and isinstance(part.state, ToolError) and REJECTED in (part.state.metadata or {})
 
 
-def _over_limit(steps: list[AssistantMessage], policy: Policy) -> Stop | None:
+def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
+    if policy == Policy():
+        return None
+    steps = steps_of_turn(view)
     if policy.steps is not None and len(steps) >= policy.steps:
         return Stop("limit", f"The limit of {policy.steps} steps is reached.")
     if policy.cost is not None and (spent := sum(info.cost for info in steps)) >= policy.cost:

@@ -1,20 +1,27 @@
 """What a run keeps of its requests from step to step, so that each is the one before with something added."""
 
+from itertools import chain
+
 from codeloop.agent.engine import Engine
 from codeloop.agent.projection import turns_of
 from codeloop.agent.prompt import system_prompt
-from codeloop.model.chat import ModelInfo, Turn
+from codeloop.model.chat import ModelInfo, ToolSpec, Turn
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
+from codeloop.schema.rules import Ruleset
 from codeloop.store.conversation import Conversation, Entry
+from codeloop.tool.toolbox import Toolbox
 
 
 class Prefix:
-    """Projected turns by entry, and system prompts by agent and model; what has not changed is not made again."""
+    """System prompts, tools and turns as they were sent last; what has not changed is not made again."""
 
     def __init__(self) -> None:
-        self._turns: dict[str, tuple[Entry, ModelInfo, tuple[Turn, ...]]] = {}
         self._systems: dict[tuple[str, str], str] = {}
+        self._offered: tuple[str, tuple[Ruleset, ...], tuple[ToolSpec, ...]] | None = None
+        self._info: ModelInfo | None = None
+        self._entries: tuple[Entry, ...] = ()
+        self._turns: list[tuple[Turn, ...]] = []
 
     def system(self, engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
         """Give the system prompt, made once a run."""
@@ -23,13 +30,22 @@ class Prefix:
             self._systems[key] = system_prompt(engine, session, agent, info)
         return self._systems[key]
 
+    def tools(self, toolbox: Toolbox, info: ModelInfo, rulesets: tuple[Ruleset, ...]) -> tuple[ToolSpec, ...]:
+        """Give what the model is offered under the rules."""
+        if not info.tool_call:
+            return ()
+        if self._offered is None or self._offered[0] != info.id or self._offered[1] != rulesets:
+            self._offered = (info.id, rulesets, toolbox.specs(info.id, *rulesets))
+        return self._offered[2]
+
     def turns(self, view: Conversation, info: ModelInfo) -> tuple[Turn, ...]:
-        """Give the turns of a conversation, the same objects as before for what has not changed."""
-        turns: list[Turn] = []
-        for entry in view.entries:
-            known = self._turns.get(entry.info.id)
-            if known is None or known[0] is not entry or known[1] is not info:
-                known = (entry, info, turns_of(entry, info))
-                self._turns[entry.info.id] = known
-            turns += known[2]
-        return tuple(turns)
+        """Give the turns of a conversation, the same objects as before for the entries that are still the same."""
+        same = 0
+        if info is self._info:
+            for before, now in zip(self._entries, view.entries, strict=False):
+                if before is not now:
+                    break
+                same += 1
+        self._info, self._entries = info, view.entries
+        self._turns[same:] = [turns_of(entry, info) for entry in view.entries[same:]]
+        return tuple(chain.from_iterable(self._turns))

@@ -2,16 +2,19 @@
 
 import base64
 import mimetypes
+import os
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
-from codeloop.schema.limits import ATTACHED_FILE
+from codeloop.schema.limits import ATTACHED_FILE, IMAGE_FILE, READ_PDF
 from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import AgentInput, FileInput, PartInput, TextInput
 from codeloop.schema.part import AgentPart, FilePart, Part, TextPart
 from codeloop.schema.wire import replace
+from codeloop.workspace.files import FileRefused, load
+from codeloop.workspace.picture import PictureRefused, fitted
 from codeloop.workspace.workspace import Workspace
 
 
@@ -59,11 +62,13 @@ def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> li
 
 def _file(workspace: Workspace, part: FilePart) -> list[Part]:
     if not part.url.startswith("file://"):
-        return [part]
+        return [_data_part(part) if part.url.startswith("data:") and part.mime.startswith("image/") else part]
     target = workspace.resolve(unquote(urlsplit(part.url).path))
-    if part.mime.startswith("image/") or part.mime == "application/pdf":
-        data = base64.b64encode(_read(target.path)).decode()
-        return [replace(part, url=f"data:{part.mime};base64,{data}", filename=part.filename or target.path.name)]
+    named = replace(part, filename=part.filename or target.path.name)
+    if part.mime == "application/pdf":
+        return [_with_data(named, part.mime, _read(target.path, READ_PDF.value))]
+    if part.mime.startswith("image/"):
+        return [_picture(named, _read(target.path, IMAGE_FILE.value))]
     text = read_text(target.path)
     name = workspace.relative(target.path)
     told = TextPart(
@@ -76,19 +81,55 @@ def _file(workspace: Workspace, part: FilePart) -> list[Part]:
     return [told, part]
 
 
+def _data_part(part: FilePart) -> Part:
+    """Give an image that a client sent as a `data:` URL, brought to what services take."""
+    header, _, data = part.url.partition(",")
+    try:
+        raw = base64.b64decode(data, validate=True) if header.endswith(";base64") else unquote_to_bytes(data)
+    except ValueError:
+        return _left_out(part, "its base64 data is broken")
+    return _picture(part, raw)
+
+
+def _picture(part: FilePart, data: bytes) -> Part:
+    try:
+        picture = fitted(data)
+    except PictureRefused as error:
+        return _left_out(part, str(error))
+    if picture.data is data and picture.mime == part.mime and part.url.startswith("data:"):
+        return part
+    return _with_data(part, picture.mime, picture.data)
+
+
+def _with_data(part: FilePart, mime: str, data: bytes) -> FilePart:
+    return replace(part, mime=mime, url=f"data:{mime};base64,{base64.b64encode(data).decode()}")
+
+
+def _left_out(part: FilePart, reason: str) -> TextPart:
+    """Give the line that stands for an image that no service would take, so that the prompt is answered all the same."""
+    return TextPart(
+        id=part.id,
+        session_id=part.session_id,
+        message_id=part.message_id,
+        text=f"The user attached the image {part.filename or 'without a name'}, which is left out: {reason}.",
+        synthetic=True,
+    )
+
+
 def read_text(path: Path) -> str:
     """Give a file that a person attached, as text. Raises OperationError when it is missing, too large or no text."""
     try:
-        return _read(path).decode()
+        return _read(path, ATTACHED_FILE.value).decode()
     except UnicodeDecodeError:
         raise OperationError("BadRequest", f"The attached file {path} is not UTF-8 text.") from None
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, limit: int) -> bytes:
+    real = Path(os.path.realpath(path))
     try:
-        if path.stat().st_size > ATTACHED_FILE.value:
-            raise OperationError("BadRequest", f"The attached file {path} is over {ATTACHED_FILE.value // 1024} KB.")
-        return path.read_bytes()
+        return load(real, limit).data
+    except FileRefused as error:
+        raise OperationError("BadRequest", f"The attached file {path} can't be read: {error}.") from error
     except OSError as error:
         raise OperationError("BadRequest", f"The attached file {path} can't be read: {error.strerror}.") from error
 

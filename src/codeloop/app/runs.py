@@ -11,6 +11,7 @@ from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title
 from codeloop.schema.errors import CodeloopError, UnknownData, UnknownError
 from codeloop.schema.event import Idle, OfSession, SessionIdle
+from codeloop.schema.limits import LEASE
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
 
@@ -23,9 +24,10 @@ class Runs:
         self._turns: dict[str, asyncio.Task[Stop]] = {}
 
     def wake(self, session_id: str, policy: Policy) -> asyncio.Task[Stop]:
-        """Give the session's running turn, or start one."""
+        """Give the session's running turn, or start one. Raises OperationError when another process works on it."""
         task = self._turns.get(session_id)
         if task is None:
+            self._engine.store.leases.take(session_id)
             task = asyncio.create_task(self._drive(session_id, policy))
             self._turns[session_id] = task
         return task
@@ -49,6 +51,7 @@ class Runs:
     async def _drive(self, session_id: str, policy: Policy) -> Stop:
         engine = replace(self._engine, policy=policy)
         title = self._title(session_id)
+        renewing = asyncio.create_task(self._renew(session_id))
         try:
             return await run(engine, session_id)
         except asyncio.CancelledError:
@@ -59,12 +62,21 @@ class Runs:
             return self._failed(session_id, f"{type(error).__name__}: {error}")
         finally:
             self._turns.pop(session_id, None)
+            renewing.cancel()
+            with suppress(CodeloopError):
+                self._engine.store.leases.drop(session_id)
             show_status(self._engine, session_id, Idle())
             self._engine.store.whisper(SessionIdle(properties=OfSession(session_id=session_id)))
             if title is not None:
                 title.cancel()
                 with suppress(asyncio.CancelledError, CodeloopError):
                     await title
+
+    async def _renew(self, session_id: str) -> None:
+        while True:
+            await asyncio.sleep(LEASE.seconds / 3)
+            with suppress(CodeloopError):
+                self._engine.store.leases.take(session_id)
 
     def _failed(self, session_id: str, message: str) -> Stop:
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))

@@ -64,6 +64,18 @@ class Origin:
         return self.layer.place(self.keys)
 
 
+@dataclass(frozen=True)
+class Further:
+    """Layers that are no configuration files. `ignored`: what an untrusted project has of them; `warnings`: a line each.
+
+    They stand after the files of their layer, "global" or "project", and before what follows it.
+    """
+
+    layers: tuple[Layer, ...] = ()
+    ignored: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 def dotted(keys: Keys) -> str:
     """Give the path as people write it: `a.b[0]["x.y"]`. What can't be shown safely is escaped."""
     text = ""

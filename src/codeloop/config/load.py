@@ -9,7 +9,7 @@ import msgspec
 
 from codeloop.config.faults import find_fault
 from codeloop.config.known import unknown_keys
-from codeloop.config.layers import Layer, Origin, dotted, find_layers
+from codeloop.config.layers import Further, Layer, Origin, dotted, find_layers
 from codeloop.config.normalise import Values, normalise
 from codeloop.config.paths import Paths
 from codeloop.config.project import Place
@@ -24,6 +24,7 @@ from codeloop.schema.wire import JSON
 _APPENDED = frozenset(("permission", "restrictions"))
 _GATHERED = frozenset(("instructions", "plugin"))
 _MOST_NAMED = 12
+_ORDER = {"global": 0, "project": 2, "command line": 3}
 
 
 @dataclass(frozen=True)
@@ -58,20 +59,22 @@ def load(
     environment: Mapping[str, str],
     command_line: JSON | None = None,
     trusted: bool,
+    further: Further = Further(),
 ) -> Loaded:
     """Read and merge all layers: built-in, global, given, project, command line; later ones win.
 
     `command_line` has the form of a configuration file. Unless `trusted`, the project's layers can only tighten.
+    `further`: layers that were read from elsewhere.
     Raises CodeloopError with file, line and column for what can't be read or has the wrong type.
     """
     merged = _Merged()
-    warnings: list[str] = []
-    ignored: list[str] = []
+    warnings: list[str] = list(further.warnings)
+    ignored: list[str] = list(further.ignored)
     sources: list[str] = []
-    layers = find_layers(
+    files = find_layers(
         place, paths, config_file=config_file, environment=environment, command_line=command_line or {}
     )
-    for layer in layers:
+    for layer in sorted((*files, *further.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
         sources.append(layer.source)
         warnings.extend(_unknown(layer))
         if layer.is_project and not trusted:

@@ -42,6 +42,19 @@ INSTRUCTION_FILES = Limit(
 INSTRUCTION_ENTRIES = Limit(
     "config.instruction_entries", 20_000, "count", "directory entries looked at for `instructions`, then a warning"
 )
+LEASE = Limit("store.lease", 30_000, "ms", "a session's lease unless renewed; then another process may take it over")
+EXTEND_FILES = Limit("extend.files", 500, "count", "agents and commands read from files; further ones are left out")
+EXTEND_ENTRIES = Limit("extend.entries", 5_000, "count", "entries looked at in one folder of agents, commands or skills")
+EXTEND_DEPTH = Limit("extend.depth", 6, "count", "folders inside folders of agents, commands or skills")
+EXTEND_VALUES = Limit("extend.values", 2_000, "count", "values in the head of one markdown file, then it is left out")
+PAGE_BYTES = Limit("extend.page_bytes", 256 * 1024, "bytes", "a larger agent, command or skill is left out or refused")
+SKILLS = Limit("extend.skills", 200, "count", "skills that are found; further ones are left out")
+SKILL_HEAD = Limit("extend.skill_head", 16 * 1024, "bytes", "the head of a skill ends here, or it is left out")
+SKILL_DESCRIPTION = Limit("extend.skill_description", 1_024, "characters", "shown of a skill's description")
+SKILL_LISTING = Limit("extend.skill_listing", 6 * 1024, "bytes", "the list of skills for the model; then names, then none")
+SKILL_FILES = Limit("extend.skill_files", 50, "count", "files of a skill that are listed when it is loaded")
+COMMAND_SHELLS = Limit("extend.command_shells", 20, "count", "shell pieces of one command; a template with more is refused")
+COMMAND_FILES = Limit("extend.command_files", 50, "count", "files that one command attaches; further mentions stay text")
 STORE_BUSY = Limit("store.busy", 10_000, "ms", "waiting for another process's transaction, then an error")
 STORE_POLL = Limit("store.poll", 40, "ms", "how often a follower looks for other processes' events")
 STORE_QUEUE = Limit(

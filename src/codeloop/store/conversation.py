@@ -39,6 +39,11 @@ class View:
     session: Session
     entries: list[Entry] = field(default_factory=list[Entry])
     frozen: Conversation | None = None
+    known: set[str] = field(default_factory=set[str])
+    """Ids of the messages, so that a new one is not searched for."""
+
+    def __post_init__(self) -> None:
+        self.known = {entry.info.id for entry in self.entries}
 
     def conversation(self) -> Conversation:
         """Give the present state; the same object until the next change."""
@@ -56,6 +61,7 @@ class View:
                 self._put_message(p.info)
             case MessageRemoved(properties=p):
                 self.entries = [entry for entry in self.entries if entry.info.id != p.message_id]
+                self.known.discard(p.message_id)
             case PartUpdated(properties=p):
                 self._put_part(p.part)
             case PartRemoved(properties=p):
@@ -68,6 +74,8 @@ class View:
                 pass
 
     def _find(self, message_id: str) -> int | None:
+        if message_id not in self.known:
+            return None
         for index in range(len(self.entries) - 1, -1, -1):
             if self.entries[index].info.id == message_id:
                 return index
@@ -80,6 +88,7 @@ class View:
             return
         place = bisect_left(self.entries, order(info), key=lambda entry: order(entry.info))
         self.entries.insert(place, Entry(info))
+        self.known.add(info.id)
 
     def _put_part(self, part: Part) -> None:
         index = self._find(part.message_id)

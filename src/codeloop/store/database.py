@@ -30,6 +30,9 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE question (
         id TEXT PRIMARY KEY, session_id TEXT NOT NULL, open INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
     CREATE INDEX question_session ON question (session_id);
+    CREATE TABLE lease (
+        session_id TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL,
+        until INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, data BLOB NOT NULL);
     PRAGMA user_version = 1;
     """,

@@ -27,6 +27,7 @@ from codeloop.schema.rules import PermissionRequest
 from codeloop.store.conversation import Conversation, View
 from codeloop.store.database import Database, StoreError
 from codeloop.store.follow import Followers
+from codeloop.store.lease import Leases
 from codeloop.store.outbox import Outbox
 from codeloop.store.tables import apply, read_entries
 
@@ -44,6 +45,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._db = Database(path)
+        self.leases = Leases(self._db)
         self._outbox = Outbox(self._db)
         self._followers = Followers(self._outbox)
         self._views: OrderedDict[str, View] = OrderedDict()

@@ -12,9 +12,11 @@ import msgspec
 import pytest
 
 from codeloop.permission.gate import Denied
+from codeloop.schema.limits import READ_IMAGE
 from codeloop.tool.builtin.read import ReadParams, read
 from codeloop.tool.tool import ToolFailure, ToolResult
 from tests.tool.context import TestContext, make_context
+from tests.workspace.test_picture import encoded, noise
 
 
 async def run(
@@ -183,26 +185,23 @@ async def test_an_image_comes_as_an_attachment(tmp_path: Path) -> None:
     assert "3 x 2 pixels" in result.output
 
 
-@pytest.mark.parametrize(
-    ("data", "size"),
-    [
-        (b"GIF89a" + struct.pack("<HH", 7, 5) + b"\0\0\0;", "7 x 5"),
-        (b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\0\x05\0\x07\x03" + bytes(12), "7 x 5"),
-        (b"RIFF\x20\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x06\0\0\x04\0\0", "7 x 5"),
-        (b"RIFF\x20\0\0\0WEBPVP8L\x0a\0\0\0\x2f" + (6 | 4 << 14).to_bytes(4, "little"), "7 x 5"),
-    ],
-)
-async def test_the_size_of_each_format_is_known(tmp_path: Path, data: bytes, size: str) -> None:
-    assert f"{size} pixels" in (await run(make(tmp_path, data))).output
+async def test_an_image_that_is_too_large_is_scaled_down(tmp_path: Path) -> None:
+    ctx = make(tmp_path, encoded(noise(2600, 1300), "PNG"), "a.png")
+    result = await run(ctx, "a.png")
+    (part,) = result.attachments
+    assert part.mime == "image/jpeg"
+    data = base64.b64decode(part.url.removeprefix("data:image/jpeg;base64,"))
+    assert len(data) <= READ_IMAGE.value
+    assert f"({len(data):,} bytes, 2000 x 1000 pixels, scaled down from 2600 x 1300)" in result.output
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (png(9000, 1), "9000 x 1 pixels"),
+        (png(90_000, 900), "90000 x 900 pixels"),
         (png(3, 2)[:30], "broken"),
         (b"\xff\xd8\xff\xe0garbage", "broken"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(4_000_000), "more than the 3,750,000"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(4_000_000), "broken"),
     ],
 )
 async def test_an_image_that_no_service_takes_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:

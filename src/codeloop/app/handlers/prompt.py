@@ -12,7 +12,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
 from codeloop.schema.ids import is_id, new_id, now_ms
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionModel, UserMessage, UserTime
-from codeloop.schema.operation import MessageWithParts, OfOneSession, Prompt, RunLimits, TurnEnd
+from codeloop.schema.operation import FileInput, MessageWithParts, OfOneSession, Prompt, RunLimits, TurnEnd
 from codeloop.schema.part import Part
 from codeloop.schema.rules import Rule
 from codeloop.schema.wire import replace
@@ -42,6 +42,7 @@ async def abort(project: Project, args: OfOneSession) -> bool:
 
 async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
     session = project.store.session(args.session_id)
+    project.store.leases.check(session.id)
     if args.message_id is not None and not is_id(args.message_id, "msg"):
         raise OperationError("BadRequest", f"messageID must begin with msg: {args.message_id}")
     agent = project.engine.agent(args.agent or session.agent or project.setting.config.default_agent or "build")
@@ -57,7 +58,12 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         tools=args.tools,
         format=args.format,
     )
-    parts = [part for given in args.parts for part in attached(project.workspace, message, given)]
+    parts: list[Part] = []
+    for given in args.parts:
+        if isinstance(given, FileInput):  # reading it, and scaling it down, takes its time
+            parts += await asyncio.to_thread(attached, project.workspace, message, given)
+        else:
+            parts += attached(project.workspace, message, given)
     session = replace(
         session,
         agent=agent.name,

@@ -12,14 +12,13 @@ from msgspec import Meta
 
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import (
+    IMAGE_FILE,
     READ_BYTES,
-    READ_IMAGE,
     READ_INSTRUCTIONS,
     READ_LINE,
     READ_LINES,
     READ_NOTEBOOK,
     READ_PDF,
-    READ_PIXELS,
 )
 from codeloop.schema.part import FilePart
 from codeloop.schema.rules import Need
@@ -27,9 +26,9 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.access import admit, failures, readable, shown
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files import load
-from codeloop.workspace.image import inspect, media_type
+from codeloop.workspace.image import media_type
 from codeloop.workspace.notebook import render
-from codeloop.workspace.text import NotText
+from codeloop.workspace.picture import fitted
 from codeloop.workspace.window import Window, head_of, read_window
 from codeloop.workspace.workspace import Target, Workspace
 
@@ -61,7 +60,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
             raise ToolFailure(_missing(target)) from None
         mime = media_type(head)
         if mime is not None:
-            return _attachment(ctx, target, mime)
+            return await asyncio.to_thread(_attachment, ctx, target, mime)
         window = await asyncio.to_thread(_lines, target, first, limit)
     if window.lines or window.first == 1:
         ctx.workspace.files.record(ctx.session_id, target.real, window.stamp)
@@ -182,27 +181,19 @@ def _missing(target: Target) -> str:
 
 
 def _attachment(ctx: ToolContext, target: Target, mime: str) -> ToolResult:
-    cap = READ_PDF.value if mime == "application/pdf" else READ_IMAGE.value
-    loaded = load(target.real, cap)
-    media = inspect(loaded.data)
-    name = readable(target.path.name)
-    if media is not None and media.is_image:
-        if media.size is None:
-            raise NotText(f"{target.path} begins like {mime}, but is broken; it can't be shown")
-        if max(media.size) > READ_PIXELS.value:
-            width, height = media.size
-            raise NotText(
-                f"{target.path} is {width} x {height} pixels; at most {READ_PIXELS.value} a side can be shown. "
-                "Scale it down with a program, then read the result."
-            )
+    is_pdf = mime == "application/pdf"
+    loaded = load(target.real, READ_PDF.value if is_pdf else IMAGE_FILE.value)
+    data, size = loaded.data, ""
+    if not is_pdf:
+        picture = fitted(data)
+        mime, data, size = picture.mime, picture.data, f", {picture.note}"
     ctx.workspace.files.record(ctx.session_id, target.real, loaded.stamp)
-    url = f"data:{mime};base64,{base64.b64encode(loaded.data).decode()}"
+    url = f"data:{mime};base64,{base64.b64encode(data).decode()}"
+    name = readable(target.path.name)
     part = FilePart(
         id=new_id("prt"), session_id=ctx.session_id, message_id=ctx.message_id, mime=mime, url=url, filename=name
     )
-    what = "PDF" if mime == "application/pdf" else "Image"
-    size = f", {media.size[0]} x {media.size[1]} pixels" if media is not None and media.size else ""
-    output = f"{what} attached: {readable(str(target.path))} ({len(loaded.data):,} bytes{size})"
+    output = f"{'PDF' if is_pdf else 'Image'} attached: {readable(str(target.path))} ({len(data):,} bytes{size})"
     metadata: JSON = {"preview": output, "truncated": False, "loaded": []}
     return ToolResult(readable(ctx.workspace.relative(target.path)), output, metadata, (part,))
 

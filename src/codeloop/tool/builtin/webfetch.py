@@ -1,7 +1,6 @@
 """The tool `webfetch`: a page of the web."""
 
 import base64
-from http import HTTPStatus
 from typing import Annotated
 
 from msgspec import Meta
@@ -66,6 +65,8 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
 
 
 def _failure(fetched: Fetched, source: Source) -> str:
+    from http import HTTPStatus
+
     reason = fetched.reason or next((s.phrase for s in HTTPStatus if s.value == fetched.status), "")
     said = plain_text(source)
     said = said if len(said) <= WEB_ERROR.value else said[: WEB_ERROR.value] + "..."

@@ -14,16 +14,12 @@ from codeloop.workspace.image import inspect, media_type
 Format = Literal["text", "markdown", "html"]
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
-TEXTUAL = frozenset(
-    f"application/{name}"
-    for name in (
-        "ecmascript graphql javascript json ld+json ndjson rtf sql toml typescript x-javascript x-ndjson x-sh xml "
-        "x-httpd-php x-perl x-python x-tex x-toml x-typescript x-www-form-urlencoded x-yaml yaml xml-dtd"
-    ).split()
-)
-UNNAMED = frozenset(
-    {"", "application/octet-stream", "binary/octet-stream", "application/x-download", "unknown/unknown"}
-)
+_APPLICATIONS = """
+ecmascript graphql javascript json ndjson rtf sql toml typescript x-httpd-php x-javascript x-ndjson x-perl x-python x-sh
+x-tex x-toml x-typescript x-www-form-urlencoded x-yaml xml xml-dtd yaml
+"""
+TEXTUAL = frozenset(f"application/{name}" for name in _APPLICATIONS.split())
+UNNAMED = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
 DROPPED = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
 _SNIFFED = 1024
 _CONTROLS = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})

@@ -1,0 +1,60 @@
+"""The table of commands, each loaded when it is called."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from codeloop import __version__
+from codeloop.schema.errors import CodeloopError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("codeloop.cli.run:run", "Work on a task in the current directory."),
+    "demo": ("codeloop.cli.demo:demo", "See a recorded model fix a real bug with the real tools."),
+    "models": ("codeloop.cli.models:models", "List models with limits and prices."),
+    "auth": ("codeloop.cli.auth:auth", "Store, list and remove keys of providers."),
+    "session": ("codeloop.cli.session:session", "List, show and delete sessions."),
+    "export": ("codeloop.cli.export:export", "Write a session as JSON."),
+    "trust": ("codeloop.cli.trust:trust", "Let this directory's own configuration loosen and execute."),
+    "debug": ("codeloop.cli.debug:debug", "Show configuration, paths and limits."),
+}
+
+
+class Commands(click.Group):
+    """A group that imports a command's module only when it is called; help needs none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the names in the table's order."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one command."""
+        del ctx
+        row = COMMANDS.get(cmd_name)
+        if row is None:
+            return None
+        module, _, name = row[0].partition(":")
+        return getattr(import_module(module), name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(version)s")
+def app() -> None:
+    """codeloop, an open coding agent."""
+
+
+def call() -> None:
+    """Run the command that was typed. What goes wrong is told in a line or two: bad input never shows a traceback."""
+    try:
+        app(prog_name="codeloop")
+    except CodeloopError as error:
+        code = import_module("codeloop.cli.exits").of_error(error)
+        click.echo(f"codeloop: {error}", err=True)
+        sys.exit(code)

@@ -1,0 +1,1 @@
+"""Agents, commands and skills: what people add as markdown and configuration."""

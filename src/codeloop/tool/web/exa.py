@@ -1,0 +1,128 @@
+"""Searches by Exa's hosted MCP server: JSON-RPC over streamable HTTP, answered as JSON or as server-sent events."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from codeloop import __version__
+from codeloop.model.sse import EventStream, EventTooLong
+from codeloop.schema.limits import WEBSEARCH_BYTES
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import ToolFailure
+from codeloop.tool.web.service import Call, Found, Reply, Service, called
+
+PROTOCOL = "2025-06-18"
+
+
+class _Fault(msgspec.Struct):
+    message: str = ""
+
+
+class _Message(msgspec.Struct):
+    """A message of JSON-RPC; notifications and the server's own requests have no result."""
+
+    id: int | str | None = None
+    result: JSON | None = None
+    error: _Fault | None = None
+
+
+class _Content(msgspec.Struct):
+    type: str
+    text: str = ""
+
+
+class _Result(msgspec.Struct):
+    content: list[_Content] = []
+    failed: bool = msgspec.field(default=False, name="isError")
+
+
+async def search(service: Service, query: str, count: int) -> Found:
+    """Search the web."""
+    return await _call(service, "web_search_exa", {"query": query, "numResults": count})
+
+
+async def code(service: Service, query: str, tokens: int) -> Found:
+    """Search documentation and code; about `tokens` tokens of text."""
+    return await _call(service, "get_code_context_exa", {"query": query, "tokensNum": tokens})
+
+
+async def _call(service: Service, name: str, arguments: JSON) -> Found:
+    client = {"name": "codeloop", "version": __version__}
+    hello, session = await _request(
+        service, 1, "initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}, {}
+    )
+    headers = {"MCP-Protocol-Version": str(hello.get("protocolVersion") or PROTOCOL)}
+    headers |= {"Mcp-Session-Id": session} if session else {}
+    try:
+        async with called(service, _post(service, {"method": "notifications/initialized"}, headers)):
+            pass
+        given, _ = await _request(service, 2, "tools/call", {"name": name, "arguments": arguments}, headers)
+    finally:
+        if session:
+            await _leave(service, headers)
+    try:
+        result = msgspec.convert(given, _Result)
+    except msgspec.ValidationError as error:
+        raise ToolFailure(f"{service.name} answered in an unknown form: {error}.") from None
+    text = "\n\n".join(part.text for part in result.content if part.type == "text").strip()
+    if result.failed:
+        raise ToolFailure(f"{service.name} could not search: {_masked(service, text)[:500] or 'no reason given'}")
+    return Found(text, len(re.findall(r"^URL: ", text, re.MULTILINE)) or bool(text))
+
+
+async def _leave(service: Service, headers: dict[str, str]) -> None:
+    """End the server's session; a server that does not want to be told so is left alone."""
+    try:
+        async with called(service, Call("DELETE", headers={**_key(service), **headers})):
+            pass
+    except ToolFailure:
+        return
+
+
+async def _request(
+    service: Service, number: int, method: str, params: JSON, headers: dict[str, str]
+) -> tuple[JSON, str]:
+    """Send a request; give its result and the session that the server opened (empty: none). Raises ToolFailure."""
+    call = _post(service, {"id": number, "method": method, "params": params}, headers)
+    async with called(service, call) as reply:
+        message = await _answer(service, reply, number)
+        session = reply.headers.get("mcp-session-id", "")
+    if message.error is not None:
+        why = _masked(service, message.error.message)[:500]
+        raise ToolFailure(f"{service.name} refused {method}: {why or 'no reason given'}")
+    return message.result or {}, session
+
+
+def _post(service: Service, message: dict[str, Any], headers: dict[str, str]) -> Call:
+    accepted = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    return Call("POST", headers={**accepted, **_key(service), **headers}, body={"jsonrpc": "2.0", **message})
+
+
+def _key(service: Service) -> dict[str, str]:
+    return {"x-api-key": service.key} if service.key else {}
+
+
+async def _answer(service: Service, reply: Reply, number: int) -> _Message:
+    """Give the message that answers request `number`; others before it are left out."""
+    try:
+        if not reply.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            return msgspec.json.decode(await reply.whole(), type=_Message)
+        events, size = EventStream(), 0
+        async for chunk in reply.chunks:
+            size += len(chunk)
+            if size > WEBSEARCH_BYTES.value:
+                raise EventTooLong
+            for data in events.feed(chunk):
+                message = msgspec.json.decode(data, type=_Message) if data.strip() else _Message()
+                if message.id == number and (message.result is not None or message.error is not None):
+                    return message
+    except msgspec.DecodeError:
+        raise ToolFailure(f"{service.name} answered with something that is no JSON-RPC.") from None
+    except EventTooLong:
+        raise ToolFailure(f"{service.name} answered with more than {WEBSEARCH_BYTES.value:,} bytes.") from None
+    raise ToolFailure(f"{service.name} ended without an answer. Try again.")
+
+
+def _masked(service: Service, text: str) -> str:
+    return text.replace(service.key, "***") if service.key else text

@@ -1,0 +1,161 @@
+"""Stopping a turn at any moment leaves a valid history, and the next prompt works."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codeloop.kit.process import processes
+from codeloop.model.answers import Answer, Call
+from codeloop.schema.errors import MessageAbortedError
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.operation import ABORT, PROMPT_ASYNC, TextInput
+from codeloop.schema.part import ReasoningPart, TextPart, ToolError, ToolPart, ToolPending, ToolRunning
+from tests.agent.harness import Rig, call, calls, check_turns, rig, told, until, within, words
+
+AFTER = Answer(text="After.")
+SLOW_TEXT = Answer(text="word " * 40, deltas=40, delay_ms=10)
+SLOW_THINKING = Answer(reasoning="hm " * 40, deltas=40, delay_ms=10)
+SLOW_ARGUMENTS = Answer(calls=(Call("write", {"filePath": "a", "content": "x" * 400}),), deltas=40, delay_ms=10)
+SLOW_BASH = calls(call("bash", command="echo begun; touch begun; sleep 77"))
+SLOW_TWO = calls(call("bash", command="touch begun; sleep 77"), call("bash", command="touch second"))
+ASKS = calls(call("read", filePath="x.env"))
+
+
+def has_text(it: Rig) -> bool:
+    last = it.view().entries[-1]
+    return isinstance(last.info, AssistantMessage) and any(isinstance(part, TextPart) for part in last.parts)
+
+
+def is_thinking(it: Rig) -> bool:
+    return any(isinstance(part, ReasoningPart) for part in it.view().entries[-1].parts)
+
+
+def is_writing_a_call(it: Rig) -> bool:
+    return any(isinstance(part.state, ToolPending) for part in it.calls())
+
+
+def is_running(it: Rig) -> bool:
+    return (it.work / "begun").exists() and any(isinstance(part.state, ToolRunning) for part in it.calls())
+
+
+def is_asking(it: Rig) -> bool:
+    return bool(it.project.store.pending_permissions())
+
+
+PHASES: dict[str, tuple[Answer, Callable[[Rig], bool]]] = {
+    "text": (SLOW_TEXT, has_text),
+    "thinking": (SLOW_THINKING, is_thinking),
+    "arguments": (SLOW_ARGUMENTS, is_writing_a_call),
+    "bash": (SLOW_BASH, is_running),
+    "bash, another waits": (SLOW_TWO, is_running),
+    "question": (ASKS, is_asking),
+}
+
+
+def check_closed(it: Rig) -> None:
+    """Fail if anything of the session is still open."""
+    for entry in it.view().entries:
+        if isinstance(entry.info, AssistantMessage):
+            assert entry.info.time.completed is not None
+        for part in entry.parts:
+            if isinstance(part, ToolPart):
+                assert not isinstance(part.state, ToolPending | ToolRunning)
+            if isinstance(part, ReasoningPart):
+                assert part.time.end is not None
+    assert it.project.store.pending_permissions() == []
+
+
+async def begin(it: Rig) -> None:
+    (it.work / "x.env").write_text("KEY=1\n")
+    await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Path, phase: str) -> None:
+    answer, reached = PHASES[phase]
+    async with rig(tmp_path, [answer, AFTER]) as it:
+        await begin(it)
+        await until(lambda: reached(it))
+        task = it.project.runs._turns[it.session_id]
+        assert await within(it.client.call(ABORT, session_id=it.session_id)) is True
+        assert task.result().reason == "aborted"
+        check_closed(it)
+        last = it.view().entries[-1].info
+        assert isinstance(last, AssistantMessage)
+        assert isinstance(last.error, MessageAbortedError)
+        assert not (it.work / "second").exists()
+        assert not [row for row in processes() if "sleep 77" in str(row) and str(it.work) in str(row)]
+        after = await it.prompt("go on")
+        assert words(after.parts) == "After."
+        check_turns(it.model.requests[-1].turns)
+
+
+async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path: Path) -> None:
+    async with rig(tmp_path, [SLOW_BASH, AFTER]) as it:
+        await begin(it)
+        await until(lambda: is_running(it))
+        await it.client.call(ABORT, session_id=it.session_id)
+        (made,) = it.calls()
+        assert isinstance(made.state, ToolError)
+        assert made.state.metadata is not None
+        assert made.state.metadata["interrupted"] is True
+        assert "begun" in made.state.metadata["output"]
+        await it.prompt("go on")
+        (output,) = told(it.model.requests[-1].turns[2])
+        assert "Interrupted" in output
+        assert "begun" in output
+
+
+async def test_text_that_had_come_is_kept_and_marked_for_the_model(tmp_path: Path) -> None:
+    async with rig(tmp_path, [SLOW_TEXT, AFTER]) as it:
+        await begin(it)
+        await until(lambda: has_text(it))
+        await asyncio.sleep(0.05)
+        await it.client.call(ABORT, session_id=it.session_id)
+        part = it.view().entries[-1].parts[1]
+        assert isinstance(part, TextPart)
+        assert part.text.startswith("word")
+        await it.prompt("go on")
+        assert told(it.model.requests[-1].turns[1]) == [part.text, "[interrupted]"]
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_a_second_cancel_on_top_still_leaves_a_session_that_goes_on(tmp_path: Path, phase: str) -> None:
+    answer, reached = PHASES[phase]
+    async with rig(tmp_path, [answer, AFTER]) as it:
+        await begin(it)
+        await until(lambda: reached(it))
+        task = it.project.runs._turns[it.session_id]
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task], timeout=5)
+        assert task.done()
+        after = await it.prompt("go on")
+        assert words(after.parts) == "After."
+        check_closed(it)
+        check_turns(it.model.requests[-1].turns)
+
+
+async def test_closing_the_project_stops_a_running_command(tmp_path: Path) -> None:
+    async with rig(tmp_path, [SLOW_BASH]) as it:
+        await begin(it)
+        await until(lambda: is_running(it))
+        await within(it.project.runs.close())
+        check_closed(it)
+
+
+async def test_an_abort_of_an_idle_session_does_nothing(tmp_path: Path) -> None:
+    async with rig(tmp_path, [AFTER]) as it:
+        assert await it.client.call(ABORT, session_id=it.session_id) is True
+        assert words((await it.prompt()).parts) == "After."
+
+
+async def test_an_abort_right_after_the_prompt_leaves_a_session_that_goes_on(tmp_path: Path) -> None:
+    async with rig(tmp_path, [AFTER]) as it:
+        await begin(it)
+        await it.client.call(ABORT, session_id=it.session_id)
+        assert not it.project.runs.is_running(it.session_id)
+        assert words((await it.prompt("go on")).parts) == "After."

@@ -1,0 +1,47 @@
+"""Under every fault of a service the loop ends, and what is stored can be sent again."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.agent.projection import project
+from codeloop.model.answers import Answer, Call, Count
+from codeloop.model.chaos import ChaosModel, Rates
+from codeloop.model.scripted import SCRIPTED, ScriptedModel
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import ToolCompleted, ToolError
+from tests.agent.harness import call, check_turns, rig
+
+RATES = Rates(
+    cut=0.2, stall=0.05, broken_json=0.15, unknown_tool=0.15, duplicate_id=0.15, limited=0.1, failed=0.1, stall_ms=1
+)
+SCRIPT = [
+    Answer(text="Look.", calls=(call("glob", pattern="*"), call("list")), deltas=3),
+    Answer(reasoning="hm", calls=(call("write", filePath="a.txt", content="one\n"), call("read", filePath="a.txt"))),
+    Answer(calls=(call("bash", command="echo x >> ran"), call("grep", pattern="one")), tokens=Count(input=10)),
+    Answer(calls=(Call("edit", '{"filePath": "a.txt", "oldSt', complete=False),), finish="length"),
+    Answer(calls=(call("edit", filePath="a.txt", oldString="one", newString="two"), call("bash", command="cat a.txt"))),
+    Answer(text="Done.", deltas=4),
+]
+
+
+@pytest.mark.parametrize("start", range(0, 50, 10))
+async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start: int) -> None:
+    for seed in range(start, start + 10):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        chaos = ChaosModel(ScriptedModel(SCRIPT), seed, RATES)
+        async with rig(folder, chaos) as it:
+            for number in range(12):
+                answer = await it.prompt(f"prompt {number}")
+                assert answer.stop is not None
+                if answer.stop.reason == "error":
+                    assert isinstance(answer.info, AssistantMessage)
+                    assert answer.info.error is not None
+            for request in it.model.requests:
+                check_turns(request.turns)
+            check_turns(project(it.view().entries, SCRIPTED))
+            assert all(isinstance(part.state, ToolCompleted | ToolError) for part in it.calls())
+            ran = it.work / "ran"
+            assert not ran.exists() or ran.read_text() == "x\n", "a call that is sent twice is run once"
+            assert len(it.project.store.pending_permissions()) == 0

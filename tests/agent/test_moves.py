@@ -1,0 +1,156 @@
+"""What comes next, decided from what is stored."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeloop.agent.engine import Policy
+from codeloop.agent.moves import REJECTED, AskModel, Settle, Stop, next_move, open_calls, steps_of_turn
+from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
+from codeloop.schema.message import AssistantMessage, Session
+from codeloop.schema.part import ToolError, ToolPart, ToolPending, ToolTime
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Conversation, Entry
+from tests.store.states import assistant, session, user
+
+SESSION: Session = session()
+UNBOUND = Policy()
+API = APIError(data=APIErrorData(message="down", is_retryable=False))
+
+
+def asked(at: int = 1) -> Entry:
+    return Entry(user(SESSION.id, at=at))
+
+
+def answered(finish: str | None, at: int = 2, *, cost: float = 0.0, error: Any = None, done: bool = True) -> Entry:
+    info = assistant(SESSION.id, "msg_parent", at=at, done=at if done else None)
+    return Entry(replace(info, finish=finish, cost=cost, error=error))
+
+
+def view(*entries: Entry) -> Conversation:
+    return Conversation(SESSION, entries)
+
+
+def with_call(entry: Entry, metadata: dict[str, Any] | None) -> Entry:
+    state = ToolError(input={}, error="no", time=ToolTime(start=1, end=1), metadata=metadata)
+    part = ToolPart(id="prt_1", session_id="s", message_id=entry.info.id, call_id="c", tool="bash", state=state)
+    return Entry(entry.info, (part,))
+
+
+def stopped(entries: tuple[Entry, ...], policy: Policy = UNBOUND) -> Stop:
+    move = next_move(view(*entries), policy)
+    assert isinstance(move, Stop)
+    return move
+
+
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        ((), "idle"),
+        ((asked(), answered("stop")), "done"),
+        ((asked(), answered("tool-calls"), answered("stop")), "done"),
+        ((asked(), answered("length")), "length"),
+        ((asked(), answered("content-filter")), "filtered"),
+        ((asked(), answered(None, error=API)), "error"),
+        ((asked(), answered(None, error=MessageAbortedError(data=ErrorText(message="Aborted")))), "aborted"),
+        ((asked(), with_call(answered("tool-calls"), {REJECTED: True})), "rejected"),
+    ],
+)
+def test_a_turn_stops(entries: tuple[Entry, ...], reason: str) -> None:
+    assert stopped(entries).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("entries", "steps"),
+    [
+        ((asked(),), 0),
+        ((asked(), answered("tool-calls")), 1),
+        ((asked(), answered("cut")), 1),
+        ((asked(), answered("tool-calls"), answered("tool-calls")), 2),
+        ((asked(), answered("stop"), asked()), 0),
+        ((asked(), answered("tool-calls"), asked()), 1),
+        ((asked(), answered(None, error=API), asked()), 0),
+        ((asked(), with_call(answered("tool-calls"), {"denied": True})), 1),
+        ((asked(), with_call(answered("tool-calls"), {REJECTED: True}), asked()), 1),
+    ],
+)
+def test_the_model_is_asked_and_steps_are_counted_within_the_turn(entries: tuple[Entry, ...], steps: int) -> None:
+    move = next_move(view(*entries), Policy())
+    assert isinstance(move, AskModel)
+    users = [entry.info for entry in entries if not isinstance(entry.info, AssistantMessage)]
+    assert move.user == users[-1]
+    assert len(steps_of_turn(view(*entries))) == steps
+
+
+def test_the_error_of_the_service_is_said() -> None:
+    assert stopped((asked(), answered(None, error=API))).message == "down"
+
+
+def test_what_is_open_is_settled_first_wherever_it_stands_in_the_turn() -> None:
+    left = answered(None, done=False)
+    for entries in ((asked(), left), (asked(), left, asked()), (asked(), answered("tool-calls"), left, asked())):
+        assert next_move(view(*entries), Policy(steps=0)) == Settle((left,))
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (Policy(steps=2), "The limit of 2 steps is reached."),
+        (Policy(cost=0.5), "The limit of $0.5 is reached: $0.6000 spent."),
+        (Policy(tokens=0), "The limit of 0 tokens is reached: 0 used."),
+    ],
+)
+def test_limits_count_the_steps_of_the_turn_only(policy: Policy, words: str) -> None:
+    before = (asked(), answered("stop", cost=9.0))
+    spent = (asked(), answered("tool-calls", cost=0.3), answered("tool-calls", cost=0.3))
+    assert stopped((*before, *spent), policy) == Stop("limit", words)
+    roomy = Policy(steps=3, cost=0.7, tokens=1)
+    assert isinstance(next_move(view(*before, *spent), roomy), AskModel)
+
+
+def test_a_finished_turn_is_done_whatever_its_limits() -> None:
+    assert stopped((asked(), answered("stop", cost=9.0)), Policy(steps=1, cost=1)).reason == "done"
+
+
+def test_calls_without_a_result_are_open() -> None:
+    part = ToolPart(id="p", session_id="s", message_id="m", call_id="c", tool="t", state=ToolPending(input={}, raw=""))
+    closed = with_call(answered("stop"), None).parts[0]
+    assert open_calls((part, closed)) == [part]
+
+
+ENTRIES = st.lists(
+    st.one_of(
+        st.builds(asked),
+        st.builds(
+            answered, st.sampled_from(["stop", "tool-calls", "cut", "length", None]), done=st.just(value=True),
+            error=st.sampled_from([None, None, API]),
+        ),
+        st.builds(answered, st.none(), done=st.just(value=False)),
+    ),
+    max_size=12,
+)  # fmt: skip
+
+
+@given(entries=ENTRIES, more=ENTRIES, steps=st.one_of(st.none(), st.integers(0, 5)))
+def test_what_came_before_a_finished_turn_does_not_count(
+    entries: list[Entry], more: list[Entry], steps: int | None
+) -> None:
+    before = (*entries, answered("stop"))
+    turn = (asked(), *more)
+    assert next_move(view(*before, *turn), Policy(steps=steps)) == next_move(view(*turn), Policy(steps=steps))
+
+
+@given(entries=ENTRIES)
+def test_settling_leads_to_a_move_that_is_not_settling(entries: list[Entry]) -> None:
+    move = next_move(view(*entries), Policy())
+    if not isinstance(move, Settle):
+        return
+    closed = [
+        Entry(replace(entry.info, error=API, time=replace(entry.info.time, completed=9)), entry.parts)
+        if entry in move.entries and isinstance(entry.info, AssistantMessage)
+        else entry
+        for entry in entries
+    ]
+    assert not isinstance(next_move(view(*closed), Policy()), Settle)

@@ -1,0 +1,215 @@
+"""What a killed process left open is closed once, told to the model, and never run again."""
+
+import asyncio
+import random
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.agent.engine import Policy
+from codeloop.agent.moves import Settle, next_move
+from codeloop.agent.settle import ABORTED, INTERRUPTED, NOT_STARTED, settle
+from codeloop.model.answers import Answer
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import (
+    ReasoningPart,
+    Span,
+    TextPart,
+    ToolCompleted,
+    ToolError,
+    ToolPart,
+    ToolPending,
+    ToolRunning,
+    ToolStart,
+    ToolTime,
+)
+from codeloop.schema.wire import replace
+from tests.agent.harness import Rig, check_turns, rig, told, until, words
+from tests.store.states import asked, assistant, put, question, said, text, user
+
+AFTER = Answer(text="After.")
+ROOT = Path(__file__).resolve().parents[2]
+VICTIM = """
+import asyncio, sys
+from pathlib import Path
+from codeloop.model.answers import Answer
+from codeloop.schema.operation import TextInput
+from tests.agent.harness import call, calls, rig
+async def main():
+    script = [
+        calls(call("bash", command="echo run >> count; touch begun; sleep 5"), call("bash", command="touch later")),
+    ]
+    async with rig(Path(sys.argv[1]), script) as it:
+        print(it.session_id, flush=True)
+        await it.prompt("go")
+asyncio.run(main())
+"""
+
+STEPS = """
+import asyncio, sys
+from pathlib import Path
+from codeloop.model.answers import Answer
+from tests.agent.harness import call, calls, rig
+async def main():
+    script = [
+        calls(call("bash", command=f"echo {n} >> log"), call("write", filePath=f"{n}.txt", content=str(n)), text="On.")
+        for n in range(12)
+    ]
+    async with rig(Path(sys.argv[1]), [*script, Answer(text="Done.")]) as it:
+        print(it.session_id, flush=True)
+        await it.prompt("go")
+asyncio.run(main())
+"""
+
+
+def left_by_a_crash(it: Rig) -> AssistantMessage:
+    """Store what a killed process leaves: an open answer with text, thinking, calls and a question."""
+    asking = user(it.session_id, at=now_ms() - 2)
+    info = assistant(it.session_id, asking.id, at=now_ms() - 1)
+    of: dict[str, Any] = {"session_id": it.session_id, "message_id": info.id}
+    parts = [
+        ReasoningPart(id=new_id("prt"), text="half a thought", time=Span(start=1), **of),
+        TextPart(id=new_id("prt"), text="half a sent", time=Span(start=1), **of),
+        ToolPart(
+            id=new_id("prt"), call_id="a", tool="bash",
+            state=ToolRunning(
+                input={"command": "touch x"}, time=ToolStart(start=5), metadata={"output": "so far\n"}
+            ), **of,
+        ),
+        ToolPart(id=new_id("prt"), call_id="b", tool="write", state=ToolPending(input={}, raw=""), **of),
+    ]  # fmt: skip
+    it.project.store.append(
+        said(asking),
+        put(text(asking, "first")),
+        said(info),
+        *(put(part) for part in parts),
+        asked(question(it.session_id)),
+    )
+    return info
+
+
+async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path: Path) -> None:
+    async with rig(tmp_path, [AFTER]) as it:
+        left = left_by_a_crash(it)
+        answer = await it.prompt("go on")
+        assert words(answer.parts) == "After."
+        entry = it.view().entries[1]
+        assert entry.info.id == left.id
+        assert isinstance(entry.info, AssistantMessage)
+        assert entry.info.error == ABORTED
+        assert entry.info.time.completed is not None
+        running, pending = it.calls()
+        assert isinstance(running.state, ToolError)
+        assert (running.state.error, running.state.time.start) == (INTERRUPTED, 5)
+        assert running.state.metadata == {"output": "so far\n", "interrupted": True}
+        assert isinstance(pending.state, ToolError)
+        assert pending.state.error == NOT_STARTED
+        assert it.project.store.pending_permissions() == []
+        assert not (it.work / "x").exists(), "it is not run again"
+        turns = it.model.requests[0].turns
+        check_turns(turns)
+        assert [output.split("\n")[0] for output in told(turns[2])] == [INTERRUPTED, NOT_STARTED]
+        assert "so far" in told(turns[2])[0]
+
+
+async def test_recovery_twice_changes_nothing(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        left_by_a_crash(it)
+        move = next_move(it.view(), Policy())
+        assert isinstance(move, Settle)
+        settle(it.project.store, it.session_id, move.entries)
+        once = it.view()
+        assert not isinstance(next_move(once, Policy()), Settle)
+        settle(it.project.store, it.session_id, tuple(once.entries))
+        twice = it.view()
+        assert [entry.parts for entry in twice.entries] == [entry.parts for entry in once.entries]
+        assert [entry.info for entry in twice.entries] == [entry.info for entry in once.entries]
+
+
+async def test_a_crash_during_recovery_is_recovered_from(tmp_path: Path) -> None:
+    """The first half of the closing events is stored, the rest is not: one result a call all the same."""
+    async with rig(tmp_path, [AFTER]) as it:
+        left_by_a_crash(it)
+        running = it.calls()[0]
+        state = ToolError(input={}, error="closed before", time=replace_time(running))
+        it.project.store.append(put(replace(running, state=state)))
+        await it.prompt("go on")
+        assert [part.state.error for part in it.calls() if isinstance(part.state, ToolError)] == [
+            "closed before",
+            NOT_STARTED,
+        ]
+        check_turns(it.model.requests[0].turns)
+
+
+def replace_time(part: ToolPart) -> ToolTime:
+    assert isinstance(part.state, ToolRunning)
+    return ToolTime(start=part.state.time.start, end=part.state.time.start)
+
+
+@pytest.mark.parametrize("parts", ["none", "empty text", "thinking only"])
+async def test_an_answer_of_which_nothing_came_is_not_sent(tmp_path: Path, parts: str) -> None:
+    async with rig(tmp_path, [AFTER]) as it:
+        asking = user(it.session_id, at=now_ms() - 2)
+        info = assistant(it.session_id, asking.id, at=now_ms() - 1)
+        it.project.store.append(said(asking), put(text(asking, "first")), said(info))
+        if parts == "empty text":
+            it.project.store.append(put(text(info, "")))
+        if parts == "thinking only":
+            thought = ReasoningPart(
+                id=new_id("prt"), session_id=it.session_id, message_id=info.id, text="hm", time=Span(start=1)
+            )
+            it.project.store.append(put(thought))
+        await it.prompt("go on")
+        turns = it.model.requests[0].turns
+        assert [type(turn).__name__ for turn in turns] == ["UserTurn", "UserTurn"]
+        check_turns(turns)
+
+
+async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) -> None:
+    victim = subprocess.Popen(
+        [sys.executable, "-c", VICTIM, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert victim.stdout is not None
+    session_id = victim.stdout.readline().strip()
+    work = tmp_path / "work"
+    await until((work / "begun").exists, 10)
+    victim.kill()
+    victim.wait()
+    victim.stdout.close()
+    async with rig(tmp_path, [AFTER], session_id=session_id) as it:
+        await it.prompt("go on")
+        assert [part.state.error for part in it.calls() if isinstance(part.state, ToolError)] == [
+            INTERRUPTED,
+            NOT_STARTED,
+        ]
+        check_turns(it.model.requests[0].turns)
+    assert (work / "count").read_text() == "run\n"
+    assert not (work / "later").exists()
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_turn_killed_at_any_time_goes_on_and_nothing_is_done_twice(tmp_path: Path, seed: int) -> None:
+    victim = subprocess.Popen([sys.executable, "-c", STEPS, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert victim.stdout is not None
+    session_id = victim.stdout.readline().strip()
+    await asyncio.sleep(random.Random(seed).random() * 0.12)
+    victim.kill()
+    victim.wait()
+    victim.stdout.close()
+    with closing(sqlite3.connect(next((tmp_path / "home").rglob("codeloop.db")))) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    async with rig(tmp_path, [AFTER], session_id=session_id) as it:
+        done = [part.state for part in it.calls() if isinstance(part.state, ToolCompleted) and part.tool == "bash"]
+        await it.prompt("go on")
+        check_turns(it.model.requests[0].turns)
+        log = it.work / "log"
+        lines = log.read_text().split() if log.exists() else []
+        assert lines == [str(n) for n in range(len(lines))]
+        assert len(lines) - len(done) in {0, 1}, "what was shown as done is done, and at most one call is unknown"
+        assert all(isinstance(part.state, ToolCompleted | ToolError) for part in it.calls())

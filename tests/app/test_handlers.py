@@ -1,0 +1,197 @@
+"""What a client may ask for: sessions, prompts, questions; and how a bad request is refused."""
+
+import asyncio
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.app.dispatch import HANDLERS
+from codeloop.model.answers import Answer, Count
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage, ModelRef, Session, UserMessage
+from codeloop.schema.operation import (
+    ABORT,
+    OPERATIONS,
+    PERMISSION_LIST,
+    PERMISSION_REPLY,
+    PROMPT,
+    PROMPT_ASYNC,
+    SESSION_CREATE,
+    SESSION_DELETE,
+    SESSION_GET,
+    SESSION_LIST,
+    SESSION_MESSAGES,
+    AgentInput,
+    FileInput,
+    TextInput,
+)
+from codeloop.schema.part import AgentPart, FilePart, TextPart
+from tests.agent.harness import call, calls, rig, until, words
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+DONE = Answer(text="Done.", tokens=Count(input=5))
+
+
+async def refused(wait: Any) -> OperationError:
+    with pytest.raises(OperationError) as raised:
+        await wait
+    return raised.value
+
+
+def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
+    assert set(HANDLERS) == {operation.id for operation in OPERATIONS}
+
+
+async def test_a_session_is_made_listed_read_and_deleted(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        made: Session = await it.client.call(SESSION_CREATE, title="mine", agent="build", metadata={"a": 1})
+        assert (made.title, made.agent, made.metadata, made.cost) == ("mine", "build", {"a": 1}, 0.0)
+        assert made.directory == str(it.work)
+        assert made.id.startswith("ses_")
+        assert len(made.slug.split("-")) == 2
+        assert await it.client.call(SESSION_GET, session_id=made.id) == made
+        listed = await it.client.call(SESSION_LIST, directory=str(it.work))
+        assert {one.id for one in listed} == {made.id, it.session_id}
+        assert await it.client.call(SESSION_LIST, directory="/elsewhere") == []
+        assert await it.client.call(SESSION_DELETE, session_id=made.id) is True
+        assert (await refused(it.client.call(SESSION_GET, session_id=made.id))).kind == "NotFoundError"
+
+
+async def test_deleting_a_session_deletes_its_children(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        child = await it.client.call(SESSION_CREATE, parent_id=it.session_id)
+        grandchild = await it.client.call(SESSION_CREATE, parent_id=child.id)
+        other = await it.client.call(SESSION_CREATE)
+        await it.client.call(SESSION_DELETE, session_id=it.session_id)
+        assert [one.id for one in it.project.store.sessions()] == [other.id]
+        assert it.project.store.find_session(grandchild.id) is None
+
+
+async def test_a_busy_session_is_not_deleted(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(call("bash", command="touch begun; sleep 77"))]) as it:
+        await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+        await until((it.work / "begun").exists)
+        assert (await refused(it.client.call(SESSION_DELETE, session_id=it.session_id))).kind == "SessionBusyError"
+        await it.client.call(ABORT, session_id=it.session_id)
+        assert await it.client.call(SESSION_DELETE, session_id=it.session_id) is True
+
+
+async def test_a_prompt_is_stored_before_anything_else_and_may_ask_for_no_answer(tmp_path: Path) -> None:
+    async with rig(tmp_path, [DONE]) as it:
+        chosen = new_id("msg")
+        stored = await it.prompt("remember this", no_reply=True, message_id=chosen)
+        assert isinstance(stored.info, UserMessage)
+        assert (stored.info.id, words(stored.parts)) == (chosen, "remember this")
+        assert it.model.requests == []
+        messages = await it.client.call(SESSION_MESSAGES, session_id=it.session_id)
+        assert [message.info for message in messages] == [stored.info]
+
+
+async def test_the_turn_goes_on_when_the_caller_goes_away(tmp_path: Path) -> None:
+    async with rig(tmp_path, [Answer(text="Done.", deltas=5, delay_ms=10)]) as it:
+        caller = asyncio.create_task(it.prompt())
+        await until(lambda: len(it.view().entries) == 2)
+        caller.cancel()
+        await asyncio.gather(caller, return_exceptions=True)
+        await until(lambda: not it.project.runs.is_running(it.session_id))
+        assert words(it.view().entries[1].parts) == "Done."
+
+
+async def test_two_callers_of_one_turn_get_the_same_answer(tmp_path: Path) -> None:
+    made = calls(call("bash", command="until [ -e go ]; do sleep 0.01; done"))
+    async with rig(tmp_path, [made, DONE]) as it:
+        first = asyncio.create_task(it.prompt("one"))
+        await until(lambda: it.calls() and it.calls()[0].state.input)
+        second = asyncio.create_task(it.prompt("two"))
+        await asyncio.sleep(0.02)
+        (it.work / "go").touch()
+        assert (await first).info == (await second).info
+        assert len(it.model.requests) == 2
+
+
+async def test_a_prompts_tools_become_rules_of_the_session_and_stay(tmp_path: Path) -> None:
+    async with rig(tmp_path, [DONE, DONE]) as it:
+        await it.prompt(tools={"bash": False})
+        await it.prompt("again")
+        for request in it.model.requests:
+            assert "bash" not in [spec.name for spec in request.tools]
+
+
+async def test_model_and_agent_are_remembered_for_the_next_prompt(tmp_path: Path) -> None:
+    async with rig(tmp_path, [DONE, DONE], agent={"mine": {"prompt": "You are mine."}}) as it:
+        model = ModelRef(provider_id="p", model_id="x/y")
+        await it.prompt(agent="mine", model=model)
+        answer = await it.prompt("again")
+        assert isinstance(answer.info, AssistantMessage)
+        assert (answer.info.agent, answer.info.model_id) == ("mine", "x/y")
+        assert it.model.requests[1].system.startswith("You are mine.")
+
+
+async def test_what_a_prompt_brings_along_becomes_parts(tmp_path: Path) -> None:
+    async with rig(tmp_path, [DONE]) as it:
+        (it.work / "a b.txt").write_text("inside\n")
+        (it.work / "p.png").write_bytes(base64.b64decode(PNG))
+        given = [
+            TextInput(text="look"),
+            FileInput(mime="text/plain", url=(it.work / "a b.txt").as_uri()),
+            FileInput(mime="image/png", url=(it.work / "p.png").as_uri()),
+            AgentInput(name="general"),
+        ]
+        await it.client.call(PROMPT, session_id=it.session_id, parts=given)
+        asked, told, named, picture, mention, request = it.view().entries[0].parts
+        assert isinstance(asked, TextPart)
+        assert isinstance(told, TextPart)
+        assert (told.synthetic, "inside" in told.text) == (True, True)
+        assert isinstance(named, FilePart)
+        assert isinstance(picture, FilePart)
+        assert picture.filename == "p.png"
+        assert picture.url.startswith("data:image/png;base64,iVBORw0")
+        assert isinstance(mention, AgentPart)
+        assert isinstance(request, TextPart)
+        assert request.synthetic is True
+
+
+@pytest.mark.parametrize(
+    ("args", "kind"),
+    [
+        ({"message_id": "abc"}, "BadRequest"),
+        ({"agent": "nobody"}, "NotFoundError"),
+        ({"session_id": "ses_none"}, "NotFoundError"),
+        ({"parts": [FileInput(mime="text/plain", url="file:///no/such/file")]}, "BadRequest"),
+        ({"parts": [FileInput(mime="text/plain", url="file:///proc/self/exe")]}, "BadRequest"),
+    ],
+)
+async def test_a_bad_prompt_is_refused_and_stores_nothing(tmp_path: Path, args: dict[str, Any], kind: str) -> None:
+    async with rig(tmp_path, [DONE]) as it:
+        given: dict[str, Any] = {"session_id": it.session_id, "parts": [TextInput(text="x")], **args}
+        assert (await refused(it.client.call(PROMPT, **given))).kind == kind
+        assert it.view().entries == ()
+        assert words((await it.prompt()).parts) == "Done."
+
+
+async def test_a_session_of_an_unknown_parent_or_agent_is_refused(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        assert (await refused(it.client.call(SESSION_CREATE, parent_id="ses_x"))).kind == "NotFoundError"
+        assert (await refused(it.client.call(SESSION_CREATE, agent="x"))).kind == "NotFoundError"
+
+
+async def test_questions_are_listed_and_answered_once(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(call("bash", command="echo")), DONE], permission={"bash": "ask"}) as it:
+        await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+        request = await it.question()
+        assert await it.client.call(PERMISSION_LIST) == [request]
+        assert await it.client.call(PERMISSION_REPLY, request_id=request.id, reply="once") is True
+        again = await refused(it.client.call(PERMISSION_REPLY, request_id=request.id, reply="once"))
+        assert again.kind == "PermissionNotFoundError"
+        await until(lambda: not it.project.runs.is_running(it.session_id))
+
+
+async def test_a_project_that_can_not_store_says_so(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "data").write_text("in the way")
+    with pytest.raises(CodeloopError, match="can't be written"):
+        async with rig(tmp_path, []):
+            pass

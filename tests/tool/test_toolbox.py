@@ -1,0 +1,153 @@
+"""Which tools are offered, and what a call as the model sent it turns into."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeloop.app.tools import toolbox_of
+from codeloop.schema.rules import Rule
+from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
+from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
+
+
+class Params(msgspec.Struct, rename="camel"):
+    """What it takes."""
+
+    file_path: str
+    limit: int = 5
+    items: list[str] = []
+
+
+@tool("look", params=Params, description="Looks.")
+async def look(params: Params, ctx: ToolContext) -> ToolResult:
+    """Look."""
+    return ToolResult("", params.file_path)
+
+
+@tool("change", params=Params, traits=Traits(permission="edit"), description="Changes.")
+async def change(params: Params, ctx: ToolContext) -> ToolResult:
+    """Change."""
+    return ToolResult("", params.file_path)
+
+
+BOX = Toolbox((look, change))
+ANY_JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.text(max_size=4)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+def prepared(name: str, arguments: str) -> Params:
+    found = BOX.prepare(name, arguments)
+    assert isinstance(found, Prepared), found
+    assert isinstance(found.params, Params)
+    return found.params
+
+
+def invalid(name: str, arguments: str) -> Invalid:
+    found = BOX.prepare(name, arguments)
+    assert isinstance(found, Invalid), found
+    return found
+
+
+def rule(permission: str, action: Any, pattern: str = "*") -> Rule:
+    return Rule(permission=permission, pattern=pattern, action=action)
+
+
+def names(*rules: Rule) -> list[str]:
+    return [spec.name for spec in BOX.specs("any", rules)]
+
+
+def test_a_good_call_is_read() -> None:
+    assert prepared("look", '{"filePath": "a"}') == Params(file_path="a")
+    found = BOX.prepare("look", '{"filePath": "a"}')
+    assert isinstance(found, Prepared)
+    assert (found.tool, found.input) == (look, {"filePath": "a"})
+
+
+@pytest.mark.parametrize("name", ["Look", "LOOK", " look "])
+def test_the_case_of_a_name_does_not_matter(name: str) -> None:
+    assert prepared(name, '{"filePath": "a"}').file_path == "a"
+
+
+def test_a_name_that_could_mean_two_tools_is_unknown() -> None:
+    twins = Toolbox((look, tool("LOOK", params=Params, description="Other.")(look.run)))
+    assert isinstance(twins.prepare("Look", '{"filePath": "a"}'), Invalid)
+    exact = twins.prepare("LOOK", '{"filePath": "a"}')
+    assert isinstance(exact, Prepared)
+    assert exact.tool.description == "Other."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"filePath": "a", "limit": "7"}', Params(file_path="a", limit=7)),
+        ('{"filePath": "a", "items": "[\\"x\\"]"}', Params(file_path="a", items=["x"])),
+        ('{"filePath": "a", "unknown": 1}', Params(file_path="a")),
+        (' {"filePath": "{a}"} ', Params(file_path="{a}")),
+    ],
+)
+def test_what_is_unambiguous_is_repaired(arguments: str, expected: Params) -> None:
+    assert prepared("look", arguments) == expected
+
+
+@pytest.mark.parametrize("arguments", ["", "null", "[]", '"x"', "7", '{"filePath": "a', '{"filePath": "a"}}', "\udcff"])
+def test_what_is_no_object_is_unusable_and_says_what_is_expected(arguments: str) -> None:
+    found = invalid("look", arguments)
+    assert found.unusable
+    assert found.input == {}
+    assert found.reason.startswith("The arguments of look are not a JSON object: ")
+    assert '"filePath"' in found.reason
+
+
+@pytest.mark.parametrize("arguments", ["{}", '{"filePath": 7.5, "limit": "x"}', '{"filePath": null}'])
+def test_wrong_arguments_are_named_with_the_schema(arguments: str) -> None:
+    found = invalid("look", arguments)
+    assert not found.unusable
+    assert found.input == msgspec.json.decode(arguments)
+    assert "invalid arguments" in found.reason
+    assert '"filePath"' in found.reason
+
+
+def test_an_unknown_tool_is_told_with_the_known_ones() -> None:
+    found = invalid("teleport", '{"to": "mars"}')
+    assert found == Invalid(
+        "There is no tool named teleport. The tools are: change, look.", {"to": "mars"}, unusable=True
+    )
+
+
+@given(value=ANY_JSON, name=st.sampled_from(["look", "change", "", "x"]))
+def test_whatever_a_model_sends_it_is_prepared_or_refused_with_a_reason(value: Any, name: str) -> None:
+    found = BOX.prepare(name, msgspec.json.encode(value).decode())
+    assert isinstance(found.input, dict)
+    if isinstance(found, Invalid):
+        assert found.reason
+
+
+@given(text=st.text(st.characters(codec=None), max_size=30))
+def test_text_that_is_no_json_never_breaks_it(text: str) -> None:
+    assert BOX.prepare("look", text)
+
+
+def test_tools_are_offered_in_a_fixed_order_unless_denied_altogether() -> None:
+    assert names() == ["look", "change"]
+    assert names(rule("look", "deny")) == ["change"]
+    assert names(rule("edit", "deny")) == ["look"]
+    assert names(rule("edit", "deny", "*.py")) == ["look", "change"]
+    assert names(rule("*", "deny"), rule("look", "ask")) == ["look"]
+    assert names(rule("look", "deny"), rule("look", "allow", "a")) == ["look", "change"]
+
+
+def test_a_specification_is_the_same_object_each_time() -> None:
+    assert BOX.specs("any")[0] is BOX.specs("any")[0]
+
+
+def test_the_built_in_tools_are_named_once_each() -> None:
+    assert len(toolbox_of().by_name) == len(toolbox_of().tools)
+    assert {"bash", "read", "write", "edit", "glob", "grep", "list", "todowrite", "todoread"} <= set(
+        toolbox_of().by_name
+    )
