@@ -32,7 +32,7 @@ async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start:
         folder.mkdir()
         chaos = ChaosModel(ScriptedModel(SCRIPT), seed, RATES)
         async with rig(folder, chaos) as it:
-            for number in range(12):
+            for number in range(8):
                 answer = await it.prompt(f"prompt {number}")
                 assert answer.stop is not None
                 if answer.stop.reason == "error":

@@ -105,16 +105,16 @@ def test_files_reach_the_model_as_text_and_as_images(tmp_path: Path) -> None:
     assert base64.b64decode(image["source"]["data"]) == PIXEL
 
 
-@pytest.mark.parametrize("name", ["missing.txt", "binary.dat", "secret.txt", "folder"])
+@pytest.mark.parametrize("name", ["missing.txt", "binary.dat", "folder"])
 def test_a_file_that_can_not_be_sent_is_an_error_and_no_session_is_left(tmp_path: Path, name: str) -> None:
     desk = Desk(tmp_path)
     (desk.work / "binary.dat").write_bytes(b"\x00\xff\xfe\x01")
     (desk.work / "folder").mkdir()
     with serving([HELLO]) as server:
         desk.use(server)
-        done = desk.run("run", "--format", "json", "-f", "missing.txt" if name == "secret.txt" else name, "look")
+        done = desk.run("run", "--format", "json", "-f", name, "look")
         assert done.returncode in {1, 2}
-        assert name == "secret.txt" or name in result(done)["message"]
+        assert name in result(done)["message"]
         assert server.requests == []
     assert desk.run("session", "list", "--json").stdout.strip() == "[]"
 
@@ -147,7 +147,7 @@ def test_a_recording_that_can_not_be_written_is_said_before_the_model_is_asked(t
 
 def test_the_message_comes_from_words_stdin_or_both(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    big = "".join(f"line {number} of a long log\n" for number in range(40_000))
+    big = "".join(f"line {number} of a long log\n" for number in range(50_000))
     assert len(big) > 1_000_000
     with serving([HELLO]) as server:
         desk.use(server)

@@ -214,7 +214,7 @@ class Watcher:
 
     async def finish(self, expected: int) -> None:
         end = asyncio.get_running_loop().time() + 3
-        while len(self.seen) < expected and asyncio.get_running_loop().time() < end:
+        while len([seq for seq in self.seen if seq]) < expected and asyncio.get_running_loop().time() < end:
             await self.read(50)
             await asyncio.sleep(0.001)
         await self.read(50)

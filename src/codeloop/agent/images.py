@@ -1,6 +1,6 @@
 """How many images and PDFs a request may hold: services refuse one with more, and then the session could not go on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from codeloop.model.chat import ImagePiece, TextPiece, Turn, UserTurn
 from codeloop.schema.limits import IMAGES, IMAGES_DATA
@@ -28,6 +28,11 @@ def bounded(turns: Sequence[Turn], count: int = IMAGES.value, size: int = IMAGES
             content.append(piece)
         kept.append(UserTurn(tuple(content)))
     return tuple(kept)
+
+
+def has_images(turns: Iterable[Turn]) -> bool:
+    """Tell whether any of the turns holds an image or a PDF."""
+    return any(isinstance(piece, ImagePiece) for turn in turns if isinstance(turn, UserTurn) for piece in turn.content)
 
 
 def _left_out(piece: ImagePiece) -> TextPiece:

@@ -3,6 +3,7 @@
 from itertools import chain
 
 from codeloop.agent.engine import Engine
+from codeloop.agent.images import bounded, has_images
 from codeloop.agent.projection import turns_of
 from codeloop.agent.prompt import system_prompt
 from codeloop.model.chat import ModelInfo, ToolSpec, Turn
@@ -22,6 +23,7 @@ class Prefix:
         self._info: ModelInfo | None = None
         self._entries: tuple[Entry, ...] = ()
         self._turns: list[tuple[Turn, ...]] = []
+        self._images = False
 
     def system(self, engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
         """Give the system prompt, made once a run."""
@@ -47,5 +49,8 @@ class Prefix:
                     break
                 same += 1
         self._info, self._entries = info, view.entries
-        self._turns[same:] = [turns_of(entry, info) for entry in view.entries[same:]]
-        return tuple(chain.from_iterable(self._turns))
+        new = [turns_of(entry, info) for entry in view.entries[same:]]
+        self._turns[same:] = new
+        self._images = self._images or has_images(chain.from_iterable(new))
+        turns = tuple(chain.from_iterable(self._turns))
+        return bounded(turns) if self._images else turns

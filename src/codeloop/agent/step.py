@@ -5,7 +5,6 @@ from contextlib import aclosing
 from codeloop.agent.calls import Calls
 from codeloop.agent.draft import Draft
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.images import bounded
 from codeloop.agent.moves import AskModel
 from codeloop.agent.prefix import Prefix
 from codeloop.agent.settle import ABORTED, closing, message_event, part_event
@@ -82,7 +81,7 @@ def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel
     rulesets = engine.rulesets(session_id, agent)
     return ModelRequest(
         system=prefix.system(engine, view.session, agent, model.info),
-        turns=bounded(prefix.turns(view, model.info)),
+        turns=prefix.turns(view, model.info),
         tools=prefix.tools(engine.toolbox, model.info, rulesets),
         session_id=session_id,
         temperature=agent.temperature,

@@ -5,17 +5,22 @@ from pathlib import Path
 from codeloop.model.answers import Places
 from codeloop.model.chat import ChatModel
 from codeloop.model.providers import Providers
-from codeloop.model.replay import Recorder, ReplayModel
+from codeloop.model.replay import Recorder, ReplayModel, check_recordable
 
 
 class OpenModels:
-    """The models of the provider table. With `record`, what they answer is also written there."""
+    """The models of the provider table. With `record`, what they answer is also written there.
+
+    Raises CodeloopError when `record` can't be written.
+    """
 
     def __init__(self, providers: Providers, places: Places, record: Path | None = None) -> None:
         self._providers = providers
         self._places = places
         self._record = record
         self._open: dict[str, ChatModel] = {}
+        if record is not None:
+            check_recordable(record)
 
     def open(self, ref: str) -> ChatModel:
         """Give the model `provider/model`, the same object each time."""

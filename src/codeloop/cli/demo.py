@@ -51,7 +51,7 @@ def play(folder: Path) -> int:
         os.environ["CODELOOP_HOME"] = str(folder / "home")
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         options = Options(message=(TASK,), directory=project, replay=source / "recording.jsonl", pace=pace)
-        code = asyncio.run(execute(options))
+        code = asyncio.run(execute(options, TASK))
     click.echo(
         "\nNow with a real model, in a project of yours:\n"
         "  codeloop auth login anthropic      (or openai, openrouter, ...; or set ANTHROPIC_API_KEY)\n"

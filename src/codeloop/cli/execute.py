@@ -1,7 +1,9 @@
 """What `codeloop run` does: opens the project, finds or makes the session, runs the turn, tells how it ended."""
 
+import asyncio
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +12,20 @@ from codeloop.app.project import Project, Startup
 from codeloop.cli import exits
 from codeloop.cli.ask import Answerer
 from codeloop.cli.exits import UsageProblem
-from codeloop.cli.jsonview import JsonView
-from codeloop.cli.outcome import Outcome
+from codeloop.cli.opened import find
+from codeloop.cli.outcome import Outcome, unfinished
 from codeloop.cli.run import Options
-from codeloop.cli.textview import TextView
+from codeloop.cli.shown import view_of
+from codeloop.cli.signals import Signals
 from codeloop.cli.trusting import ask_trust
 from codeloop.cli.turn import Turn
-from codeloop.cli.view import Output, View, standard
+from codeloop.cli.view import View, standard
 from codeloop.client.local import LocalClient
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.message import NO_TOKENS, ModelRef, Session
+from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.operation import (
     SESSION_CREATE,
     SESSION_DELETE,
-    SESSION_GET,
     SESSION_LIST,
     SESSION_MESSAGES,
     FileInput,
@@ -31,48 +33,76 @@ from codeloop.schema.operation import (
     RunLimits,
     TextInput,
 )
+from codeloop.schema.wire import replace
 
 
-async def execute(options: Options) -> int:
+async def execute(options: Options, message: str) -> int:
     """Run one turn as the flags say and give the exit code. A result is always shown, whatever happened."""
     start = time.monotonic()
-    stdout, stderr = standard()
-    terminal = stderr if sys.stdin.isatty() and sys.stderr.isatty() else None
-    shown: View = _view(options, stdout, stderr, "")
+    task = asyncio.current_task()
+    signals = Signals(task.cancel if task is not None else lambda: False)
+    running = Running(options, signals)
     try:
-        prompt = _prompt(options)
-        startup = _startup(options)
-        if terminal is not None:
-            await ask_trust(startup, terminal)
-        project = Project(startup)
+        outcome = await running.turn(message)
     except CodeloopError as error:
-        return _failed(shown, error, start, "")
-    session_id = ""
-    try:
-        for warning in project.setting.loaded.warnings:
-            shown.note(f"codeloop: {warning}")
-        project.refresh_catalog()
-        client = LocalClient(project)
-        session = await _session(client, options, project.setting.place.directory)
-        session_id = session.id
-        shown = _view(options, stdout, stderr, session_id)
-        turn = Turn(client, session_id, shown, Answerer(terminal, auto=options.auto), stdout)
-        outcome = await turn.run(prompt, options.timeout)
-    except CodeloopError as error:
-        return _failed(shown, error, start, await _kept(project, session_id))
-    finally:
-        await project.close()
-    shown.finish(outcome)
+        outcome = unfinished("error", exits.of_error(error), str(error), session_id=running.session_id)
+    except asyncio.CancelledError:
+        if not signals.name:
+            raise
+        outcome = unfinished(
+            "interrupted", exits.INTERRUPTED, f"Interrupted ({signals.name}).", session_id=running.session_id
+        )
+    signals.act = lambda: None
+    if not outcome.duration_ms:
+        outcome = replace(outcome, duration_ms=int((time.monotonic() - start) * 1000))
+    running.view.finish(outcome)
     return outcome.exit_code
 
 
-async def _kept(project: Project, session_id: str) -> str:
-    """Give the session's id; one that was made for a prompt that could not even be stored is removed again."""
-    client = LocalClient(project)
-    if session_id and not await client.call(SESSION_MESSAGES, session_id=session_id):
-        await client.call(SESSION_DELETE, session_id=session_id)
-        return ""
-    return session_id
+class Running:
+    """A command on its way: `view` and `session_id` are what is known of it so far."""
+
+    def __init__(self, options: Options, signals: Signals) -> None:
+        self._options = options
+        self._signals = signals
+        self._stdout, self._stderr = standard()
+        is_terminal = sys.stdin is not None and sys.stdin.isatty() and self._stderr.stream.isatty()
+        self._terminal = self._stderr if is_terminal else None
+        self.session_id = ""
+        self.view = self._view()
+
+    async def turn(self, message: str) -> Outcome:
+        """Open the project, find or make the session, run the turn, close the project. Raises CodeloopError."""
+        options = self._options
+        prompt = _prompt(options, message)
+        startup = _startup(options)
+        if self._terminal is not None:
+            await ask_trust(startup, self._terminal)
+        project = Project(startup)
+        client = LocalClient(project)
+        try:
+            for warning in project.setting.loaded.warnings:
+                self.view.note(f"codeloop: {warning}")
+            session = await _session(client, options, project.setting.place.directory)
+            self.session_id = session.id
+            self.view = self._view()
+            answerer = Answerer(self._terminal, auto=options.auto)
+            turn = Turn(client, session.id, self.view, answerer, self._stdout)
+            return await turn.run(prompt, options.timeout, self._signals)
+        finally:
+            await self._keep(client)
+            await project.close()
+
+    async def _keep(self, client: LocalClient) -> None:
+        """Remove a session that was made for a prompt that could not even be stored."""
+        with suppress(CodeloopError):
+            if self.session_id and not await client.call(SESSION_MESSAGES, session_id=self.session_id):
+                await client.call(SESSION_DELETE, session_id=self.session_id)
+                self.session_id = ""
+
+    def _view(self) -> View:
+        options = self._options
+        return view_of(options.format, self._stdout, self._stderr, self.session_id, thinking=options.thinking)
 
 
 def _startup(options: Options) -> Startup:
@@ -88,53 +118,12 @@ def _startup(options: Options) -> Startup:
     )
 
 
-def _view(options: Options, stdout: Output, stderr: Output, session_id: str) -> View:
-    if options.format == "json":
-        return JsonView(stdout, stderr, session_id)
-    return TextView(stdout, stderr, thinking=options.thinking)
-
-
-def _failed(view: View, error: CodeloopError, start: float, session_id: str) -> int:
-    """Show an error as the result."""
-    outcome = Outcome(
-        type="result",
-        session_id=session_id,
-        reason="error",
-        exit_code=exits.of_error(error),
-        message=str(error),
-        text="",
-        cost=0.0,
-        tokens=NO_TOKENS,
-        steps=0,
-        duration_ms=int((time.monotonic() - start) * 1000),
-        denied=[],
-    )
-    view.finish(outcome)
-    return outcome.exit_code
-
-
-def _prompt(options: Options) -> dict[str, Any]:
-    text = _message(options)
-    parts: list[PartInput] = [TextInput(text=text)] if text else []
+def _prompt(options: Options, message: str) -> dict[str, Any]:
+    parts: list[PartInput] = [TextInput(text=message)] if message else []
     parts += [_attachment(path) for path in options.files]
     model = _model(options.model)
     limits = RunLimits(steps=options.max_steps, cost=options.max_cost, tokens=options.max_tokens)
     return {"parts": parts, "model": model, "agent": options.agent, "limits": limits}
-
-
-def _message(options: Options) -> str:
-    """Give the message; stdin is read only when it is asked for, so that an open pipe never hangs a script."""
-    words = " ".join(word for word in options.message if word != "-")
-    if options.message and "-" not in options.message:
-        return words
-    if sys.stdin.isatty() and not options.message:
-        if options.files:
-            return ""
-        raise UsageProblem('Say what to do: codeloop run "fix the failing test", or give it on stdin.')
-    text = "\n\n".join(piece for piece in (words, sys.stdin.buffer.read().decode("utf-8", "replace").strip()) if piece)
-    if not text and not options.files:
-        raise UsageProblem('There is no message: stdin is empty. Say what to do: codeloop run "fix the failing test".')
-    return text
 
 
 def _attachment(path: Path) -> FileInput:
@@ -153,7 +142,9 @@ def _model(name: str | None) -> ModelRef | None:
 
 async def _session(client: LocalClient, options: Options, directory: Path) -> Session:
     if options.session is not None:
-        return await client.call(SESSION_GET, session_id=options.session)
+        if options.go_on:
+            raise UsageProblem("--continue and --session name two sessions. Leave one of them out.")
+        return await find(client, options.session)
     if options.go_on:
         sessions: list[Session] = await client.call(SESSION_LIST, directory=str(directory), limit=100)
         last = next((session for session in sessions if session.parent_id is None), None)

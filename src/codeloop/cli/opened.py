@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from codeloop.app.project import Project, Startup
 from codeloop.cli.exits import UsageProblem
 from codeloop.client.local import LocalClient
+from codeloop.schema.errors import OperationError
+from codeloop.schema.ids import is_id
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_LIST
+from codeloop.schema.operation import SESSION_GET, SESSION_LIST
 
 T = TypeVar("T")
 
@@ -32,6 +35,9 @@ async def find(client: LocalClient, wanted: str | None) -> Session:
 
     Raises UsageProblem when there is none, or more than one.
     """
+    if wanted is not None and is_id(wanted, "ses"):
+        with suppress(OperationError):
+            return await client.call(SESSION_GET, session_id=wanted)
     sessions: list[Session] = await client.call(SESSION_LIST, limit=100_000)
     found = [session for session in sessions if wanted is None or _is_meant(session, wanted)]
     if not found:

@@ -22,6 +22,23 @@ class Outcome(Wire):
     session_id: str = ""
 
 
+def unfinished(reason: str, exit_code: int, message: str, *, session_id: str = "", seconds: float = 0.0) -> Outcome:
+    """Give the outcome of a turn that never began or that broke off without an answer."""
+    return Outcome(
+        type="result",
+        reason=reason,
+        exit_code=exit_code,
+        message=message,
+        text="",
+        cost=0.0,
+        tokens=NO_TOKENS,
+        steps=0,
+        duration_ms=int(seconds * 1000),
+        denied=[],
+        session_id=session_id,
+    )
+
+
 @dataclass(slots=True)
 class Tally:
     """What is counted while a turn runs."""

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,23 @@ class Options:
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command()
+class RunCommand(click.Command):
+    """`run`: a wrong call has a result too when JSON is asked for."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the flags."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if "--format=json" in given or ("--format", "json") in pairwise(given):
+                from codeloop.cli.signals import tell
+
+                tell("json", error.exit_code, "error", error.format_message())
+            raise
+
+
+@click.command(cls=RunCommand)
 @click.argument("message", nargs=-1)
 @click.option("-m", "--model", metavar="PROVIDER/MODEL", help="The model to use.")
 @click.option("--agent", metavar="NAME", help="The agent to use.")
@@ -65,8 +82,16 @@ def run(**flags: Any) -> None:
     The message is what MESSAGE says, or stdin when there is none or it is `-`.
     Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied, 124 timeout, 130 interrupted.
     """
-    import asyncio
+    from codeloop.cli.signals import to_the_end
 
-    from codeloop.cli.execute import execute
+    options = Options(**flags)
 
-    sys.exit(asyncio.run(execute(Options(**flags))))
+    def command() -> int:
+        import asyncio
+
+        from codeloop.cli.execute import execute
+        from codeloop.cli.message import message_of
+
+        return asyncio.run(execute(options, message_of(options)))
+
+    sys.exit(to_the_end(options.format, command))

@@ -1,21 +1,24 @@
 """One turn from the command line: shown while it runs, its questions answered, ended by a signal or a deadline."""
 
 import asyncio
-import signal
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager
 from typing import Any
 
 from codeloop.cli import exits
 from codeloop.cli.ask import Answerer
 from codeloop.cli.outcome import Outcome, Tally
+from codeloop.cli.signals import Signals
 from codeloop.cli.view import Output, View
 from codeloop.client.client import Client
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, PermissionAsked, QuestionAsked, session_of
 from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
 from codeloop.schema.operation import ABORT, PROMPT, SESSION_GET, MessageWithParts, TurnEnd
 from codeloop.schema.part import TextPart, ToolError, ToolPart
+
+ABORT_AGAIN = 0.01
+"""Seconds between two tries to abort."""
 
 
 class Turn:
@@ -32,8 +35,10 @@ class Turn:
         self._children: dict[str, bool] = {}
         self._questions: set[asyncio.Task[None]] = set()
         self._ended_by: TurnEnd | None = None
+        self._turn: asyncio.Task[Any] | None = None
+        self._aborting: asyncio.Task[None] | None = None
 
-    async def run(self, prompt: dict[str, Any], timeout: float | None) -> Outcome:
+    async def run(self, prompt: dict[str, Any], timeout: float | None, signals: Signals) -> Outcome:
         """Send the prompt and stay until the turn has ended; gives how it did. `timeout` in seconds."""
         start = time.monotonic()
         events = self._client.follow()
@@ -41,7 +46,7 @@ class Turn:
         await asyncio.sleep(0)
         turn = asyncio.create_task(self._client.call(PROMPT, session_id=self._session_id, **prompt))
         try:
-            async with self._signals(timeout):
+            with self._endings(turn, timeout, signals):
                 answer: MessageWithParts = await turn
         finally:
             await asyncio.sleep(0)
@@ -88,7 +93,7 @@ class Turn:
                     self._count(event)
                     self._view.show(event)
                     if self._stdout.closed:
-                        await self._abort("closed", "Nobody reads stdout any more.")
+                        self._end("closed", "Nobody reads stdout any more.")
                 case _:
                     pass
 
@@ -128,35 +133,34 @@ class Turn:
             case _:
                 pass
 
-    @asynccontextmanager
-    async def _signals(self, timeout: float | None) -> AsyncGenerator[None, None]:
-        """End the turn on SIGINT, SIGTERM, SIGHUP or when the time is over; a second SIGINT ends the process."""
+    @contextmanager
+    def _endings(self, turn: asyncio.Task[Any], timeout: float | None, signals: Signals) -> Generator[None, None, None]:
+        """End the turn on a signal, when the time is over, or when nobody reads stdout any more."""
+        self._turn = turn
+        before = signals.act
+        signals.act = lambda: self._end("interrupted", f"Interrupted ({signals.name}).")
         loop = asyncio.get_running_loop()
-        aborting: list[asyncio.Task[None]] = []
-
-        def end(reason: str, message: str) -> None:
-            if aborting:
-                raise KeyboardInterrupt
-            aborting.append(asyncio.create_task(self._abort(reason, message)))
-
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, end, "interrupted", f"Interrupted ({number.name}).")
-        timer = (
-            loop.call_later(timeout, end, "timeout", f"The time limit of {timeout:g} s is over.") if timeout else None
-        )
+        over = f"The time limit of {timeout:g} s is over." if timeout else ""
+        timer = loop.call_later(timeout, self._end, "timeout", over) if timeout else None
         try:
             yield
         finally:
+            signals.act = before
             if timer is not None:
                 timer.cancel()
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                loop.remove_signal_handler(number)
 
-    async def _abort(self, reason: str, message: str) -> None:
-        resume = f"Go on with: codeloop run --session {self._session_id}"
+    def _end(self, reason: str, message: str) -> None:
+        """Begin to end the turn; the first reason counts."""
         if self._ended_by is None:
+            resume = f"Go on with: codeloop run --session {self._session_id}"
             self._ended_by = TurnEnd(reason=reason, message=f"{message} {resume}")
+            self._aborting = asyncio.create_task(self._abort())
+
+    async def _abort(self) -> None:
+        """Abort until it has ended: a prompt that is still being stored has no turn yet that could be."""
+        while self._turn is not None and not self._turn.done():
             await self._client.call(ABORT, session_id=self._session_id)
+            await asyncio.sleep(ABORT_AGAIN)
 
     async def _drain(self, watching: asyncio.Task[None]) -> None:
         """Let the follower show what is already there, then stop it."""

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Protocol, TextIO
 
 from codeloop.cli.outcome import Outcome
@@ -25,7 +26,7 @@ class View(Protocol):
 
 
 class Output:
-    """A stream that may be closed by its reader: `closed` tells, and nothing is raised."""
+    """A stream that may be closed by its reader, or full: `closed` tells, and nothing is raised."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -38,7 +39,7 @@ class Output:
         try:
             self.stream.write(text)
             self.stream.flush()
-        except BrokenPipeError:
+        except OSError:
             self.closed = True
             # What is still buffered would fail again when the interpreter exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
@@ -46,8 +47,15 @@ class Output:
 
 def standard() -> tuple[Output, Output]:
     """Give stdout and stderr; characters that their encoding lacks are replaced."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="replace")
-    return Output(sys.stdout), Output(sys.stderr)
+    return _output(sys.stdout), _output(sys.stderr)
+
+
+def _output(stream: TextIO | None) -> Output:
+    if stream is None:  # the process was started with it closed
+        output = Output(Path(os.devnull).open("w", encoding="utf-8"))
+        output.closed = True
+        return output
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")
+    return Output(stream)

@@ -35,6 +35,7 @@ from codeloop.model.chat import (
 )
 from codeloop.model.scripted import SCRIPTED, failure, kind_of, play
 from codeloop.model.tape import Tape
+from codeloop.schema.errors import CodeloopError
 
 
 class Recorder:
@@ -79,6 +80,15 @@ class Recorder:
                 file.write(line)
         except (OSError, UnicodeEncodeError) as error:
             self.problem = f"The recording {self._path} ends here: {error}."
+
+
+def check_recordable(path: Path) -> None:
+    """Make the file, if there is none. Raises CodeloopError when it can't be written."""
+    try:
+        with path.open("ab"):
+            pass
+    except OSError as error:
+        raise CodeloopError(f"The recording {path} can't be written: {error.strerror}. Choose another file.") from error
 
 
 class ReplayModel:

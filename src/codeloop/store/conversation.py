@@ -43,6 +43,7 @@ class View:
     """Ids of the messages, so that a new one is not searched for."""
 
     def __post_init__(self) -> None:
+        """Note what is there from the start."""
         self.known = {entry.info.id for entry in self.entries}
 
     def conversation(self) -> Conversation:

@@ -98,6 +98,8 @@ class ToolContext(Protocol):
 
 
 ToolRun = Callable[[Any, ToolContext], Awaitable[ToolResult]]
+Describe = Callable[..., str | None]
+"""Takes the rulesets of a session and gives a description that depends on them; None: nothing is left to offer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,17 @@ class Tool:
     params: type[msgspec.Struct]
     run: ToolRun
     traits: Traits = Traits()
+    describe: Describe | None = None
+    """Stands in for `description` in what a model is offered."""
 
 
 def tool(
-    name: str, *, params: type[msgspec.Struct], traits: Traits = Traits(), description: str | None = None
+    name: str,
+    *,
+    params: type[msgspec.Struct],
+    traits: Traits = Traits(),
+    description: str | None = None,
+    describe: Describe | None = None,
 ) -> Callable[[ToolRun], Tool]:
     """Build a Tool from the function below it; registers nothing. The description is by default `builtin/<name>.md`."""
 
@@ -120,6 +129,6 @@ def tool(
         text = description
         if text is None:
             text = (BUILTIN / f"{name}.md").read_text(encoding="utf-8").strip()
-        return Tool(name, text, params, run, traits)
+        return Tool(name, text, params, run, traits, describe)
 
     return build

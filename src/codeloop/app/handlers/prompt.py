@@ -4,7 +4,7 @@ import asyncio
 
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.moves import Stop
-from codeloop.app.agents import parse_ref
+from codeloop.extend.agents import parse_ref
 from codeloop.app.attach import attached
 from codeloop.app.project import Project
 from codeloop.schema.agent import Agent

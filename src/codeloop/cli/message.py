@@ -1,0 +1,28 @@
+"""The message of `codeloop run`: the words of the command line, stdin, or both."""
+
+import sys
+
+from codeloop.cli.exits import UsageProblem
+from codeloop.cli.run import Options
+
+EXAMPLE = 'codeloop run "fix the failing test"'
+
+
+def message_of(options: Options) -> str:
+    """Give the message; stdin is read only when it is asked for, so that an open pipe never hangs a script.
+
+    Empty only when there is a file. Raises UsageProblem when there is nothing to do.
+    """
+    words = " ".join(word for word in options.message if word != "-").strip()
+    if options.message and "-" not in options.message:
+        if not words and not options.files:
+            raise UsageProblem(f"The message is empty. Say what to do: {EXAMPLE}.")
+        return words
+    if sys.stdin is None or (sys.stdin.isatty() and not options.message):
+        if options.files:
+            return ""
+        raise UsageProblem(f"Say what to do: {EXAMPLE}, or give it on stdin.")
+    text = "\n\n".join(piece for piece in (words, sys.stdin.buffer.read().decode("utf-8", "replace").strip()) if piece)
+    if not text and not options.files:
+        raise UsageProblem(f"There is no message: stdin is empty. Say what to do: {EXAMPLE}.")
+    return text

@@ -1,0 +1,60 @@
+"""What holds from a command's first moment to its last: neither a signal nor a fault ends it without a word."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from codeloop.cli import exits
+from codeloop.cli.outcome import unfinished
+from codeloop.cli.shown import view_of
+from codeloop.cli.view import standard
+from codeloop.schema.errors import CodeloopError
+
+
+def handled() -> list[signal.Signals]:
+    """Give the signals that end a command; `nohup` has SIGHUP ignored, and so it stays."""
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *(() if is_ignored else (signal.SIGHUP,))]
+
+
+class Signals:
+    """The signals while the loop runs. `act` is called for the first; a second one ends the process at once."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self.act = act
+        self.name = ""
+        loop = asyncio.get_running_loop()
+        for number in handled():
+            loop.add_signal_handler(number, self._came, number)
+
+    def _came(self, number: signal.Signals) -> None:
+        if self.name:
+            raise KeyboardInterrupt
+        self.name = number.name
+        self.act()
+
+
+def to_the_end(form: str, command: Callable[[], int]) -> int:
+    """Run a command and give its exit code. What it could not tell itself is told here, as text or as JSON."""
+    for number in handled():
+        signal.signal(number, signal.default_int_handler)
+    code: int | None = None
+    try:
+        code = command()
+    except KeyboardInterrupt:
+        code = tell(form, exits.INTERRUPTED, "interrupted", "Interrupted.")
+    except CodeloopError as error:
+        code = tell(form, exits.of_error(error), "error", str(error))
+    finally:
+        for number in handled():
+            signal.signal(number, signal.SIG_IGN)
+        if code is None:
+            tell(form, exits.ERROR, "error", "codeloop failed. What follows belongs into a bug report.")
+    return code
+
+
+def tell(form: str, code: int, reason: str, message: str) -> int:
+    """Show a result of a turn that never began; gives the exit code."""
+    stdout, stderr = standard()
+    view_of(form, stdout, stderr, "").finish(unfinished(reason, code, message))
+    return code

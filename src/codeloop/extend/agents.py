@@ -1,0 +1,74 @@
+"""The agents of a project: the built-in ones with what the configuration changes, and the configured ones."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from codeloop.config.tighten import configured_rules
+from codeloop.permission.defaults import agent_rules
+from codeloop.schema.agent import Agent
+from codeloop.schema.config import AgentConfig, Config
+from codeloop.schema.message import ModelRef
+from codeloop.schema.rules import Ruleset
+
+Mode = Literal["primary", "subagent", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """A built-in agent; its rules are in `permission.defaults`, its prompt in `agent/prompts`."""
+
+    mode: Mode
+    description: str
+    hidden: bool = False
+
+
+NATIVES: dict[str, Native] = {
+    "build": Native("primary", "Does the work: reads, edits and runs."),
+    "plan": Native("primary", "Reads and thinks, changes nothing but its plan: agrees with you on what to do first."),
+    "general": Native("subagent", "A helper for a question or a task of several steps that can be described in full."),
+    "explore": Native(
+        "subagent", "A helper that only searches and reads: finds where things are and how they work, and cites them."
+    ),
+    "compaction": Native("primary", "Summarises a conversation that grew too long.", hidden=True),
+    "summary": Native("primary", "Says what a turn did.", hidden=True),
+    "title": Native("primary", "Names a session.", hidden=True),
+}
+
+
+def agents_of(config: Config, base: Ruleset) -> dict[str, Agent]:
+    """Give the agents by name, each with the rules that follow `base`: its own, then what is configured."""
+    names = [*NATIVES, *(name for name, own in config.agent.items() if name not in NATIVES and not _is_empty(own))]
+    found = {name: _agent(name, config, base) for name in names}
+    return {name: agent for name, agent in found.items() if name not in config.agent or not config.agent[name].disable}
+
+
+def _is_empty(own: AgentConfig) -> bool:
+    """Tell whether nothing makes it an agent: an untrusted project may restrict one that the person does not have."""
+    return own == AgentConfig(restrictions=own.restrictions, steps=own.steps) and own != AgentConfig(steps=own.steps)
+
+
+def _agent(name: str, config: Config, base: Ruleset) -> Agent:
+    own = config.agent.get(name, AgentConfig())
+    native = NATIVES.get(name)
+    return Agent(
+        name=name,
+        mode=own.mode or (native.mode if native else "all"),
+        permission=list(configured_rules(config, name, base, agent_rules(name))),
+        options=own.options,
+        description=own.description or (native.description if native else None),
+        native=True if native else None,
+        hidden=own.hidden or (native is not None and native.hidden) or None,
+        model=parse_ref(own.model) if own.model else None,
+        variant=own.variant,
+        prompt=own.prompt,
+        temperature=own.temperature,
+        top_p=own.top_p,
+        color=own.color,
+        steps=own.steps,
+    )
+
+
+def parse_ref(ref: str) -> ModelRef:
+    """Read `provider/model`; the model's part may hold further slashes."""
+    provider_id, _, model_id = ref.partition("/")
+    return ModelRef(provider_id=provider_id, model_id=model_id)

@@ -1,0 +1,46 @@
+"""The commands of a project: the built-in ones, the configured ones, and every skill by its name."""
+
+from pathlib import Path
+
+from codeloop.extend.skills import Skills
+from codeloop.extend.template import hints
+from codeloop.schema.command import Command
+from codeloop.schema.config import CommandConfig, Config
+
+PROMPTS = Path(__file__).with_name("prompts")
+NATIVES: dict[str, str] = {
+    "init": "Write or improve AGENTS.md, what an agent has to know about this project.",
+    "review": "Review a change: what is not committed, a commit, a branch, or what you say.",
+}
+"""The built-in commands that are prompts, each with its `.md` in `prompts`."""
+
+
+def commands_of(config: Config, skills: Skills) -> dict[str, Command]:
+    """Give the commands by name. A configured one stands before a skill and replaces a built-in one of its name."""
+    found = {name: _native(name, description) for name, description in NATIVES.items()}
+    found |= {name: _configured(name, own) for name, own in config.command.items()}
+    for skill in skills.found.values():
+        if skill.name not in found:
+            found[skill.name] = Command(
+                name=skill.name, template="", hints=[], description=skill.description, source="skill"
+            )
+    return found
+
+
+def _native(name: str, description: str) -> Command:
+    template = (PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()
+    return Command(name=name, template=template, hints=hints(template), description=description, source="command")
+
+
+def _configured(name: str, own: CommandConfig) -> Command:
+    return Command(
+        name=name,
+        template=own.template,
+        hints=hints(own.template),
+        description=own.description,
+        agent=own.agent,
+        model=own.model,
+        variant=own.variant,
+        source="command",
+        subtask=own.subtask,
+    )

@@ -1,0 +1,219 @@
+"""Skills: folders with a SKILL.md that the model loads when a task calls for it."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from codeloop.config.files import read_start, read_text, reason
+from codeloop.config.paths import Paths
+from codeloop.config.project import Place
+from codeloop.extend.sources import Home, files_below, leads_out
+from codeloop.kit.frontmatter import FrontmatterError, split
+from codeloop.kit.jsonc import is_list
+from codeloop.kit.plain import inert, one_line
+from codeloop.permission.rules import last_match
+from codeloop.schema.config import Config
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import PAGE_BYTES, SKILL_DESCRIPTION, SKILL_FILES, SKILL_HEAD, SKILL_LISTING, SKILLS
+from codeloop.schema.rules import Need, Ruleset
+from codeloop.schema.skill import Skill
+from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolFailure, ToolResult, tool
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_LONGEST = 64
+_DESCRIPTION = Path(__file__).with_name("skill.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A skill whose head was read. `bound`: where its file has to lie, links followed; None: anywhere."""
+
+    name: str
+    description: str
+    file: Path
+    is_project: bool
+    bound: Path | None = None
+
+
+@dataclass(frozen=True)
+class Skills:
+    """The skills by name, in that order. `readable`: resolved folders outside the project that hold them.
+
+    `warnings`: a line for each one that can't be used.
+    """
+
+    found: dict[str, Found] = field(default_factory=dict[str, Found])
+    readable: tuple[Path, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def find_skills(place: Place, config: Config, paths: Paths, homes: tuple[Home, ...], *, trusted: bool) -> Skills:
+    """Read the heads of all skills; of two with one name the later one counts. Nothing fails.
+
+    An untrusted project's skills are data that the model may read, but they never replace one of the person's own, and
+    their links are not followed out of the work tree.
+    """
+    found: dict[str, Found] = {}
+    readable: dict[Path, None] = {}
+    warnings: list[str] = []
+    for folder, is_project in _folders(place, config, paths, homes):
+        bound = place.root if is_project and not trusted else None
+        for file in files_below(folder, lambda name: name == "SKILL.md"):
+            try:
+                skill = _head(file, is_project=is_project, bound=bound)
+            except CodeloopError as error:
+                warnings.append(f"{error} Left out.")
+                continue
+            known = found.get(skill.name)
+            if bound is not None and known is not None and not known.is_project:
+                warnings.append(f"{file}: you have a skill {skill.name} of your own; the project is not trusted.")
+            elif known is None and len(found) >= SKILLS.value:
+                warnings.append(f"{file}: more than {SKILLS.value} skills. Left out.")
+            else:
+                found[skill.name] = skill
+                if not is_project:
+                    readable |= dict.fromkeys((Path(os.path.realpath(folder)), Path(os.path.realpath(file.parent))))
+    return Skills(dict(sorted(found.items())), _outermost(readable), tuple(warnings))
+
+
+def _folders(place: Place, config: Config, paths: Paths, homes: tuple[Home, ...]) -> Iterator[tuple[Path, bool]]:
+    """Give the folders to look in and whether the project brought them; each real folder once."""
+    seen: set[str] = set()
+    named = config.skills.get("paths")
+    for home in homes:
+        for name in ("skill", "skills"):
+            if name in home.names and not _is_seen(home.path / name, seen):
+                yield home.path / name, home.is_project
+    for path in named if is_list(named) else ():
+        if isinstance(path, str) and not _is_seen(folder := place.directory / paths.expand(path), seen):
+            yield folder, False
+
+
+def _is_seen(folder: Path, seen: set[str]) -> bool:
+    real = os.path.realpath(folder)
+    if real in seen:
+        return True
+    seen.add(real)
+    return False
+
+
+def _outermost(folders: dict[Path, None]) -> tuple[Path, ...]:
+    return tuple(each for each in folders if not any(parent in folders for parent in each.parents))
+
+
+def _head(file: Path, *, is_project: bool, bound: Path | None) -> Found:
+    """Read a skill's head. Raises CodeloopError with file and line."""
+    if bound is not None and leads_out(file, bound):
+        raise CodeloopError(f"{file} leads out of a directory that is not trusted.")
+    try:
+        text = read_start(file, SKILL_HEAD.value).decode("utf-8", "replace")
+        head = split(text).head
+    except OSError as error:
+        raise CodeloopError(f"{file} can't be read: {reason(error)}.") from error
+    except FrontmatterError as error:
+        raise CodeloopError(f"{file}:{error.line}: {error}.") from error
+    name, description = head.get("name"), head.get("description")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST:
+        raise CodeloopError(
+            f"{_line(file, text, 'name')}: name: expected at most {_LONGEST} small letters, digits and single hyphens."
+        )
+    if not isinstance(description, str) or not description.strip():
+        raise CodeloopError(f"{_line(file, text, 'description')}: description: expected a text that says when to use it.")
+    return Found(name, description.strip(), file, is_project, bound)
+
+
+def _line(file: Path, text: str, key: str) -> str:
+    found = re.search(rf"^{key}\s*:", text, re.MULTILINE)
+    return f"{file}:{text.count(chr(10), 0, found.start()) + 1 if found else 1}"
+
+
+def load_skill(found: Found) -> Skill:
+    """Read a skill's text. Raises CodeloopError when it is gone, too large, no text, or now leads elsewhere."""
+    if found.bound is not None and leads_out(found.file, found.bound):
+        raise CodeloopError(f"{found.file} leads out of a directory that is not trusted.")
+    text = read_text(found.file, PAGE_BYTES.value)
+    if text is None:
+        raise CodeloopError(f"{found.file} is not there any more.")
+    try:
+        body = split(text).body
+    except FrontmatterError as error:
+        raise CodeloopError(f"{found.file}:{error.line}: {error}.") from error
+    return Skill(name=found.name, description=found.description, location=str(found.file), content=body.strip())
+
+
+def loaded_text(skill: Skill) -> str:
+    """Give what the model reads of a skill: its text, where its files are, and their names (a bounded number)."""
+    folder = Path(skill.location).parent
+    files = [file for file in files_below(folder, lambda name: name != "SKILL.md") if ".git" not in file.parts]
+    listed = [f"<file>{inert(str(file))}</file>" for file in files[: SKILL_FILES.value]]
+    if len(files) > len(listed):
+        listed.append(f"({len(files) - len(listed)} more files are not listed)")
+    lines = [
+        f'<skill_content name="{skill.name}">',
+        skill.content,
+        "",
+        f"Base directory: {folder}",
+        "Relative paths in this skill start there.",
+        *(["<skill_files>", *listed, "</skill_files>"] if listed else []),
+        "</skill_content>",
+    ]
+    return "\n".join(lines)
+
+
+def allowed_skills(skills: Skills, *rulesets: Ruleset) -> list[Found]:
+    """Give the skills that the rules do not deny."""
+    rules = [rule for ruleset in rulesets for rule in ruleset]
+    verdicts = ((skill, last_match("skill", skill.name, rules)) for skill in skills.found.values())
+    return [skill for skill, rule in verdicts if rule is None or rule.action != "deny"]
+
+
+def listing(skills: list[Found]) -> str:
+    """Give the list for the model, a line a skill. What is too long shows names only, then only how many more."""
+    left = SKILL_LISTING.value
+    lines: list[str] = []
+    for place, skill in enumerate(skills):
+        whole = f"- {skill.name}: {one_line(skill.description, SKILL_DESCRIPTION.value)}"
+        line = next((each for each in (whole, f"- {skill.name}") if len(each.encode()) < left), None)
+        if line is None:
+            lines.append(f"({len(skills) - place} more)")
+            break
+        left -= len(line.encode()) + 1
+        lines.append(line)
+    return "\n".join(lines)
+
+
+class SkillParams(msgspec.Struct, frozen=True):
+    """Which skill to load."""
+
+    name: str
+
+
+def skill_tool(skills: Skills) -> Tool:
+    """Make the tool that loads one of these skills. What it tells the model depends on the rules."""
+    text = _DESCRIPTION.read_text(encoding="utf-8").strip()
+
+    def describe(*rulesets: Ruleset) -> str | None:
+        offered = allowed_skills(skills, *rulesets)
+        return f"{text}\n{listing(offered)}" if offered else None
+
+    @tool("skill", params=SkillParams, traits=READ_ONLY, description=text, describe=describe)
+    async def skill(params: SkillParams, ctx: ToolContext) -> ToolResult:
+        """Give a skill's text, where it lies, and the names of its files."""
+        metadata: dict[str, Any] = {"name": params.name}
+        await ctx.ask(Need(permission="skill", patterns=(params.name,), always=(params.name,), metadata=metadata))
+        found = skills.found.get(params.name.strip())
+        if found is None:
+            raise ToolFailure(f"There is no skill {params.name!r}. There are: {', '.join(skills.found)}.")
+        try:
+            loaded = load_skill(found)
+        except CodeloopError as error:
+            raise ToolFailure(f"The skill {found.name} can't be loaded: {error}") from error
+        folder = str(Path(loaded.location).parent)
+        return ToolResult(f"Loaded skill: {found.name}", loaded_text(loaded), {"name": found.name, "dir": folder})
+
+    return skill

@@ -1,0 +1,76 @@
+"""A command's template and what was typed after its name, taken apart. Pure."""
+
+import re
+from dataclasses import dataclass
+
+_PLACEHOLDER = re.compile(r"\$(ARGUMENTS\b|[1-9](?![0-9]))")
+_SHELL = re.compile(r"!`([^`\n]+)`")
+_WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'])+""")
+_QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
+_MENTION = re.compile(r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))""")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece that is said as it stands."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """A line whose output stands in its place."""
+
+    line: str
+
+
+Piece = Text | Shell
+
+
+def hints(template: str) -> list[str]:
+    """Give the placeholders of a template: `$1`, `$2` in their order, then `$ARGUMENTS`."""
+    found = {match[0] for match in _PLACEHOLDER.finditer(template)}
+    return sorted(found, key=lambda hint: (hint == "$ARGUMENTS", hint))
+
+
+def words(arguments: str) -> list[str]:
+    """Split what was typed at blanks; quotes keep words together and are taken off. A lone quote is a letter."""
+    return [_QUOTED.sub(lambda q: q[1] if q[1] is not None else q[2], word) for word in _WORD.findall(arguments)]
+
+
+def expand(template: str, arguments: str) -> tuple[Piece, ...]:
+    """Fill a template in and give its pieces.
+
+    `$ARGUMENTS` is everything as it was typed; `$1` to `$9` are words, the highest one takes all that are left. What
+    no placeholder takes follows at the end. Lines for the shell are those of the template: what is filled in is never
+    read as one.
+    """
+    arguments = arguments.strip()
+    given = words(arguments)
+    numbers = [int(hint[1:]) for hint in hints(template) if hint != "$ARGUMENTS"]
+    last = max(numbers, default=0)
+
+    def filled(text: str) -> str:
+        return _PLACEHOLDER.sub(value, text)
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] == "ARGUMENTS":
+            return arguments
+        number = int(match[1])
+        return " ".join(given[number - 1 :] if number == last else given[number - 1 : number])
+
+    pieces: list[Piece] = []
+    end = 0
+    for match in _SHELL.finditer(template):
+        pieces += [Text(filled(template[end : match.start()])), Shell(filled(match[1]))]
+        end = match.end()
+    rest = filled(template[end:])
+    if arguments and not hints(template):
+        rest = f"{rest.rstrip()}\n\n{arguments}"
+    return tuple(piece for piece in (*pieces, Text(rest)) if piece != Text(""))
+
+
+def mentions(text: str) -> list[str]:
+    """Give what a text mentions as `@name` or `@"a name"`, each once; a full stop that ends a sentence is left off."""
+    found = (match[1] or match[2].rstrip(".") for match in _MENTION.finditer(text))
+    return list(dict.fromkeys(name for name in found if name))
