@@ -20,6 +20,7 @@ from bench.wire import Received
 COMMAND = [sys.executable, "-c", "from codeloop.cli.main import main; main()"]
 KEY = "sk-test-0123456789abcdefghij"
 Protocol = Literal["openai", "anthropic"]
+SEES = {"input": ["text", "image"], "output": ["text"]}
 ADAPTER = {"openai": "@ai-sdk/openai-compatible", "anthropic": "@ai-sdk/anthropic"}
 
 
@@ -92,7 +93,7 @@ class Desk:
         options = {"baseURL": server.url, "apiKey": KEY, **more.pop("options", {})}
         cost = {"input": 1.0, "output": 2.0}
         limit = {"context": 200_000, "output": 8_000}
-        models = {"m": {"cost": cost, "limit": limit, "tool_call": True, "attachment": True}}
+        models = {"m": {"cost": cost, "limit": limit, "tool_call": True, "attachment": True, "modalities": SEES}}
         provider = {"npm": ADAPTER[protocol], "options": options, "models": models}
         self.configure(provider={"local": provider}, model="local/m", **more)
 
@@ -179,3 +180,11 @@ def without_privileges() -> tuple[str, ...]:
     setpriv = shutil.which("setpriv")
     assert setpriv, "setpriv (util-linux) is needed to run these tests as root"
     return (setpriv, "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
+
+
+def lives(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended and that nobody has collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False

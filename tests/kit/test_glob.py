@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,3 +51,39 @@ def test_plain_text_matches_only_itself(text: str) -> None:
 )
 def test_the_plain_folders_before_a_pattern_are_split_off(pattern: str, split: tuple[str, str]) -> None:
     assert split_root(pattern) == split
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("**/" * 12 + "x.py", "/".join(["ab"] * 40) + "/y.py"),
+        ("**/" + "*a" * 20 + "b", "a" * 200),
+        ("a/**" * 10 + "/b", "a/" * 100),
+        ("{" * 40 + "a" + "}" * 40 + "/*", "a/" * 40),
+        ("/".join(["*a*"] * 20), "/".join(["a" * 30] * 20) + "b/c"),
+    ],
+)
+def test_a_pattern_made_to_be_slow_never_takes_long(pattern: str, path: str) -> None:
+    program = f"from codeloop.kit.glob import compiled\nprint(compiled({pattern!r}).fullmatch({path!r}))"
+    done = subprocess.run([sys.executable, "-c", program], timeout=5, capture_output=True, check=True)
+    assert done.stdout == b"None\n"
+
+
+def test_a_pattern_that_stands_for_too_many_is_refused() -> None:
+    with pytest.raises(ValueError, match="more than 500"):
+        compiled("{a,b}" * 20)
+
+
+@given(st.text(alphabet="ab/*?", max_size=8), st.text(alphabet="ab/", max_size=8))
+def test_a_pattern_matches_as_the_plain_expression_does(pattern: str, path: str) -> None:
+    steps = re.sub(r"\*+", lambda run: run[0] if len(run[0]) < 3 else "**", pattern)
+    body, at = "", 0
+    while at < len(steps):
+        starts = at == 0 or steps[at - 1] == "/"
+        if steps.startswith("**/", at) and starts:
+            body, at = body + "(?:.*/)?", at + 3
+        elif steps.startswith("**", at):
+            body, at = body + (".*" if starts else "[^/]*"), at + 2
+        else:
+            body, at = body + {"*": "[^/]*", "?": "[^/]"}.get(steps[at], steps[at]), at + 1
+    assert bool(compiled(pattern).fullmatch(path)) == bool(re.fullmatch(body, path))

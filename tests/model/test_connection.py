@@ -41,6 +41,9 @@ def test_what_is_no_chunk_is_an_error(raw: bytes) -> None:
             "closed the connection",
         ),
         (b"HTTP/1.1 200 OK\r\n\r\n", "closed the connection"),
+        (b"HTTP/1.1 \xb2\xb2\xb2 OK\r\n\r\n", "did not answer as HTTP"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: \xb2\r\n\r\n", "closed the connection"),
+        (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\nno gzip at all", "did not answer as HTTP"),
     ],
 )
 async def test_what_is_no_answer_is_said_to_be_none(raw: bytes, says: str, openai: Any, asking: Any) -> None:
@@ -65,6 +68,23 @@ async def test_a_compressed_answer_without_a_length_is_read(openai: Any, asking:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.0 200 OK\r\ncontent-encoding: gzip\r\n\r\n" + data)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    got = await asking(openai(f"http://127.0.0.1:{port}/v1"))
+    server.close()
+    assert (got.text, got.end.reason) == ("hi", "stop")
+
+
+async def test_chunks_count_where_a_length_is_given_too(openai: Any, asking: Any) -> None:
+    event = b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\ntransfer-encoding: chunked\r\n\r\n")
+        writer.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(event), event))
         await writer.drain()
         writer.close()
 

@@ -75,6 +75,13 @@ async def test_the_service_says_how_long_to_wait(openai: Any, asking: Any) -> No
     assert sleeps.waits == [5.0, 4.0, pytest.approx(29.5, abs=1.0), 1.5]
 
 
+async def test_a_wait_that_is_no_number_is_not_taken(openai: Any, asking: Any) -> None:
+    sleeps = Sleeps()
+    async with ModelServer([failing(429, retry_after="nan"), Answer(text="hi")]) as server:
+        got = await asking(Retry(openai(server), sleep=sleeps, random=lambda: 0.0))
+    assert (got.text, sleeps.waits) == ("hi", [2.0])
+
+
 async def test_a_long_wait_is_surfaced_and_not_slept(openai: Any, asking: Any) -> None:
     sleeps = Sleeps()
     async with ModelServer([failing(429, retry_after=str(16 * 86_400))]) as server:

@@ -102,11 +102,11 @@ async def test_always_lets_later_calls_pass_in_the_session_and_its_children_only
     task = ask(gate, need("ls", always=("ls *",)))
     reply(gate, (await waiting(store, 1))[0], "always")
     await task
-    await gate.pass_through(need("ls -la"), "ses_a", TOOL, ASK)
-    await gate.pass_through(need("ls -la"), "ses_child", TOOL, ASK)
+    await gate.pass_through(need("ls -la", always=("ls *",)), "ses_a", TOOL, ASK)
+    await gate.pass_through(need("ls -la", always=("ls *",)), "ses_child", TOOL, ASK)
     assert gate.grants("ses_b") == ()
     with pytest.raises(Denied):
-        await gate.pass_through(need("ls -la"), "ses_a", TOOL, (rule("ls *", "deny"),))
+        await gate.pass_through(need("ls -la", always=("ls *",)), "ses_a", TOOL, (rule("ls *", "deny"),))
 
 
 async def test_always_settles_the_others_that_it_covers(store: Store) -> None:

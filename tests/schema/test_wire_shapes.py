@@ -160,9 +160,12 @@ LIVE: dict[str, list[dict[str, Any]]] = {
         {"sessionID": SES, "status": {"type": "retry", "attempt": 1, "message": "m", "next": 1795171480269}},
     ],
     "session.idle": [{"sessionID": SES}],
+    "session.compacted": [{"sessionID": SES}],
+    "command.executed": [{"name": "review", "sessionID": SES, "arguments": "a b", "messageID": MSG}],
     "session.error": [{"sessionID": SES, "error": error} for error, _ in ERRORS],
     "session.diff": [{"sessionID": SES, "diff": []}],
     "file.edited": [{"file": "/p/calc.py"}],
+    "command.executed": [{"name": "init", "sessionID": SES, "arguments": "", "messageID": MSG}],
 }
 
 

@@ -124,7 +124,7 @@ WHOLE = [encoded(noise(30, 20), form) for form in ("PNG", "JPEG", "GIF", "WEBP")
 @pytest.mark.parametrize("data", WHOLE)
 @pytest.mark.parametrize("part", [0.1, 0.4, 0.6, 0.9])
 def test_a_picture_that_is_cut_off_is_refused(data: bytes, part: float) -> None:
-    with pytest.raises(PictureRefused, match="broken|no PNG"):
+    with pytest.raises(PictureRefused, match=r"broken|no PNG"):
         fitted(data[: int(len(data) * part)])
 
 
@@ -142,8 +142,7 @@ def test_a_damaged_picture_is_refused_or_given_whole_and_never_breaks_anything(
     place = int(at * (len(data) - len(bits)))
     try:
         picture = fitted(data[:place] + bits + data[place + len(bits) :], SIDE, SIZE)
-    except PictureRefused as error:
-        assert str(error)
-    else:
-        assert max(picture.size) <= SIDE
-        assert len(picture.data) <= SIZE
+    except PictureRefused:
+        return
+    assert max(picture.size) <= SIDE
+    assert len(picture.data) <= SIZE

@@ -39,6 +39,9 @@ class Policy:
     steps: int | None = None
     cost: float | None = None
     tokens: int | None = None
+    room: int | None = None
+    """Tokens that a request may hold before the conversation is compacted; None: not known."""
+    compact: bool = True
 
 
 @dataclass(frozen=True, slots=True)

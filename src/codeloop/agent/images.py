@@ -26,7 +26,8 @@ def bounded(turns: Sequence[Turn], count: int = IMAGES.value, size: int = IMAGES
                 count -= 1
                 size -= len(piece.data)
             content.append(piece)
-        kept.append(UserTurn(tuple(content)))
+        whole = all(new is old for new, old in zip(content, turn.content, strict=True))
+        kept.append(turn if whole else UserTurn(tuple(content)))  # adapters know a turn they have sent by identity
     return tuple(kept)
 
 
@@ -37,6 +38,6 @@ def has_images(turns: Iterable[Turn]) -> bool:
 
 def _left_out(piece: ImagePiece) -> TextPiece:
     return TextPiece(
-        f"[{piece.filename or 'attachment'}: {piece.mime}, left out: this conversation holds as many images and PDFs as "
-        "a request takes. Look at it in a new session, or with a subagent.]"
+        f"[{piece.filename or 'attachment'}: {piece.mime}, left out: this conversation holds as many images and PDFs "
+        "as a request takes. Look at it in a new session, or with a subagent.]"
     )

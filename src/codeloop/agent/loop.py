@@ -1,7 +1,9 @@
 """The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool."""
 
+from codeloop.agent.compact import compact
+from codeloop.agent.delegate import delegate
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import AskModel, Settle, Stop, next_move
+from codeloop.agent.moves import AskModel, Compact, Delegate, Settle, Stop, next_move
 from codeloop.agent.prefix import Prefix
 from codeloop.agent.settle import settle
 from codeloop.agent.step import ask_model
@@ -16,5 +18,9 @@ async def run(engine: Engine, session_id: str) -> Stop:
                 return stop
             case Settle() as move:
                 settle(engine.store, session_id, move.entries)
+            case Compact() as move:
+                await compact(engine, session_id, move)
+            case Delegate() as move:
+                await delegate(engine, session_id, move)
             case AskModel() as move:
                 await ask_model(engine, session_id, move, prefix)

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from codeloop.agent.engine import Policy
-from codeloop.schema.errors import error_message
+from codeloop.agent.window import compaction_of
+from codeloop.schema.errors import ContextOverflowError, error_message
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.part import Part, ToolError, ToolPart, ToolPending, ToolRunning
+from codeloop.schema.part import Part, SubtaskPart, ToolCompleted, ToolError, ToolPart, ToolPending, ToolRunning
 from codeloop.store.conversation import Conversation, Entry
 
 StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "limit", "aborted"]
@@ -36,7 +37,24 @@ class Stop:
     message: str = ""
 
 
-Move = AskModel | Settle | Stop
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Make room. `request`: the stored message that asks for it, when there is one. `overflow`: the service refused."""
+
+    auto: bool
+    overflow: bool
+    request: UserMessage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """Hand the subtask of a prompt to its subagent."""
+
+    user: UserMessage
+    work: SubtaskPart
+
+
+Move = AskModel | Settle | Compact | Delegate | Stop
 
 
 def next_move(view: Conversation, policy: Policy) -> Move:
@@ -49,11 +67,56 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     if user is None:
         return Stop("idle")
     last = entries[-1]
+    asked = compaction_of(last)
+    if asked is not None and isinstance(last.info, UserMessage):
+        return Compact(asked.auto, bool(asked.overflow), last.info)
     if isinstance(last.info, AssistantMessage):
+        if isinstance(last.info.error, ContextOverflowError) and policy.compact and _has_progress(entries):
+            return Compact(auto=True, overflow=True)
         ended = _ended(last.info, last.parts)
         if ended is not None:
             return ended
-    return _over_limit(view, policy) or AskModel(user)
+    limit = _over_limit(view, policy)
+    if limit is not None:
+        return limit
+    if policy.compact and policy.room is not None and _used(entries) >= policy.room and _has_progress(entries):
+        return Compact(auto=True, overflow=False)
+    work = next((part for part in last.parts if isinstance(part, SubtaskPart)), None)
+    return AskModel(user) if work is None else Delegate(user, work)
+
+
+def _used(entries: tuple[Entry, ...]) -> int:
+    """Give how many tokens the last step's request and answer held, less what has been left out since."""
+    for place in range(len(entries) - 1, -1, -1):
+        info = entries[place].info
+        if not isinstance(info, AssistantMessage):
+            continue
+        if info.summary:
+            return 0
+        if info.tokens.all:
+            at = info.time.completed or info.time.created
+            return info.tokens.all - sum(_left_out(entry, at) for entry in entries[: place + 1])
+    return 0
+
+
+def _left_out(entry: Entry, since: int) -> int:
+    outputs = [part.state for part in entry.parts if isinstance(part, ToolPart)]
+    return sum(
+        len(state.output) // 4
+        for state in outputs
+        if isinstance(state, ToolCompleted) and (state.time.compacted or 0) >= since
+    )
+
+
+def _has_progress(entries: tuple[Entry, ...]) -> bool:
+    """Tell whether anything but one step came of the last compaction: without that, another one is no use."""
+    steps = 0
+    for entry in reversed(entries):
+        if isinstance(entry.info, AssistantMessage):
+            if entry.info.summary:
+                return steps > 1
+            steps += 1
+    return True
 
 
 def _left_open(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
@@ -89,7 +152,11 @@ def open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
 
 
 def _is_final(info: AssistantMessage) -> bool:
-    return info.time.completed is not None and (info.error is not None or info.finish not in {"tool-calls", "cut"})
+    return (
+        info.time.completed is not None
+        and not info.summary
+        and (info.error is not None or info.finish not in {"tool-calls", "cut"})
+    )
 
 
 def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
@@ -113,7 +180,7 @@ def _is_rejected(part: Part) -> bool:
 
 
 def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
-    if policy == Policy():
+    if policy.steps is None and policy.cost is None and policy.tokens is None:
         return None
     steps = steps_of_turn(view)
     if policy.steps is not None and len(steps) >= policy.steps:

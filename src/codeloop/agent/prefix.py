@@ -1,11 +1,13 @@
 """What a run keeps of its requests from step to step, so that each is the one before with something added."""
 
-from itertools import chain
+from itertools import chain, takewhile
+from operator import is_
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.images import bounded, has_images
 from codeloop.agent.projection import turns_of
 from codeloop.agent.prompt import system_prompt
+from codeloop.agent.window import Window, last_compaction, window
 from codeloop.model.chat import ModelInfo, ToolSpec, Turn
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
@@ -22,6 +24,8 @@ class Prefix:
         self._offered: tuple[str, tuple[Ruleset, ...], tuple[ToolSpec, ...]] | None = None
         self._info: ModelInfo | None = None
         self._entries: tuple[Entry, ...] = ()
+        self._window = Window()
+        self._shown: tuple[Entry, ...] = ()
         self._turns: list[tuple[Turn, ...]] = []
         self._images = False
 
@@ -42,15 +46,19 @@ class Prefix:
 
     def turns(self, view: Conversation, info: ModelInfo) -> tuple[Turn, ...]:
         """Give the turns of a conversation, the same objects as before for the entries that are still the same."""
-        same = 0
-        if info is self._info:
-            for before, now in zip(self._entries, view.entries, strict=False):
-                if before is not now:
-                    break
-                same += 1
-        self._info, self._entries = info, view.entries
-        new = [turns_of(entry, info) for entry in view.entries[same:]]
+        known = _common(self._entries, view.entries)
+        if last_compaction(view.entries, known) is not None or (self._window.place or -1) >= known:
+            self._window = window(view.entries)
+        shown = self._window.of(view.entries)
+        same = _common(self._shown, shown) if info is self._info else 0
+        new = [turns_of(entry, info) for entry in shown[same:]]
         self._turns[same:] = new
         self._images = self._images or has_images(chain.from_iterable(new))
-        turns = tuple(chain.from_iterable(self._turns))
+        self._info, self._entries, self._shown = info, view.entries, shown
+        turns = (*self._window.head, *chain.from_iterable(self._turns))
         return bounded(turns) if self._images else turns
+
+
+def _common(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:
+    """Give how many entries at the start are the same objects."""
+    return sum(1 for _ in takewhile(bool, map(is_, before, now)))

@@ -28,6 +28,7 @@ from codeloop.schema.part import (
     FilePart,
     Part,
     ReasoningPart,
+    SubtaskPart,
     TextPart,
     ToolCompleted,
     ToolError,
@@ -36,6 +37,7 @@ from codeloop.schema.part import (
 from codeloop.store.conversation import Entry
 
 PENDING = "Interrupted: there is no result of this call."
+LEFT_OUT = "[The output was left out to save room. Make the call again if you need it.]"
 BROKEN_OFF = "[interrupted]"
 """Marks an answer of which only the beginning came."""
 ATTACHED = "Attached by the tool {name}:"
@@ -80,6 +82,8 @@ def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, .
             return (TextPiece(text),)
         case FilePart():
             return (file_piece(part, info),)
+        case SubtaskPart(agent=agent):
+            return (TextPiece(f"[The user hands this to the subagent {agent}. Answer with what comes of it.]"),)
         case _:
             return ()
 
@@ -113,6 +117,8 @@ def _call(call: ToolPart) -> CallPiece:
 
 def _result(call: ToolPart) -> ResultPiece:
     match call.state:
+        case ToolCompleted(time=time) if time.compacted is not None:
+            return ResultPiece(call.call_id, call.tool, LEFT_OUT)
         case ToolCompleted(output=output):
             return ResultPiece(call.call_id, call.tool, output or "(no output)", call.tool == "invalid")
         case ToolError(error=error, metadata=metadata):
@@ -126,7 +132,7 @@ def _result(call: ToolPart) -> ResultPiece:
 def _attached(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
     pieces: list[TextPiece | ImagePiece] = []
     for call in calls:
-        if isinstance(call.state, ToolCompleted) and call.state.attachments:
+        if isinstance(call.state, ToolCompleted) and call.state.attachments and call.state.time.compacted is None:
             pieces.append(TextPiece(ATTACHED.format(name=call.tool)))
             pieces += [file_piece(part, info) for part in call.state.attachments]
     return tuple(pieces)

@@ -1,6 +1,7 @@
 """One step: one request to the model, its answer folded into parts, its tool calls run as they come."""
 
-from contextlib import aclosing
+from collections.abc import Generator
+from contextlib import aclosing, contextmanager
 
 from codeloop.agent.calls import Calls
 from codeloop.agent.draft import Draft
@@ -45,6 +46,7 @@ from codeloop.schema.message import (
 )
 from codeloop.schema.part import StepFinishPart, StepStartPart
 from codeloop.schema.wire import replace
+from codeloop.store.conversation import next_created
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Prefix) -> None:
@@ -55,24 +57,21 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Pre
     agent = engine.agent(move.user.agent)
     model = engine.models.open(model_ref(move.user.model))
     request = make_request(engine, session_id, agent, model, prefix)
-    info = _new_message(engine, session_id, move.user)
+    info = new_message(engine, session_id, move.user)
     show_status(engine, session_id, Busy())
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
     engine.store.append(message_event(info), part_event(start))
     draft = Draft(engine.store, session_id, info.id)
     calls = Calls(engine, agent, info)
-    whole = False
-    try:
-        finished = await _stream(engine, model, request, draft, calls)
-        draft.close()
-        await calls.join(finished)
-        _store_finish(engine, model, info, finished, called=calls.any_made)
-        whole = True
-    finally:
-        if not whole:
+    with stored_abort(engine, info):
+        try:
+            finished = await _stream(engine, model, request, draft, calls)
+            draft.close()
+            await calls.join(finished)
+        finally:
             await calls.cancel()
             draft.close()
-            _store_abort(engine, info)
+        store_finish(engine, model, info, finished, called=calls.any_made)
 
 
 def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, prefix: Prefix) -> ModelRequest:
@@ -100,7 +99,8 @@ def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
     engine.store.whisper(SessionErrored(properties=SessionFailure(session_id=session_id, error=error)))
 
 
-def _new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
+def new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
+    """Give the answer to a prompt before anything of it is known."""
     return AssistantMessage(
         id=new_id("msg"),
         session_id=session_id,
@@ -113,7 +113,7 @@ def _new_message(engine: Engine, session_id: str, user: UserMessage) -> Assistan
         path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
         cost=0,
         tokens=NO_TOKENS,
-        time=AssistantTime(created=now_ms()),
+        time=AssistantTime(created=next_created(engine.store.conversation(session_id), now_ms())),
     )
 
 
@@ -142,8 +142,8 @@ async def _stream(engine: Engine, model: ChatModel, request: ModelRequest, draft
     return Finished("stop")
 
 
-def _store_finish(
-    engine: Engine, model: ChatModel, info: AssistantMessage, finished: Finished, *, called: bool
+def store_finish(
+    engine: Engine, model: ChatModel, info: AssistantMessage, finished: Finished, *, called: bool = False
 ) -> None:
     """Store how the step ended, and the session's new sums, in one transaction."""
     cost = model.info.prices.cost(finished.tokens)
@@ -167,6 +167,18 @@ def _store_finish(
     engine.store.append(part_event(finish), message_event(info), updated)
     if finished.error is not None:
         show_error(engine, info.session_id, finished.error)
+
+
+@contextmanager
+def stored_abort(engine: Engine, info: AssistantMessage) -> Generator[None, None, None]:
+    """Close an answer as interrupted when what is inside does not come to its end."""
+    whole = False
+    try:
+        yield
+        whole = True
+    finally:
+        if not whole:
+            _store_abort(engine, info)
 
 
 def _store_abort(engine: Engine, info: AssistantMessage) -> None:

@@ -1,6 +1,7 @@
 """Subagents: a call that is answered by another agent, in a session of its own."""
 
 import asyncio
+import dataclasses
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.loop import run
@@ -27,7 +28,7 @@ from codeloop.schema.message import (
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.rules import Rule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Conversation
+from codeloop.store.conversation import Conversation, next_created
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
 NO_NESTING = Rule(permission="task", pattern="*", action="deny")
@@ -73,7 +74,8 @@ def _forget(engine: Engine, done: asyncio.Task[SubtaskResult]) -> None:
 async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON) -> SubtaskResult:
     before = child.cost or 0.0
     try:
-        stop = await run(engine, child.id)
+        steps = engine.agent(child.agent or "general").steps
+        stop = await run(dataclasses.replace(engine, policy=dataclasses.replace(engine.policy, steps=steps)), child.id)
     finally:
         _add_cost(engine, parent.id, (engine.store.session(child.id).cost or 0.0) - before)
     text = last_text(engine.store.conversation(child.id))
@@ -136,8 +138,9 @@ def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:
     if child.model is None:
         raise ToolFailure("The session has no model for a subagent.")
     model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
+    created = next_created(engine.store.conversation(child.id), now_ms())
     message = UserMessage(
-        id=new_id("msg"), session_id=child.id, time=UserTime(created=now_ms()), agent=agent.name, model=model
+        id=new_id("msg"), session_id=child.id, time=UserTime(created=created), agent=agent.name, model=model
     )
     part = TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=text)
     engine.store.append(

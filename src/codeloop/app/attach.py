@@ -10,8 +10,8 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import ATTACHED_FILE, IMAGE_FILE, READ_PDF
 from codeloop.schema.message import UserMessage
-from codeloop.schema.operation import AgentInput, FileInput, PartInput, TextInput
-from codeloop.schema.part import AgentPart, FilePart, Part, TextPart
+from codeloop.schema.operation import AgentInput, FileInput, PartInput, SubtaskInput, TextInput
+from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
 from codeloop.schema.wire import replace
 from codeloop.workspace.files import FileRefused, load
 from codeloop.workspace.picture import PictureRefused, fitted
@@ -47,6 +47,18 @@ def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> li
                 id=new_id("prt"), session_id=session_id, message_id=message_id, text=note, synthetic=True
             )
             return [mention, request]
+        case SubtaskInput():
+            work = SubtaskPart(
+                id=given.id or new_id("prt"),
+                session_id=session_id,
+                message_id=message_id,
+                prompt=given.prompt,
+                description=given.description,
+                agent=given.agent,
+                model=given.model,
+                command=given.command,
+            )
+            return [work]
         case FileInput():
             part = FilePart(
                 id=given.id or new_id("prt"),
@@ -106,7 +118,7 @@ def _with_data(part: FilePart, mime: str, data: bytes) -> FilePart:
 
 
 def _left_out(part: FilePart, reason: str) -> TextPart:
-    """Give the line that stands for an image that no service would take, so that the prompt is answered all the same."""
+    """Give the line that stands for an image that no service takes, so that the prompt is answered all the same."""
     return TextPart(
         id=part.id,
         session_id=part.session_id,

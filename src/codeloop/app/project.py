@@ -3,12 +3,11 @@
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.subagent import spawn
-from codeloop.app.agents import agents_of
 from codeloop.app.models import OpenModels, Source, replayed
 from codeloop.app.runs import Runs
 from codeloop.app.tools import toolbox_of
@@ -17,6 +16,10 @@ from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project import Place, find_place
 from codeloop.config.trust import is_trusted
+from codeloop.extend.agents import agents_of
+from codeloop.extend.pages import find_pages
+from codeloop.extend.skills import Skills, find_skills, skill_tool
+from codeloop.extend.sources import find_homes
 from codeloop.model.answers import Places
 from codeloop.model.catalog import Catalog
 from codeloop.model.credentials import Credentials
@@ -49,12 +52,13 @@ class Startup:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a process stands: paths, place and configuration, before anything is opened."""
+    """Where a process stands: paths, place, configuration and skills, before anything is opened."""
 
     paths: Paths
     place: Place
     loaded: Loaded
     trusted: bool
+    skills: Skills = field(default_factory=Skills)
 
     @property
     def config(self) -> Config:
@@ -67,6 +71,7 @@ def find_setting(startup: Startup) -> Setting:
     paths = find_paths(startup.environment)
     place = find_place(startup.directory, paths, startup.environment)
     trusted = startup.trust or is_trusted(paths, place.root)
+    homes = find_homes(place, paths)
     loaded = load(
         place,
         paths,
@@ -74,8 +79,11 @@ def find_setting(startup: Startup) -> Setting:
         environment=startup.environment,
         command_line=startup.settings,
         trusted=trusted,
+        further=find_pages(place, homes, trusted=trusted),
     )
-    return Setting(paths, place, loaded, trusted)
+    skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
+    loaded = replace(loaded, warnings=(*loaded.warnings, *skills.warnings))
+    return Setting(paths, place, loaded, trusted, skills)
 
 
 def providers_of(setting: Setting, environment: Mapping[str, str]) -> Providers:
@@ -112,15 +120,16 @@ class Project:
                 else OpenModels(providers, places, startup.record)
             )
         self.models = models
-        rules = base_rules(scratch)
+        rules = base_rules(scratch, *self.setting.skills.readable)
+        agents = agents_of(self.setting.config, rules)
         cut = self.setting.config.tool_output
         self.engine = Engine(
             store=self.store,
             workspace=self.workspace,
             gate=Gate(self.store),
-            toolbox=toolbox_of(),
+            toolbox=toolbox_of([skill_tool(self.setting.skills)] if self.setting.skills.found else (), agents),
             models=models,
-            agents=agents_of(self.setting.config, rules),
+            agents=agents,
             rules=rules,
             instructions=self._instructions,
             spawn=spawn,

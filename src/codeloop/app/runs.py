@@ -9,7 +9,7 @@ from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop
 from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title
-from codeloop.schema.errors import CodeloopError, UnknownData, UnknownError
+from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.event import Idle, OfSession, SessionIdle
 from codeloop.schema.limits import LEASE
 from codeloop.schema.message import UserMessage
@@ -22,6 +22,7 @@ class Runs:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._turns: dict[str, asyncio.Task[Stop]] = {}
+        self._before: dict[asyncio.Task[str], str] = {}
 
     def wake(self, session_id: str, policy: Policy) -> asyncio.Task[Stop]:
         """Give the session's running turn, or start one. Raises OperationError when another process works on it."""
@@ -36,16 +37,32 @@ class Runs:
         """Tell whether a turn of the session runs in this process."""
         return session_id in self._turns
 
+    async def before_turn(self, session_id: str, work: asyncio.Task[str]) -> str:
+        """Give what comes before a prompt is stored; ends with its caller. Raises OperationError when it is aborted."""
+        self._before[work] = session_id
+        try:
+            await asyncio.wait([work])
+            if work.cancelled():
+                raise OperationError("BadRequest", "Aborted before anything was sent.")
+            return work.result()
+        finally:
+            del self._before[work]
+            work.cancel()
+
     async def abort(self, session_id: str) -> None:
-        """Stop the session's turn and wait until what there was is stored."""
+        """Stop the session's turn, and what comes before one, and wait until what there was is stored."""
+        for work in [work for work, session in self._before.items() if session == session_id]:
+            work.cancel()
+            await asyncio.wait([work])
         task = self._turns.get(session_id)
         if task is not None:
+            await asyncio.sleep(0)  # a task that is cancelled before it has begun would not clean up after itself
             task.cancel()
             await asyncio.wait([task])
 
     async def close(self) -> None:
         """Stop every turn."""
-        for session_id in list(self._turns):
+        for session_id in {*self._turns, *self._before.values()}:
             await self.abort(session_id)
 
     async def _drive(self, session_id: str, policy: Policy) -> Stop:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from codeloop.extend.agents import naming_subagents
+from codeloop.schema.agent import Agent
 from codeloop.tool.builtin.apply_patch import apply_patch
 from codeloop.tool.builtin.bash import bash
 from codeloop.tool.builtin.bash_kill import bash_kill
@@ -44,7 +46,8 @@ BUILTIN = (
 )
 
 
-def toolbox_of(more: Iterable[Tool] = ()) -> Toolbox:
-    """Give the built-in tools and those of the project; `batch` runs any of them."""
-    tools = (*BUILTIN, *more)
+def toolbox_of(more: Iterable[Tool] = (), agents: dict[str, Agent] | None = None) -> Toolbox:
+    """Give the built-in tools and those of the project; `task` names the subagents, `batch` runs any tool."""
+    known = agents or {}
+    tools = (*(naming_subagents(each, known) if each is task and known else each for each in BUILTIN), *more)
     return Toolbox((*tools, batch_tool(Toolbox(tools))))

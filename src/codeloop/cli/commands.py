@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("codeloop.cli.models:models", "List models with limits and prices."),
     "auth": ("codeloop.cli.auth:auth", "Store, list and remove keys of providers."),
     "session": ("codeloop.cli.session:session", "List, show and delete sessions."),
+    "agent": ("codeloop.cli.agent:agent", "List agents and make new ones."),
     "export": ("codeloop.cli.export:export", "Write a session as JSON."),
     "trust": ("codeloop.cli.trust:trust", "Let this directory's own configuration loosen and execute."),
     "debug": ("codeloop.cli.debug:debug", "Show configuration, paths and limits."),

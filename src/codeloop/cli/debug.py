@@ -16,6 +16,8 @@ from codeloop.config.load import Loaded, load
 from codeloop.config.paths import find_paths
 from codeloop.config.project import find_place
 from codeloop.config.trust import is_trusted
+from codeloop.extend.pages import find_pages
+from codeloop.extend.sources import find_homes
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.config import Config
@@ -40,7 +42,8 @@ def show_config(*, provenance: bool, config_file: Path | None, as_trusted: bool)
     paths = find_paths(os.environ)
     place = find_place(Path.cwd(), paths, os.environ)
     trusted = as_trusted or is_trusted(paths, place.root)
-    loaded = load(place, paths, config_file=config_file, environment=os.environ, trusted=trusted)
+    further = find_pages(place, find_homes(place, paths), trusted=trusted)
+    loaded = load(place, paths, config_file=config_file, environment=os.environ, trusted=trusted, further=further)
     for warning in loaded.warnings:
         click.echo(inert(f"Warning: {warning}"), err=True)
     shown = masked(effective(loaded.config))

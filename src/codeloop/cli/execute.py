@@ -24,6 +24,8 @@ from codeloop.client.local import LocalClient
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.operation import (
+    COMMAND,
+    PROMPT,
     SESSION_CREATE,
     SESSION_DELETE,
     SESSION_LIST,
@@ -47,12 +49,12 @@ async def execute(options: Options, message: str) -> int:
     except CodeloopError as error:
         outcome = unfinished("error", exits.of_error(error), str(error), session_id=running.session_id)
     except asyncio.CancelledError:
-        if not signals.name:
+        if not signals.name or signals.is_second:
             raise
         outcome = unfinished(
             "interrupted", exits.INTERRUPTED, f"Interrupted ({signals.name}).", session_id=running.session_id
         )
-    signals.act = lambda: None
+    signals.is_told = True
     if not outcome.duration_ms:
         outcome = replace(outcome, duration_ms=int((time.monotonic() - start) * 1000))
     running.view.finish(outcome)
@@ -74,7 +76,9 @@ class Running:
     async def turn(self, message: str) -> Outcome:
         """Open the project, find or make the session, run the turn, close the project. Raises CodeloopError."""
         options = self._options
-        prompt = _prompt(options, message)
+        said = (PROMPT, _prompt(options, message))
+        if options.command is not None:
+            said = (COMMAND, _command(options, options.command, message))
         startup = _startup(options)
         if self._terminal is not None:
             await ask_trust(startup, self._terminal)
@@ -88,7 +92,7 @@ class Running:
             self.view = self._view()
             answerer = Answerer(self._terminal, auto=options.auto)
             turn = Turn(client, session.id, self.view, answerer, self._stdout)
-            return await turn.run(prompt, options.timeout, self._signals)
+            return await turn.run(said, options.timeout, self._signals)
         finally:
             await self._keep(client)
             await project.close()
@@ -121,9 +125,28 @@ def _startup(options: Options) -> Startup:
 def _prompt(options: Options, message: str) -> dict[str, Any]:
     parts: list[PartInput] = [TextInput(text=message)] if message else []
     parts += [_attachment(path) for path in options.files]
-    model = _model(options.model)
-    limits = RunLimits(steps=options.max_steps, cost=options.max_cost, tokens=options.max_tokens)
-    return {"parts": parts, "model": model, "agent": options.agent, "limits": limits}
+    return {"parts": parts, "model": _model(options.model), "agent": options.agent, "limits": _limits(options)}
+
+
+def _command(options: Options, name: str, arguments: str) -> dict[str, Any]:
+    _model(options.model)
+    return {
+        "command": name.removeprefix("/"),
+        "arguments": arguments,
+        "parts": [_attachment(path) for path in options.files],
+        "model": options.model,
+        "agent": options.agent,
+        "limits": _limits(options),
+    }
+
+
+def _limits(options: Options) -> RunLimits:
+    return RunLimits(
+        steps=options.max_steps,
+        cost=options.max_cost,
+        tokens=options.max_tokens,
+        compact=not options.no_compact,
+    )
 
 
 def _attachment(path: Path) -> FileInput:

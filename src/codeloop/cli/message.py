@@ -11,8 +11,10 @@ EXAMPLE = 'codeloop run "fix the failing test"'
 def message_of(options: Options) -> str:
     """Give the message; stdin is read only when it is asked for, so that an open pipe never hangs a script.
 
-    Empty only when there is a file. Raises UsageProblem when there is nothing to do.
+    Empty only when there is a file or a command. Raises UsageProblem when there is nothing to do.
     """
+    if options.command is not None and "-" not in options.message:
+        return " ".join(map(quoted, options.message))
     words = " ".join(word for word in options.message if word != "-").strip()
     if options.message and "-" not in options.message:
         if not words and not options.files:
@@ -26,3 +28,10 @@ def message_of(options: Options) -> str:
     if not text and not options.files:
         raise UsageProblem(f"There is no message: stdin is empty. Say what to do: {EXAMPLE}.")
     return text
+
+
+def quoted(word: str) -> str:
+    """Give a word of the command line so that a command reads it as one."""
+    if word and not any(char.isspace() for char in word):
+        return word
+    return f"'{word}'" if '"' in word else f'"{word}"'

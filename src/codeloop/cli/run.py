@@ -19,6 +19,7 @@ class Options:
     agent: str | None = None
     go_on: bool = False
     session: str | None = None
+    command: str | None = None
     title: str | None = None
     format: str = "text"
     files: tuple[Path, ...] = ()
@@ -29,6 +30,7 @@ class Options:
     auto: bool = False
     trust: bool = False
     thinking: bool = False
+    no_compact: bool = False
     config: Path | None = None
     record: Path | None = None
     replay: Path | None = None
@@ -60,6 +62,7 @@ class RunCommand(click.Command):
 @click.option("--agent", metavar="NAME", help="The agent to use.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with this directory's last session.")
 @click.option("-s", "--session", metavar="ID", help="Go on with a session.")
+@click.option("--command", metavar="NAME", help="Run a command; MESSAGE is what follows its name.")
 @click.option("--title", help="Title of a new session.")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", help="Text, or JSON Lines.")
 @click.option("-f", "--file", "files", type=FILE, multiple=True, help="Attach a file; may be repeated.")
@@ -69,6 +72,7 @@ class RunCommand(click.Command):
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after this time.")
 @click.option("--auto", is_flag=True, help="Say yes to every question; denials stay.")
 @click.option("--trust", is_flag=True, help="Trust this directory's configuration, this once.")
+@click.option("--no-compact", is_flag=True, help="Never summarise a conversation that gets too long.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking.")
 @click.option(
     "--dir", "directory", type=click.Path(path_type=Path, file_okay=False), default=".", help="Work in this directory."

@@ -50,6 +50,26 @@ def show(name: str | None, *, thinking: bool) -> None:
 
 
 @session.command()
+@click.argument("name", required=False)
+def compact(name: str | None) -> None:
+    """Put a summary in the place of a session's conversation, so that it can go on in less room."""
+    from codeloop.cli.exits import UsageProblem
+    from codeloop.cli.opened import find, with_client
+    from codeloop.client.local import LocalClient
+    from codeloop.schema.operation import SUMMARIZE
+
+    async def command(client: LocalClient) -> None:
+        found = await find(client, name)
+        if found.model is None:
+            raise UsageProblem(f"Session {found.id} has no messages yet.")
+        provider_id, model_id = found.model.provider_id, found.model.id
+        await client.call(SUMMARIZE, session_id=found.id, provider_id=provider_id, model_id=model_id)
+        click.echo(f"Compacted {found.id}.")
+
+    with_client(command)
+
+
+@session.command()
 @click.argument("names", nargs=-1, required=True)
 def delete(names: tuple[str, ...]) -> None:
     """Delete sessions with everything they hold; files that they changed stay as they are."""

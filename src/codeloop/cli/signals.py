@@ -18,17 +18,25 @@ def handled() -> list[signal.Signals]:
 
 
 class Signals:
-    """The signals while the loop runs. `act` is called for the first; a second one ends the process at once."""
+    """The signals while the loop runs. `act` is called for the first; a second one ends the process at once.
+
+    `is_told`: the result was shown, and the process is about to end by itself: further signals change nothing.
+    """
 
     def __init__(self, act: Callable[[], object]) -> None:
         self.act = act
         self.name = ""
+        self.is_second = False
+        self.is_told = False
         loop = asyncio.get_running_loop()
         for number in handled():
             loop.add_signal_handler(number, self._came, number)
 
     def _came(self, number: signal.Signals) -> None:
+        if self.is_told:
+            return
         if self.name:
+            self.is_second = True
             raise KeyboardInterrupt
         self.name = number.name
         self.act()
@@ -38,17 +46,20 @@ def to_the_end(form: str, command: Callable[[], int]) -> int:
     """Run a command and give its exit code. What it could not tell itself is told here, as text or as JSON."""
     for number in handled():
         signal.signal(number, signal.default_int_handler)
-    code: int | None = None
+    is_told = False
     try:
         code = command()
+        is_told = True
     except KeyboardInterrupt:
         code = tell(form, exits.INTERRUPTED, "interrupted", "Interrupted.")
+        is_told = True
     except CodeloopError as error:
         code = tell(form, exits.of_error(error), "error", str(error))
+        is_told = True
     finally:
         for number in handled():
             signal.signal(number, signal.SIG_IGN)
-        if code is None:
+        if not is_told:
             tell(form, exits.ERROR, "error", "codeloop failed. What follows belongs into a bug report.")
     return code
 

@@ -12,9 +12,10 @@ from codeloop.cli.outcome import Outcome, Tally
 from codeloop.cli.signals import Signals
 from codeloop.cli.view import Output, View
 from codeloop.client.client import Client
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, PermissionAsked, QuestionAsked, session_of
 from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
-from codeloop.schema.operation import ABORT, PROMPT, SESSION_GET, MessageWithParts, TurnEnd
+from codeloop.schema.operation import ABORT, SESSION_GET, MessageWithParts, Operation, TurnEnd
 from codeloop.schema.part import TextPart, ToolError, ToolPart
 
 ABORT_AGAIN = 0.01
@@ -38,16 +39,19 @@ class Turn:
         self._turn: asyncio.Task[Any] | None = None
         self._aborting: asyncio.Task[None] | None = None
 
-    async def run(self, prompt: dict[str, Any], timeout: float | None, signals: Signals) -> Outcome:
-        """Send the prompt and stay until the turn has ended; gives how it did. `timeout` in seconds."""
+    async def run(self, said: tuple[Operation, dict[str, Any]], timeout: float | None, signals: Signals) -> Outcome:
+        """Send a prompt or a command and stay until the turn has ended; gives how it did. `timeout` in seconds."""
         start = time.monotonic()
         events = self._client.follow()
         watching = asyncio.create_task(self._watch(events))
         await asyncio.sleep(0)
-        turn = asyncio.create_task(self._client.call(PROMPT, session_id=self._session_id, **prompt))
+        operation, prompt = said
+        turn = asyncio.create_task(self._client.call(operation, session_id=self._session_id, **prompt))
         try:
             with self._endings(turn, timeout, signals):
                 answer: MessageWithParts = await turn
+        except CodeloopError as error:
+            return self._not_sent(error, time.monotonic() - start)
         finally:
             await asyncio.sleep(0)
             await self._drain(watching)
@@ -61,6 +65,15 @@ class Turn:
             message = "Something was asked and nobody was there to answer: use --auto, or allow it in codeloop.json."
         reason = self._ended_by.reason if self._ended_by else answer.stop.reason if answer.stop else "done"
         return self._outcome(reason, code, message, time.monotonic() - start)
+
+    def _not_sent(self, error: CodeloopError, seconds: float) -> Outcome:
+        """Give how it ended when nothing was sent because it was ended or refused; raises any other error again."""
+        if self._ended_by is not None:
+            code = exits.TIMEOUT if self._ended_by.reason == "timeout" else self._code_of_signal()
+            return self._outcome(self._ended_by.reason, code, str(error), seconds)
+        if self._answerer.refused:
+            return self._outcome("rejected", exits.DENIED, str(error), seconds)
+        raise error
 
     def _code_of_signal(self) -> int:
         return exits.ERROR if self._stdout.closed else exits.INTERRUPTED

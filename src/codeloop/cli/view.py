@@ -2,7 +2,7 @@
 
 import os
 import sys
-from pathlib import Path
+from io import StringIO
 from typing import Protocol, TextIO
 
 from codeloop.cli.outcome import Outcome
@@ -45,16 +45,22 @@ class Output:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
 
 
+class Nowhere(StringIO):
+    """Stands for a stream that the process was started without."""
+
+    def write(self, s: str, /) -> int:
+        """Drop the text."""
+        return len(s)
+
+
 def standard() -> tuple[Output, Output]:
     """Give stdout and stderr; characters that their encoding lacks are replaced."""
     return _output(sys.stdout), _output(sys.stderr)
 
 
 def _output(stream: TextIO | None) -> Output:
-    if stream is None:  # the process was started with it closed
-        output = Output(Path(os.devnull).open("w", encoding="utf-8"))
-        output.closed = True
-        return output
+    if stream is None:
+        return Output(Nowhere())
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="replace")

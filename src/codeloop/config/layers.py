@@ -66,14 +66,18 @@ class Origin:
 
 @dataclass(frozen=True)
 class Further:
-    """Layers that are no configuration files. `ignored`: what an untrusted project has of them; `warnings`: a line each.
+    """Layers that are no configuration files.
 
-    They stand after the files of their layer, "global" or "project", and before what follows it.
+    `ignored`: what an untrusted project has of them; `warnings`: a line each. They stand after the files
+    of their layer, "global" or "project", and before what follows it.
     """
 
     layers: tuple[Layer, ...] = ()
     ignored: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+NOTHING_FURTHER = Further()
 
 
 def dotted(keys: Keys) -> str:

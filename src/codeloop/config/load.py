@@ -9,7 +9,7 @@ import msgspec
 
 from codeloop.config.faults import find_fault
 from codeloop.config.known import unknown_keys
-from codeloop.config.layers import Further, Layer, Origin, dotted, find_layers
+from codeloop.config.layers import NOTHING_FURTHER, Further, Layer, Origin, dotted, find_layers
 from codeloop.config.normalise import Values, normalise
 from codeloop.config.paths import Paths
 from codeloop.config.project import Place
@@ -59,7 +59,7 @@ def load(
     environment: Mapping[str, str],
     command_line: JSON | None = None,
     trusted: bool,
-    further: Further = Further(),
+    further: Further = NOTHING_FURTHER,
 ) -> Loaded:
     """Read and merge all layers: built-in, global, given, project, command line; later ones win.
 
@@ -71,9 +71,7 @@ def load(
     warnings: list[str] = list(further.warnings)
     ignored: list[str] = list(further.ignored)
     sources: list[str] = []
-    files = find_layers(
-        place, paths, config_file=config_file, environment=environment, command_line=command_line or {}
-    )
+    files = find_layers(place, paths, config_file=config_file, environment=environment, command_line=command_line or {})
     for layer in sorted((*files, *further.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
         sources.append(layer.source)
         warnings.extend(_unknown(layer))

@@ -1,16 +1,21 @@
 """The agents of a project: the built-in ones with what the configuration changes, and the configured ones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from codeloop.config.tighten import configured_rules
+from codeloop.kit.plain import one_line
 from codeloop.permission.defaults import agent_rules
+from codeloop.permission.rules import last_match
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig, Config
+from codeloop.schema.limits import SUBAGENT_LISTING
 from codeloop.schema.message import ModelRef
 from codeloop.schema.rules import Ruleset
+from codeloop.tool.tool import Tool
 
 Mode = Literal["primary", "subagent", "all"]
+SUBAGENT_WIDTH = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,26 @@ def _agent(name: str, config: Config, base: Ruleset) -> Agent:
         color=own.color,
         steps=own.steps,
     )
+
+
+def naming_subagents(task: Tool, agents: dict[str, Agent]) -> Tool:
+    """Give the tool `task` with a description that names the subagents, without those that the rules deny."""
+    subagents = [agents[name] for name in sorted(agents) if agents[name].mode != "primary" and not agents[name].hidden]
+
+    def describe(*rulesets: Ruleset) -> str | None:
+        rules = [rule for ruleset in rulesets for rule in ruleset]
+        lines: list[str] = []
+        left = SUBAGENT_LISTING.value
+        for agent in subagents:
+            rule = last_match("task", agent.name, rules)
+            if rule is not None and rule.action == "deny":
+                continue
+            line = f"- {agent.name}: {one_line(agent.description or 'an agent of this project', SUBAGENT_WIDTH)}"
+            left -= len(line.encode()) + 1
+            lines.append(line if left > 0 else f"- {agent.name}")
+        return "\n".join((task.description, "Subagents:", *lines)) if lines else None
+
+    return replace(task, describe=describe)
 
 
 def parse_ref(ref: str) -> ModelRef:

@@ -13,11 +13,19 @@ NATIVES: dict[str, str] = {
     "review": "Review a change: what is not committed, a commit, a branch, or what you say.",
 }
 """The built-in commands that are prompts, each with its `.md` in `prompts`."""
+COMPACT = Command(
+    name="compact",
+    template="",
+    hints=[],
+    description="Summarise the conversation so far, to make room.",
+    source="command",
+)
+"""Not a prompt: it is carried out."""
 
 
 def commands_of(config: Config, skills: Skills) -> dict[str, Command]:
     """Give the commands by name. A configured one stands before a skill and replaces a built-in one of its name."""
-    found = {name: _native(name, description) for name, description in NATIVES.items()}
+    found = {"compact": COMPACT, **{name: _native(name, description) for name, description in NATIVES.items()}}
     found |= {name: _configured(name, own) for name, own in config.command.items()}
     for skill in skills.found.values():
         if skill.name not in found:

@@ -1,5 +1,6 @@
 """Agents and commands written as markdown, as layers of the configuration: merged, checked and traced as it is."""
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -154,3 +155,23 @@ def plain(value: Any, depth: int = 16) -> Any:
         raise ValueError(f"a value of the kind {type(value).__name__} can't be used here")
 
     return convert(value, depth)
+
+
+def agent_page(description: str, mode: str) -> str:
+    """Give the text of a new agent's page: what must be there, and the rest as comments."""
+    return f"""\
+---
+description: {json.dumps(description, ensure_ascii=False)}
+# primary: you talk to it; subagent: other agents hand it work; all: both
+mode: {mode}
+# model: provider/model       (without: the model of the session)
+# temperature: 0.2
+# steps: 20                   (at most so many requests a turn)
+# permission:                 (added to your rules; the last one that matches counts)
+#   edit: deny
+#   bash:
+#     "*": ask
+#     "git log *": allow
+---
+Say here who the agent is, how it works and what it hands back. This text takes the place of the built-in prompt.
+"""

@@ -123,7 +123,9 @@ def _head(file: Path, *, is_project: bool, bound: Path | None) -> Found:
             f"{_line(file, text, 'name')}: name: expected at most {_LONGEST} small letters, digits and single hyphens."
         )
     if not isinstance(description, str) or not description.strip():
-        raise CodeloopError(f"{_line(file, text, 'description')}: description: expected a text that says when to use it.")
+        raise CodeloopError(
+            f"{_line(file, text, 'description')}: description: expected a text that says when to use it."
+        )
     return Found(name, description.strip(), file, is_project, bound)
 
 

@@ -45,7 +45,8 @@ def find_homes(place: Place, paths: Paths) -> tuple[Home, ...]:
 
 def _home(path: Path, *, is_project: bool = False, only_skills: bool = False) -> Home | None:
     try:
-        return Home(path, frozenset(os.listdir(path)), is_project, only_skills)
+        with os.scandir(path) as entries:
+            return Home(path, frozenset(entry.name for entry in entries), is_project, only_skills)
     except OSError:
         return None
 

@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 
+_ALTERNATIVES = 500
 _MAGIC = frozenset("*?[{")
 
 
@@ -21,69 +22,141 @@ def split_root(pattern: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Give the expression that a whole relative path must match. Raises ValueError for one that is not valid."""
-    body, at = _alternatives(pattern, 0, nested=False)
-    if at < len(pattern):
-        raise ValueError(f"the pattern {pattern} has a }} that nothing opens")
+    """Give the expression that a whole relative path must match. Raises ValueError for one that is not valid.
+
+    What was found is never given back (`(?>...)`), so that none takes more than the square of a path's length.
+    """
+    body = "|".join(_expression(plain, pattern) for plain in _expanded(pattern))
     try:
-        return re.compile(body, re.DOTALL)
+        return re.compile(f"(?:{body})", re.DOTALL)
     except re.error as error:
         raise ValueError(f"the pattern {pattern} is not valid: {error}") from error
 
 
-def _alternatives(pattern: str, at: int, *, nested: bool) -> tuple[str, int]:
-    options = [""]
-    while at < len(pattern):
-        char = pattern[at]
-        if nested and char == "}":
-            return f"(?:{'|'.join(options)})", at + 1
-        if not nested and char == "}":
-            return options[0], at
-        if nested and char == ",":
-            options.append("")
-            at += 1
+def _expanded(pattern: str) -> list[str]:
+    """Give the patterns without braces that one with braces stands for."""
+    waiting, plain = [pattern], list[str]()
+    while waiting:
+        if len(waiting) + len(plain) > _ALTERNATIVES:
+            raise ValueError(f"the pattern {pattern} stands for more than {_ALTERNATIVES} others")
+        one = waiting.pop()
+        start = _find(one, 0, "{}")
+        if start < 0:
+            plain.append(one)
             continue
-        piece, at = _piece(pattern, at)
-        options[-1] += piece
-    if nested:
-        raise ValueError(f"the pattern {pattern} has a {{ that is never closed")
-    return options[0], at
+        if one[start] == "}":
+            raise ValueError(f"the pattern {pattern} has a }} that nothing opens")
+        options, end = _options(one, start, pattern)
+        waiting += [one[:start] + option + one[end:] for option in options]
+    return plain
 
 
-def _piece(pattern: str, at: int) -> tuple[str, int]:
-    match pattern[at]:
-        case "{":
-            return _alternatives(pattern, at + 1, nested=True)
-        case "[":
-            return _class(pattern, at + 1)
-        case "?":
-            return "[^/]", at + 1
-        case "\\" if at + 1 < len(pattern):
-            return re.escape(pattern[at + 1]), at + 2
-        case "*":
-            return _stars(pattern, at)
-        case char:
-            return re.escape(char), at + 1
+def _options(one: str, start: int, pattern: str) -> tuple[list[str], int]:
+    """Give what stands between the brace at `start` and its partner, split at the commas, and the end of it."""
+    options, depth, begun, at = list[str](), 0, start + 1, start + 1
+    while (at := _find(one, at, "{},")) >= 0:
+        if one[at] == "{":
+            depth += 1
+        elif depth == 0:
+            options.append(one[begun:at])
+            begun = at + 1
+            if one[at] == "}":
+                return options, at + 1
+        elif one[at] == "}":
+            depth -= 1
+        at += 1
+    raise ValueError(f"the pattern {pattern} has a {{ that is never closed")
 
 
-def _stars(pattern: str, at: int) -> tuple[str, int]:
-    end = at
-    while pattern[end : end + 1] == "*":
-        end += 1
-    starts_step = at == 0 or pattern[at - 1] in "/{,"
-    if end - at < 2 or not starts_step:
-        return "[^/]*", end
-    if pattern[end : end + 1] == "/":
-        return "(?:.*/)?", end + 1
-    return ".*", end
+def _find(text: str, at: int, wanted: str) -> int:
+    """Give where the next of the wanted characters is, outside of classes and not behind a backslash; -1: nowhere."""
+    while at < len(text):
+        if text[at] in wanted:
+            return at
+        if text[at] == "\\":
+            at += 1
+        elif text[at] == "[":
+            end = text.find("]", at + 2 + (text[at + 1 : at + 2] in {"!", "^"}))
+            at = max(end, at)
+        at += 1
+    return -1
 
 
-def _class(pattern: str, at: int) -> tuple[str, int]:
-    negated = pattern[at : at + 1] in {"!", "^"}
+def _expression(plain: str, pattern: str) -> str:
+    """Give the expression of a pattern without braces."""
+    before, *others = _split(plain, pattern)
+    body = _steps(before[1])
+    for number, (opener, pieces) in enumerate(others, 1):
+        found = opener + _steps(pieces)
+        body += found if number == len(others) else f"(?>{found})"
+    return body
+
+
+def _split(plain: str, pattern: str) -> list[tuple[str, list[str]]]:
+    """Split a pattern at each `**`: what opens a part, and its pieces; a piece is an expression, `*` or `/`."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    at = 0
+    while at < len(plain):
+        pieces = parts[-1][1]
+        match plain[at]:
+            case "[":
+                piece, at = _class(plain, at + 1, pattern)
+                pieces.append(piece)
+                continue
+            case "?":
+                pieces.append("[^/]")
+            case "\\" if at + 1 < len(plain):
+                at += 1
+                pieces.append(re.escape(plain[at]))
+            case "*":
+                end = at + len(plain[at:]) - len(plain[at:].lstrip("*"))
+                if end - at < 2 or not (at == 0 or plain[at - 1] == "/"):
+                    pieces.append("*")
+                elif plain[end : end + 1] == "/":
+                    parts.append(("(?:.*?/)??", []))
+                    end += 1
+                else:
+                    parts.append((".*?", []))
+                at = end
+                continue
+            case "/":
+                pieces.append("/")
+            case char:
+                pieces.append(re.escape(char))
+        at += 1
+    return parts
+
+
+def _steps(pieces: list[str]) -> str:
+    """Put pieces together; in each step of the path every `*` but the last one takes as little as it can, for good."""
+    body, waiting = "", list[str]()
+    for piece in [*pieces, "/"]:
+        if piece != "/":
+            waiting.append(piece)
+            continue
+        body += _step(waiting) + "/"
+        waiting = []
+    return body[:-1]
+
+
+def _step(pieces: list[str]) -> str:
+    runs = [""]
+    for piece in pieces:
+        if piece == "*":
+            runs.append("")
+        else:
+            runs[-1] += piece
+    first, *others = runs
+    middle = "".join(f"(?>[^/]*?{run})" for run in others[:-1] if run)
+    return first + middle + (f"[^/]*{others[-1]}" if others else "")
+
+
+def _class(plain: str, at: int, pattern: str) -> tuple[str, int]:
+    negated = plain[at : at + 1] in {"!", "^"}
     start = at + negated
-    end = pattern.find("]", start + 1)
+    end = plain.find("]", start + 1)
     if end < 0:
         raise ValueError(f"the pattern {pattern} has a [ that is never closed")
-    members = pattern[start:end].replace("\\", "\\\\").replace("[", "\\[").replace("&", "\\&").replace("~", "\\~")
+    members = plain[start:end].replace("\\", "\\\\").replace("[", "\\[").replace("&", "\\&").replace("~", "\\~")
     members = members.replace("|", "\\|").replace("]", "\\]").replace("^", "\\^")
     return (f"[^/{members}]" if negated else f"[{members}]"), end + 1

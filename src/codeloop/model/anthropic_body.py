@@ -19,6 +19,7 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.model.encoding import TurnCache, call_id, options_of, to_json, tool_name
+from codeloop.model.parameters import parameters_of
 from codeloop.model.quirks import Quirks, reads
 from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.wire import JSON
@@ -77,8 +78,9 @@ class AnthropicBody:
         mark: JSON = {"cache_control": {"type": "ephemeral"}} if self._quirks.cache_marks else {}
         if request.tools:
             tools: list[JSON] = [
-                {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}
+                {"name": spec.name, "description": spec.description, "input_schema": schema}
                 for spec in request.tools
+                for schema, _ in (parameters_of(spec.parameters, self._quirks),)
             ]
             tools[-1].update(mark)
             head["tools"] = tools

@@ -5,6 +5,7 @@ each chunk of an answer, against 1 µs here.
 """
 
 import asyncio
+import re
 from socket import gaierror
 from ssl import SSLCertVerificationError, SSLContext, SSLError
 
@@ -12,6 +13,8 @@ from codeloop.model.failure import Interrupted, Trouble
 
 READ_SIZE = 256 * 1024
 LONGEST_CHUNK_HEAD = 4_096
+STATUS = re.compile(r"[1-9][0-9]{2}")
+LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 class ChunkedBody:
@@ -55,6 +58,8 @@ class ChunkedBody:
             self.done, self._rest = True, b""
         else:
             self._rest = buffer[at:]
+            if len(self._rest) > READ_SIZE:
+                raise Interrupted("protocol", "endless trailers")
         return b"".join(found)
 
 
@@ -164,7 +169,7 @@ class Connection:
     def _take_head(self, head: str) -> None:
         first, *lines = head.split("\r\n")
         version, _, rest = first.partition(" ")
-        if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
+        if not version.startswith("HTTP/1.") or STATUS.match(rest) is None:
             raise Interrupted("protocol", "no status line")
         headers: dict[str, str] = {}
         for line in lines:
@@ -175,7 +180,8 @@ class Connection:
         self.status, self.headers = int(rest[:3]), headers
         self._chunks = ChunkedBody() if "chunked" in headers.get("transfer-encoding", "").lower() else None
         length = headers.get("content-length", "")
-        self._left = int(length) if length.isdigit() else None
+        is_length = self._chunks is None and LENGTH.fullmatch(length) is not None
+        self._left = int(length) if is_length else None
         if self.status in {204, 304}:
             self._chunks, self._left = None, 0
 

@@ -49,10 +49,12 @@ class Answer:
         source = self._source
         if source is None:
             return b""
-        data = await _within(seconds, source.read(), late)
-        if data and self._inflate is not None:
-            return self._inflate(data) or await self.read(seconds, late=late)
-        return data
+        while data := await _within(seconds, source.read(), late):
+            if self._inflate is None:
+                return data
+            if plain := self._inflate(data):
+                return plain
+        return b""
 
     async def read_some(self, size: int, seconds: float) -> bytes:
         """Give at most `size` bytes of the body, as much as comes within `seconds` a piece; never fails."""
@@ -200,4 +202,12 @@ def _inflater(encoding: str) -> Callable[[bytes], bytes] | None:
         return None
     import zlib
 
-    return zlib.decompressobj(wbits=47).decompress
+    decompress = zlib.decompressobj(wbits=47).decompress
+
+    def inflated(data: bytes) -> bytes:
+        try:
+            return decompress(data)
+        except zlib.error as error:
+            raise Interrupted("protocol", f"broken compression ({error})") from None
+
+    return inflated

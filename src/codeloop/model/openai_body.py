@@ -10,11 +10,13 @@ from codeloop.model.chat import (
     ModelRequest,
     ReasoningPiece,
     TextPiece,
+    ToolSpec,
     ToolTurn,
     Turn,
     UserTurn,
 )
 from codeloop.model.encoding import TurnCache, call_id, options_of, to_json, tool_name
+from codeloop.model.parameters import parameters_of
 from codeloop.model.quirks import Quirks, reads
 from codeloop.schema.wire import JSON
 
@@ -56,19 +58,15 @@ class OpenAIBody:
             head[name] = value
         head = {name: value for name, value in head.items() if value is not None}
         if request.tools:
-            head["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": spec.name,
-                        "description": spec.description,
-                        "parameters": spec.parameters,
-                        **({"strict": True} if quirks.strict_tools else {}),
-                    },
-                }
-                for spec in request.tools
-            ]
+            head["tools"] = [self._tool(spec) for spec in request.tools]
         return head
+
+    def _tool(self, spec: ToolSpec) -> JSON:
+        parameters, strict = parameters_of(spec.parameters, self._quirks)
+        function: JSON = {"name": spec.name, "description": spec.description, "parameters": parameters}
+        if strict:
+            function["strict"] = True
+        return {"type": "function", "function": function}
 
     def _turn(self, turn: Turn) -> bytes:
         """Give the messages of one turn, comma-separated; b"" when nothing of it can be sent."""

@@ -1,6 +1,6 @@
 """How vendors of one wire protocol differ, as rows of data."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codeloop.model.chat import ModelInfo
 
@@ -16,6 +16,9 @@ class Quirks:
     reasoning_field: str = ""
     """The field of an assistant message that thinking goes back in; the model's own row of the catalog wins."""
     strict_tools: bool = False
+    """Holds the model to the schemas of tools that are marked `strict`."""
+    refused_keywords: frozenset[str] = frozenset()
+    """Keywords of JSON Schema that a request must not hold; what they say is checked when a call comes."""
     parallel_tool_calls: bool | None = None
     """Sent with tools when not None."""
     session_field: str = ""
@@ -46,28 +49,45 @@ COMMON_NAMES = {
     "budgetTokens": "budget_tokens",
 }
 
-COMPATIBLE = Quirks(names=COMMON_NAMES)
+UNCLOSED = frozenset({"additionalProperties", "default"})
+"""Not sent where it is unknown whether they are understood."""
+BOUNDS = frozenset(
+    {"minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "multipleOf"}
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+)
+"""Services that compile a schema into a grammar know a part of these at best, and refuse a request with another."""
+GRAMMAR = UNCLOSED | BOUNDS
+
+COMPATIBLE = Quirks(refused_keywords=UNCLOSED, names=COMMON_NAMES)
 OPENAI = Quirks(
     max_tokens_field="max_completion_tokens",
     session_field="prompt_cache_key",
     system_role="developer",
+    strict_tools=True,
+    refused_keywords=GRAMMAR,
     names=COMMON_NAMES,
 )
+OPENAI_LIKE = replace(OPENAI, strict_tools=False, refused_keywords=UNCLOSED)
+"""A service that speaks as OpenAI does at an address of its own."""
 ANTHROPIC = Quirks(names=COMMON_NAMES)
 
 ROWS: dict[str, Quirks] = {
     "openai": OPENAI,
-    "azure": Quirks(max_tokens_field="max_completion_tokens", system_role="developer", names=COMMON_NAMES),
+    "azure": Quirks(
+        max_tokens_field="max_completion_tokens", system_role="developer", refused_keywords=UNCLOSED, names=COMMON_NAMES
+    ),
     "anthropic": ANTHROPIC,
-    "deepseek": Quirks(images=False, pdf=False, names=COMMON_NAMES),
-    "mistral": Quirks(usage_option=False, call_id_length=9, pdf=False, names=COMMON_NAMES),
-    "groq": Quirks(max_tokens_field="max_completion_tokens", pdf=False, names=COMMON_NAMES),
-    "cerebras": Quirks(max_tokens_field="max_completion_tokens", pdf=False, names=COMMON_NAMES),
-    "xai": Quirks(pdf=False, names=COMMON_NAMES),
-    "ollama": Quirks(pdf=False, names=COMMON_NAMES),
-    "lmstudio": Quirks(pdf=False, names=COMMON_NAMES),
-    "llama.cpp": Quirks(pdf=False, names=COMMON_NAMES),
-    "vllm": Quirks(pdf=False, names=COMMON_NAMES),
+    "deepseek": Quirks(images=False, pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
+    "mistral": Quirks(usage_option=False, call_id_length=9, pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
+    "groq": Quirks(max_tokens_field="max_completion_tokens", pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
+    "cerebras": Quirks(
+        max_tokens_field="max_completion_tokens", pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES
+    ),
+    "xai": Quirks(pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
+    "ollama": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
+    "lmstudio": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
+    "llama.cpp": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
+    "vllm": Quirks(pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
 }
 """By provider id; what is not here is COMPATIBLE."""
 
@@ -77,7 +97,7 @@ def quirks_of(info: ModelInfo) -> Quirks:
     row = ROWS.get(info.provider_id)
     if row is not None:
         return row
-    return OPENAI if info.npm == "@ai-sdk/openai" else COMPATIBLE
+    return OPENAI_LIKE if info.npm == "@ai-sdk/openai" else COMPATIBLE
 
 
 def reads(info: ModelInfo, quirks: Quirks, mime: str) -> bool:

@@ -4,7 +4,8 @@ import asyncio
 import random as chance
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from math import isnan
 
 import msgspec
 
@@ -78,10 +79,9 @@ def asked_wait(headers: dict[str, str]) -> float | None:
     """Give the seconds that `retry-after-ms` or `retry-after` (seconds or an HTTP date) ask for, if one does."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
-        try:
-            return max(float(value) * scale, 0.0)
-        except ValueError:
-            pass
+        with suppress(ValueError):
+            seconds = float(value) * scale
+            return max(seconds, 0.0) if not isnan(seconds) else None
         if value and (moment := _date(value)) is not None:
             return max(moment - time.time(), 0.0)
     return None

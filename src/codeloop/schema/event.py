@@ -90,6 +90,15 @@ class QuestionRefusal(Wire):
     message: str | None = None
 
 
+class ExecutedCommand(Wire):
+    """Properties of `command.executed`; `message_id`: the last answer."""
+
+    name: str
+    session_id: str
+    arguments: str
+    message_id: str
+
+
 class Delta(Wire):
     """Properties of `message.part.delta`."""
 
@@ -271,6 +280,12 @@ class SessionIdle(EventId, tag="session.idle"):
     properties: OfSession
 
 
+class SessionCompacted(EventId, tag="session.compacted"):
+    """From here on requests hold a summary in place of what was before."""
+
+    properties: OfSession
+
+
 class SessionErrored(EventId, tag="session.error"):
     """A turn failed; the same error is stored in its message."""
 
@@ -289,7 +304,22 @@ class FileEdited(EventId, tag="file.edited"):
     properties: FilePath
 
 
-LiveEvent = PartDelta | StatusChanged | SessionIdle | SessionErrored | SessionDiff | FileEdited
+class CommandExecuted(EventId, tag="command.executed"):
+    """A command's turn is over."""
+
+    properties: ExecutedCommand
+
+
+LiveEvent = (
+    PartDelta
+    | StatusChanged
+    | SessionIdle
+    | SessionCompacted
+    | SessionErrored
+    | SessionDiff
+    | FileEdited
+    | CommandExecuted
+)
 Event = StoredEvent | LiveEvent
 
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-Unit = Literal["ms", "bytes", "lines", "characters", "tokens", "count"]
+Unit = Literal["ms", "bytes", "lines", "characters", "tokens", "count", "percent"]
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -44,17 +44,20 @@ INSTRUCTION_ENTRIES = Limit(
 )
 LEASE = Limit("store.lease", 30_000, "ms", "a session's lease unless renewed; then another process may take it over")
 EXTEND_FILES = Limit("extend.files", 500, "count", "agents and commands read from files; further ones are left out")
-EXTEND_ENTRIES = Limit("extend.entries", 5_000, "count", "entries looked at in one folder of agents, commands or skills")
+EXTEND_ENTRIES = Limit("extend.entries", 5_000, "count", "entries looked at in one folder of agents or skills")
 EXTEND_DEPTH = Limit("extend.depth", 6, "count", "folders inside folders of agents, commands or skills")
 EXTEND_VALUES = Limit("extend.values", 2_000, "count", "values in the head of one markdown file, then it is left out")
 PAGE_BYTES = Limit("extend.page_bytes", 256 * 1024, "bytes", "a larger agent, command or skill is left out or refused")
 SKILLS = Limit("extend.skills", 200, "count", "skills that are found; further ones are left out")
 SKILL_HEAD = Limit("extend.skill_head", 16 * 1024, "bytes", "the head of a skill ends here, or it is left out")
 SKILL_DESCRIPTION = Limit("extend.skill_description", 1_024, "characters", "shown of a skill's description")
-SKILL_LISTING = Limit("extend.skill_listing", 6 * 1024, "bytes", "the list of skills for the model; then names, then none")
+SKILL_LISTING = Limit("extend.skill_listing", 6 * 1024, "bytes", "the list of skills for the model; then names only")
+SUBAGENT_LISTING = Limit(
+    "extend.subagent_listing", 4 * 1024, "bytes", "the list of subagents for the model; then names"
+)
 SKILL_FILES = Limit("extend.skill_files", 50, "count", "files of a skill that are listed when it is loaded")
-COMMAND_SHELLS = Limit("extend.command_shells", 20, "count", "shell pieces of one command; a template with more is refused")
-COMMAND_FILES = Limit("extend.command_files", 50, "count", "files that one command attaches; further mentions stay text")
+COMMAND_SHELLS = Limit("extend.command_shells", 20, "count", "shell pieces of one command; with more it is refused")
+COMMAND_FILES = Limit("extend.command_files", 50, "count", "files that one command attaches; others stay text")
 STORE_BUSY = Limit("store.busy", 10_000, "ms", "waiting for another process's transaction, then an error")
 STORE_POLL = Limit("store.poll", 40, "ms", "how often a follower looks for other processes' events")
 STORE_QUEUE = Limit(
@@ -98,6 +101,7 @@ MODEL_ERROR_BODY = Limit("model.error_body", 4_000, "characters", "kept of what 
 MODEL_OUTPUT = Limit("model.output", 32_000, "tokens", "asked for in one answer where the service wants a number")
 TOOL_OUTPUT_LINES = Limit("tool.output_lines", 2_000, "lines", "longer output is cut, the whole kept in a file")
 TOOL_OUTPUT_BYTES = Limit("tool.output_bytes", 50 * 1024, "bytes", "longer output is cut, the whole kept in a file")
+TOOL_DEPTH = Limit("tool.depth", 64, "count", "a call whose arguments are nested deeper is refused")
 BASH_SIZE = Limit("permission.bash_size", 64 * 1024, "characters", "a longer line is not read: it counts as unknown")
 BASH_COMMANDS = Limit("permission.bash_commands", 50, "count", "simple commands read of one line; the rest is unknown")
 BASH_NESTING = Limit("permission.bash_nesting", 8, "count", "commands inside commands; what is deeper is unknown")
@@ -121,6 +125,7 @@ SEARCH_TIME = Limit("search.time", 30_000, "ms", "a search is stopped and what i
 SEARCH_RESULTS = Limit("search.results", 100, "count", "files or matches shown, newest files first")
 SEARCH_MATCHES = Limit("search.matches", 20_000, "count", "matches collected before a search is stopped")
 SEARCH_FILES = Limit("search.files", 200_000, "count", "file names collected before a search is stopped")
+SEARCH_PATTERN = Limit("search.pattern", 2_000, "characters", "a longer pattern for file names is refused")
 SEARCH_COLUMNS = Limit("search.columns", 500, "bytes", "longer lines are cut in search results")
 LIST_LINES = Limit("search.list_lines", 200, "lines", "longer trees show their deeper folders as counts")
 FILE_EDIT = Limit(
@@ -143,7 +148,9 @@ IMAGES_DATA = Limit(
 READ_PDF = Limit("read.pdf", 20 * 1024 * 1024, "bytes", "a larger PDF is refused: services take 32 MB a request")
 READ_NOTEBOOK = Limit("read.notebook", 32 * 1024 * 1024, "bytes", "a larger notebook is read as plain text")
 READ_INSTRUCTIONS = Limit("read.instructions", 32 * 1024, "bytes", "the part of a folder's AGENTS.md that is loaded")
-WEB_TIMEOUT = Limit("web.timeout", 30_000, "ms", "fetching a page that names no timeout, then an error; questions don't count")
+WEB_TIMEOUT = Limit(
+    "web.timeout", 30_000, "ms", "fetching a page that names no timeout, then an error; questions don't count"
+)
 WEB_TIMEOUT_MAX = Limit("web.timeout_max", 120_000, "ms", "the longest timeout of a page")
 WEB_CONNECT = Limit("web.connect", 10_000, "ms", "connecting to one address of a host, then the next one is tried")
 WEB_UPGRADE = Limit("web.upgrade", 5_000, "ms", "trying HTTPS where a URL says HTTP, then HTTP is used")
@@ -154,17 +161,69 @@ WEB_ERROR = Limit("web.error", 500, "characters", "shown of what a server says w
 WEB_URL = Limit("web.url", 8_192, "characters", "a longer URL is refused")
 PDF_TIME = Limit("web.pdf_time", 20_000, "ms", "reading a PDF, then the pages read so far are given")
 PDF_PAGES = Limit("web.pdf_pages", 200, "count", "pages read of a PDF; the number of the others is said")
-PDF_MEMORY = Limit("web.pdf_memory", 1024 * 1024 * 1024, "bytes", "memory of the process that reads a PDF, then an error")
+PDF_MEMORY = Limit(
+    "web.pdf_memory", 1024 * 1024 * 1024, "bytes", "memory of the process that reads a PDF, then an error"
+)
 PDF_TEXT = Limit("web.pdf_text", 2_000_000, "characters", "text taken from a PDF; what follows is cut")
 WEBSEARCH_TIME = Limit("web.search_time", 30_000, "ms", "waiting for a search service, then an error")
 WEBSEARCH_BYTES = Limit("web.search_bytes", 4 * 1024 * 1024, "bytes", "a longer answer of a search service is an error")
 WEBSEARCH_SNIPPET = Limit("web.search_snippet", 1_500, "characters", "shown of one search result; the rest is cut")
 WEBSEARCH_QUERY = Limit("web.search_query", 2_000, "characters", "a longer search query is refused")
 CHECKPOINT = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
+COMPACT_AT = Limit("agent.compact_at", 90, "percent", "of the context less the answer's reserve; then it is compacted")
+COMPACT_RESERVE = Limit("agent.compact_reserve", 32_000, "tokens", "kept free for the answer, unless configured")
+COMPACT_TAIL = Limit(
+    "agent.compact_tail", 10_000, "tokens", "the end of a conversation that a compaction leaves as it is"
+)
+KEPT_OUTPUTS = Limit(
+    "agent.kept_outputs", 40_000, "tokens", "the newest tool outputs, which stay when older ones are left out"
+)
+KEPT_PROMPTS = Limit(
+    "agent.kept_prompts", 16_000, "characters", "the user's own words that a compaction leaves as they are"
+)
+PRUNE_GAIN = Limit(
+    "agent.prune_gain", 20_000, "tokens", "what leaving old outputs out must save, else it is summarised"
+)
+SUMMARY_INPUT = Limit(
+    "agent.summary_input", 100_000, "tokens", "what a summary is made from when the context is unknown"
+)
+SUMMARY_OUTPUT = Limit("agent.summary_output", 8_000, "tokens", "the longest summary")
 PROGRESS = Limit("agent.progress", 100, "ms", "how often a running tool's progress is shown")
 ATTACHED_FILE = Limit("app.attached_file", 5 * 1024 * 1024, "bytes", "a larger text file named in a prompt is refused")
 BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line is the title")
+SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot, then the turn goes on without it")
+SNAPSHOT_SCAN = Limit(
+    "snapshot.scan", 60_000, "ms", "looking through a work tree in the background, then it is given up"
+)
+SNAPSHOT_GIT = Limit("snapshot.git", 10_000, "ms", "git reading shared objects, then what they held counts as unknown")
+SNAPSHOT_FILES = Limit("snapshot.files", 1_000_000, "count", "a work tree with more files has no snapshots")
+SNAPSHOT_FILE = Limit("snapshot.file", 10 * 1024 * 1024, "bytes", "a larger file is not kept, unless git tracks it")
+SNAPSHOT_TRACKED = Limit("snapshot.tracked", 64 * 1024 * 1024, "bytes", "a larger file is not kept, tracked or not")
+SNAPSHOT_BYTES = Limit(
+    "snapshot.bytes", 512 * 1024 * 1024, "bytes", "read for one snapshot; further files are left out"
+)
+SNAPSHOT_IGNORED = Limit(
+    "snapshot.ignored", 20_000, "count", "ignored files kept before a destructive command; further ones are left out"
+)
+SNAPSHOT_SHARED = Limit(
+    "snapshot.shared",
+    5_000,
+    "count",
+    "former contents copied from the repository for one step; the others can't be undone",
+)
+SNAPSHOT_WATCH = Limit(
+    "snapshot.watch", 3_000, "count", "a work tree with more files is watched, not looked through again"
+)
+SNAPSHOT_AGE = Limit("snapshot.age", 30 * 86_400_000, "ms", "contents not wanted for so long are removed")
+SNAPSHOT_SIZE = Limit(
+    "snapshot.size", 2 * 1024**3, "bytes", "the store of snapshots; beyond, the oldest contents are removed"
+)
+SNAPSHOT_PRUNE = Limit("snapshot.prune", 86_400_000, "ms", "how often old contents are looked for, at most")
+SNAPSHOT_DIFF = Limit(
+    "snapshot.diff", 512 * 1024, "bytes", "a changed file larger than this is shown without its lines"
+)
+SNAPSHOT_DIFFS = Limit("snapshot.diffs", 500, "count", "changed files of one step shown with their lines")
 
 
 def all_limits() -> tuple[Limit, ...]:

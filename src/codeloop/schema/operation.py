@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from codeloop.schema.agent import Agent
+from codeloop.schema.command import Command
 from codeloop.schema.message import Message, ModelRef, Session, SessionModel
 from codeloop.schema.part import FilePartSource, Part, SourceText
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.rules import PermissionRequest, Reply, Rule
+from codeloop.schema.skill import Skill
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -38,7 +41,18 @@ class AgentInput(Wire, tag_field="type", tag="agent"):
     source: SourceText | None = None
 
 
-PartInput = TextInput | FileInput | AgentInput
+class SubtaskInput(Wire, tag_field="type", tag="subtask"):
+    """Work that is handed to a subagent as it is, before the model is asked."""
+
+    prompt: str
+    description: str
+    agent: str
+    id: str | None = None
+    model: ModelRef | None = None
+    command: str | None = None
+
+
+PartInput = TextInput | FileInput | AgentInput | SubtaskInput
 
 
 class CreateSession(Wire):
@@ -71,6 +85,17 @@ class RunLimits(Wire):
     steps: int | None = None
     cost: float | None = None
     tokens: int | None = None
+    compact: bool = True
+    """False: never compact by itself, stop when the context is full."""
+
+
+class Summarize(Wire):
+    """Puts a summary in the place of the conversation; nothing is deleted."""
+
+    session_id: str
+    provider_id: str
+    model_id: str
+    auto: bool = False
 
 
 class Prompt(Wire):
@@ -86,6 +111,20 @@ class Prompt(Wire):
     system: str | None = None
     tools: dict[str, bool] | None = None
     format: JSON | None = None
+    limits: RunLimits | None = None
+
+
+class RunCommand(Wire):
+    """Runs a command by name. `arguments`: what was typed after it; `model`: `provider/model`."""
+
+    session_id: str
+    command: str
+    arguments: str = ""
+    agent: str | None = None
+    model: str | None = None
+    variant: str | None = None
+    message_id: str | None = None
+    parts: list[FileInput] = []
     limits: RunLimits | None = None
 
 
@@ -150,12 +189,17 @@ SESSION_MESSAGES = Operation(
 )
 PROMPT = Operation("session.prompt", "POST", "/session/{sessionID}/message", Prompt, MessageWithParts)
 PROMPT_ASYNC = Operation("session.prompt_async", "POST", "/session/{sessionID}/prompt_async", Prompt, None)
+COMMAND = Operation("session.command", "POST", "/session/{sessionID}/command", RunCommand, MessageWithParts)
+SUMMARIZE = Operation("session.summarize", "POST", "/session/{sessionID}/summarize", Summarize, bool)
 ABORT = Operation("session.abort", "POST", "/session/{sessionID}/abort", OfOneSession, bool)
 PERMISSION_LIST = Operation("permission.list", "GET", "/permission", NoArguments, list[PermissionRequest])
 PERMISSION_REPLY = Operation("permission.reply", "POST", "/permission/{requestID}/reply", AnswerPermission, bool)
 QUESTION_LIST = Operation("question.list", "GET", "/question", NoArguments, list[QuestionRequest])
 QUESTION_REPLY = Operation("question.reply", "POST", "/question/{requestID}/reply", AnswerQuestion, bool)
 QUESTION_REJECT = Operation("question.reject", "POST", "/question/{requestID}/reject", RejectQuestion, bool)
+AGENT_LIST = Operation("app.agents", "GET", "/agent", NoArguments, list[Agent])
+COMMAND_LIST = Operation("command.list", "GET", "/command", NoArguments, list[Command])
+SKILL_LIST = Operation("app.skills", "GET", "/skill", NoArguments, list[Skill])
 
 OPERATIONS: tuple[Operation, ...] = (
     SESSION_CREATE,
@@ -165,10 +209,15 @@ OPERATIONS: tuple[Operation, ...] = (
     SESSION_MESSAGES,
     PROMPT,
     PROMPT_ASYNC,
+    COMMAND,
+    SUMMARIZE,
     ABORT,
     PERMISSION_LIST,
     PERMISSION_REPLY,
     QUESTION_LIST,
     QUESTION_REPLY,
     QUESTION_REJECT,
+    AGENT_LIST,
+    COMMAND_LIST,
+    SKILL_LIST,
 )

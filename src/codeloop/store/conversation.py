@@ -99,6 +99,11 @@ class View:
         self.entries[index] = Entry(entry.info, with_part(entry.parts, part))
 
 
+def next_created(view: Conversation, now: int) -> int:
+    """Give the creation time of a further message (ms): `now`, or later when the clock has stepped back since."""
+    return max(now, view.entries[-1].info.time.created + 1) if view.entries else now
+
+
 def order(info: Message) -> tuple[int, str]:
     """Messages are ordered by creation, then by id."""
     return (info.time.created, info.id)

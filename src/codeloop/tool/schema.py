@@ -17,6 +17,21 @@ def parameters_schema(params: type[msgspec.Struct]) -> JSON:
     return _inlined(schema, definitions)
 
 
+def without_nulls(value: Any, schema: JSON) -> Any:
+    """Give a value of that schema without the optional parameters that are null: some models must send them all."""
+    if isinstance(value, list) and "items" in schema:
+        return [without_nulls(item, schema["items"]) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict) or "properties" not in schema:
+        return cast("Any", value)
+    properties: JSON = schema["properties"]
+    optional = properties.keys() - schema.get("required", ())
+    return {
+        name: without_nulls(item, properties.get(name, {}))
+        for name, item in cast("JSON", value).items()
+        if not (item is None and name in optional)
+    }
+
+
 def _inlined(value: Any, definitions: dict[str, Any]) -> Any:
     if isinstance(value, list):
         return [_inlined(item, definitions) for item in cast("list[Any]", value)]

@@ -1,17 +1,19 @@
 """The tools of one project: which are offered, how a call's arguments are read, and what a bad call turns into."""
 
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
 import msgspec
 
 from codeloop.model.chat import ToolSpec
 from codeloop.permission.rules import is_offered
+from codeloop.schema.limits import TOOL_DEPTH
 from codeloop.schema.rules import Ruleset
 from codeloop.schema.wire import JSON
 from codeloop.tool.offer import unsuited_tools
-from codeloop.tool.schema import parameters_schema
+from codeloop.tool.schema import parameters_schema, without_nulls
 from codeloop.tool.tool import Tool
 
 _object = msgspec.json.Decoder(JSON).decode
@@ -56,16 +58,27 @@ class Toolbox:
     def specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
         """Give what a model (by its id) is offered: what suits it and what the rules do not deny altogether."""
         unsuited = unsuited_tools(model)
-        return tuple(
-            self._specs[tool.name]
+        offered = (
+            self._spec(tool, rulesets)
             for tool in self.tools
             if tool.name not in unsuited
             and is_offered(tool.name, *rulesets)
             and is_offered(tool.traits.permission or tool.name, *rulesets)
         )
+        return tuple(spec for spec in offered if spec is not None)
+
+    def _spec(self, tool: Tool, rulesets: tuple[Ruleset, ...]) -> ToolSpec | None:
+        spec = self._specs[tool.name]
+        if tool.describe is None:
+            return spec
+        described = tool.describe(*rulesets)
+        return None if described is None else ToolSpec(spec.name, described, spec.parameters)
 
     def prepare(self, name: str, arguments: str) -> Prepared | Invalid:
-        """Read a call as the model sent it. Repairs only what is unambiguous: the name's case, "5" for 5."""
+        """Read a call as the model sent it. Repairs only what is unambiguous: the name's case, "5" for 5.
+
+        An optional parameter that is null counts as left out: strict services make their models send every one.
+        """
         tool = self.by_name.get(name) or self._by_folded_name(name)
         value = _parsed(arguments)
         if tool is None:
@@ -75,16 +88,18 @@ class Toolbox:
         if isinstance(value, str):
             reason = f"The arguments of {tool.name} are not a JSON object: {value}."
             return Invalid(f"{reason} Expected: {self._expected(tool)}", {}, unusable=True)
+        schema = self._specs[tool.name].parameters
+        given: JSON = without_nulls(value, schema)
         try:
-            params = msgspec.convert(value, tool.params, strict=False)
-        except msgspec.ValidationError as error:
+            params = msgspec.convert(given, tool.params, strict=False)
+        except (msgspec.ValidationError, OverflowError) as error:
             try:
-                params = msgspec.convert(_unpacked(value), tool.params, strict=False)
-            except msgspec.ValidationError:
+                params = msgspec.convert(without_nulls(_unpacked(given), schema), tool.params, strict=False)
+            except (msgspec.ValidationError, OverflowError):
                 reason = f"The {tool.name} tool was called with invalid arguments: {error}."
                 again = f"Rewrite the input so that it satisfies: {self._expected(tool)}"
                 return Invalid(f"{reason} {again}", value, unusable=False)
-        return Prepared(tool, params, value)
+        return Prepared(tool, params, given)
 
     def _by_folded_name(self, name: str) -> Tool | None:
         found = [tool for tool in self.tools if tool.name.casefold() == name.strip().casefold()]
@@ -96,10 +111,30 @@ class Toolbox:
 
 def _parsed(arguments: str) -> JSON | str:
     """Give the JSON object, or why there is none."""
+    deepest = TOOL_DEPTH.value
     try:
-        return _object(arguments.encode("utf-8", "surrogatepass"))
+        value = _object(arguments.encode("utf-8", "surrogatepass"))
     except msgspec.DecodeError as error:
         return str(error)
+    except RecursionError:
+        return f"they are nested deeper than {deepest} levels"
+    is_deep = arguments.count("[") + arguments.count("{") > deepest and _is_deeper(value, deepest)
+    return f"they are nested deeper than {deepest} levels" if is_deep else value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Tell whether lists and objects are nested deeper than so many levels."""
+    level: list[Any] = [value]
+    while level and levels >= 0:
+        level = [item for outer in level for item in _members(outer)]
+        levels -= 1
+    return bool(level)
+
+
+def _members(value: Any) -> list[Any]:
+    """Give the lists and objects directly inside a list or an object."""
+    inside = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
+    return [item for item in inside if isinstance(item, dict | list)]
 
 
 def _unpacked(value: JSON) -> JSON:
@@ -108,6 +143,7 @@ def _unpacked(value: JSON) -> JSON:
     for key, item in value.items():
         unpacked[key] = item
         if isinstance(item, str) and item[:1] in {"[", "{"}:
-            with suppress(msgspec.DecodeError):
-                unpacked[key] = msgspec.json.decode(item)
+            found = _parsed(f'{{"item":{item}}}')
+            if isinstance(found, dict):
+                unpacked[key] = found["item"]
     return unpacked

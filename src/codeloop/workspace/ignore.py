@@ -105,7 +105,7 @@ def _line(line: str) -> Pattern | None:
 
 def _translate(glob: str) -> str:
     """Give the regular expression of a pattern. Raises ValueError for one that can match nothing."""
-    if not glob or glob.endswith("\\") and not glob.endswith("\\\\"):
+    if not glob or (glob.endswith("\\") and not glob.endswith("\\\\")):
         raise ValueError(glob)
     out, at, end = "", 0, len(glob)
     while at < end:

@@ -56,7 +56,7 @@ class Repository:
         return self.common / "objects"
 
 
-def open_repository(top: Path) -> Repository | None:
+def open_repository(top: Path, *, with_index: bool) -> Repository | None:
     """Read the repository whose work tree has its top here; None when there is none that can be read."""
     folder = top / ".git"
     if not folder.is_dir():
@@ -71,6 +71,9 @@ def open_repository(top: Path) -> Repository | None:
     config = read_small(common / "config", _CONFIG)
     if b"sha256" in config.lower():
         return None
+    # git itself may have converted what it stored: then the blob is not what lies on the disk.
+    if not with_index or _converts(config):
+        return Repository(folder, common)
     try:
         file = folder / "index"
         data = file.read_bytes()
@@ -78,8 +81,7 @@ def open_repository(top: Path) -> Repository | None:
         tracked = parse_index(data, looked)
     except (OSError, ValueError, IndexError):
         tracked = {}
-    # git itself may have converted what it stored: then the blob is not what lies on the disk.
-    return Repository(folder, common, {} if _converts(config) else tracked)
+    return Repository(folder, common, tracked)
 
 
 def parse_index(data: bytes, looked: int) -> dict[str, dict[str, Tracked]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from codeloop.kit.glob import compiled
-from codeloop.schema.limits import SEARCH_FILES, SEARCH_MATCHES
+from codeloop.schema.limits import SEARCH_FILES, SEARCH_MATCHES, SEARCH_PATTERN
 
 Mode = Literal["content", "files", "count"]
 
@@ -84,6 +84,8 @@ class Filter:
         """Read a pattern. Raises SearchError for one that is none."""
         if not pattern:
             return Filter(())
+        if len(pattern) > SEARCH_PATTERN.value:
+            raise SearchError(f"it has {len(pattern)} characters, and at most {SEARCH_PATTERN.value} are read")
         wanted = not pattern.startswith("!")
         bare = pattern.removeprefix("!").removeprefix("./").lstrip("/")
         try:

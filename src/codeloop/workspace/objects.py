@@ -2,7 +2,7 @@
 
 import os
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha1
@@ -39,6 +39,11 @@ class Objects:
         self._trees: dict[str, tuple[tuple[str, Item], ...]] = {}
         self._made: set[str] = set()
 
+    def ensure(self) -> None:
+        """Make the directory if it is not there yet."""
+        if self._shared is None:
+            self.share(())
+
     def share(self, others: Iterable[Path]) -> None:
         """Look for what is not here in these object directories too. Makes the directory when it is not there yet."""
         wanted = tuple(dict.fromkeys(path for path in others if "\n" not in str(path)))
@@ -50,9 +55,7 @@ class Objects:
         for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", _CONFIG)):
             if not (self.folder / name).exists():
                 write_atomically(self.folder / name, text.encode())
-        write_atomically(
-            self._objects / "info" / "alternates", b"".join(os.fsencode(path) + b"\n" for path in wanted)
-        )
+        write_atomically(self._objects / "info" / "alternates", b"".join(os.fsencode(path) + b"\n" for path in wanted))
         self._shared = wanted
 
     def put_blob(self, data: bytes) -> str:
@@ -88,14 +91,17 @@ class Objects:
         """Tell whether an object is here (not only among the shared ones)."""
         return name in self._written or self._path(name).exists()
 
-    def fetch(self, names: Collection[str], environment: Mapping[str, str]) -> None:
-        """Copy shared blobs here, so that they stay when their own repository drops them. What is missing, stays so."""
+    def fetch(self, names: Collection[str], environment: Mapping[str, str], size: Callable[[str], int | None]) -> None:
+        """Copy shared blobs here, so that they stay when their own repository drops them. What is missing, stays so.
+
+        `size`: how many bytes the file had on the disk; a blob of another length was converted, and is not taken.
+        """
         wanted = [name for name in dict.fromkeys(names) if not self.has(name)]
         if not wanted:
             return
         for name, data in _ask_git(self.folder, wanted, environment):
-            if self.put_blob(data) != name:
-                raise Missing(name)
+            if size(name) in {None, len(data)}:
+                self.put_blob(data)
 
     def _put(self, kind: bytes, data: bytes) -> str:
         whole = b"%s %d\0%s" % (kind, len(data), data)
@@ -139,8 +145,9 @@ class Objects:
                             yield folder.name + file.name, info.st_size, info.st_mtime
 
     def prune(self, keep: Collection[str], older: float, size: int) -> int:
-        """Remove objects not in `keep`: those last wanted before `older` (s since the epoch), then the oldest ones
-        until at most `size` bytes are left. Gives how many.
+        """Remove objects not in `keep`, the oldest first; gives how many.
+
+        Those last wanted before `older` (s since the epoch) all go, others until at most `size` bytes are left.
         """
         rows = sorted(self.stored(), key=lambda row: row[2])
         total = sum(row[1] for row in rows)
@@ -161,18 +168,18 @@ class Objects:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a private file under another name, then give it its own. Raises OSError."""
-    temporary = f"{path}.{os.urandom(6).hex()}.tmp"
+    temporary = path.with_name(f"{path.name}.{os.urandom(6).hex()}.tmp")
     fd = os.open(temporary, _CREATE, 0o600)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(fd, view) :]
     except OSError:
-        os.unlink(temporary)
+        temporary.unlink()
         raise
     finally:
         os.close(fd)
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def _rows(data: bytes) -> Iterator[tuple[str, Item]]:

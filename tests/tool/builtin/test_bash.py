@@ -20,7 +20,8 @@ async def run(ctx: TestContext, command: str, **more: Any) -> ToolResult:
 async def test_a_command_gives_its_output_and_metadata(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     result = await run(ctx, "echo hi; exit 3", description="Says hi")
-    assert (result.title, result.output) == ("echo hi; exit 3", "hi\n")
+    told = "hi\n\n\n<shell_metadata>\nexit code 3\n</shell_metadata>"
+    assert (result.title, result.output) == ("echo hi; exit 3", told)
     duration = result.metadata.pop("duration")
     assert 0 <= duration < 5000
     assert result.metadata == {"output": "hi\n", "exit": 3, "truncated": False, "description": "Says hi"}
@@ -75,7 +76,7 @@ async def test_a_link_out_of_the_work_tree_names_its_real_target(tmp_path: Path)
 @pytest.mark.parametrize("command", ["cat ~nobody-here/x", "cat $'a\\x00b'", "cd ''", "ls " + "x" * 5000])
 async def test_paths_that_cannot_be_do_no_harm(tmp_path: Path, command: str) -> None:
     result = await run(make_context(tmp_path), command)
-    assert "metadata" not in result.output
+    assert result.metadata["exit"] in {0, 1, 2}
 
 
 async def test_standing_outside_is_asked_about_in_the_next_call(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ def pdf(*pages: str) -> bytes:
         f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
+    fonts = "<< /Font << /F1 3 0 R >> >>"
     for index, text in enumerate(pages):
         drawn = f"BT /F1 24 Tf 72 700 Td ({text}) Tj ET" if text else "0 0 m 9 9 l S"
         objects += [
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> "
-            f"/Contents {5 + 2 * index} 0 R >>",
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources {fonts} /Contents {5 + 2 * index} 0 R >>",
             f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream",
         ]
     out = io.BytesIO(b"%PDF-1.4\n")

@@ -2,18 +2,28 @@
 
 import asyncio
 
+from codeloop.agent.compact import room_of
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.moves import Stop
-from codeloop.extend.agents import parse_ref
 from codeloop.app.attach import attached
 from codeloop.app.project import Project
+from codeloop.extend.agents import parse_ref
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
 from codeloop.schema.ids import is_id, new_id, now_ms
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionModel, UserMessage, UserTime
-from codeloop.schema.operation import FileInput, MessageWithParts, OfOneSession, Prompt, RunLimits, TurnEnd
-from codeloop.schema.part import Part
+from codeloop.schema.operation import (
+    FileInput,
+    MessageWithParts,
+    OfOneSession,
+    Prompt,
+    RunLimits,
+    Summarize,
+    TextInput,
+    TurnEnd,
+)
+from codeloop.schema.part import CompactionPart, Part
 from codeloop.schema.rules import Rule
 from codeloop.schema.wire import replace
 
@@ -32,6 +42,30 @@ async def prompt_async(project: Project, args: Prompt) -> None:
     message, _ = await _store(project, args)
     if not args.no_reply:
         project.runs.wake(args.session_id, _policy(args.limits, message, project))
+
+
+async def summarize(project: Project, args: Summarize) -> bool:
+    """Put a summary in the place of the conversation; true when it is done."""
+    session = project.store.session(args.session_id)
+    project.store.leases.check(session.id)
+    model = ModelRef(provider_id=args.provider_id, model_id=args.model_id)
+    project.models.open(model_ref(model))
+    message = UserMessage(
+        id=new_id("msg"),
+        session_id=session.id,
+        time=UserTime(created=now_ms()),
+        agent=session.agent or "build",
+        model=model,
+    )
+    part = CompactionPart(id=new_id("prt"), session_id=session.id, message_id=message.id, auto=args.auto)
+    project.store.append(
+        MessageUpdated(properties=MessageInfo(session_id=session.id, info=message)),
+        PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now_ms())),
+    )
+    stop = await asyncio.shield(project.runs.wake(session.id, _policy(None, message, project)))
+    if stop.reason != "done":
+        raise OperationError("UnknownError", f"The conversation was not summarised: {stop.message or stop.reason}")
+    return True
 
 
 async def abort(project: Project, args: OfOneSession) -> bool:
@@ -59,7 +93,8 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         format=args.format,
     )
     parts: list[Part] = []
-    for given in args.parts:
+    switched = switch_note(_agent_before(project, session), agent.name)
+    for given in (*args.parts, *([TextInput(text=switched, synthetic=True)] if switched else [])):
         if isinstance(given, FileInput):  # reading it, and scaling it down, takes its time
             parts += await asyncio.to_thread(attached, project.workspace, message, given)
         else:
@@ -77,6 +112,24 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)),
     )
     return message, parts
+
+
+def _agent_before(project: Project, session: Session) -> str | None:
+    entries = project.store.conversation(session.id).entries
+    return next((entry.info.agent for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
+
+
+def switch_note(before: str | None, now: str) -> str | None:
+    """Give what the model is told when a prompt is for another agent than the one before it; None: nothing."""
+    if before is None or before == now:
+        return None
+    match before, now:
+        case _, "plan":
+            return "From here on you plan: change nothing but plan files. What was allowed before no longer is."
+        case "plan", _:
+            return f"Planning is over: you are the agent {now} now and may change files. A plan, if agreed, holds."
+        case _:
+            return f"You are the agent {now} now; what was said of the agent {before} no longer holds."
 
 
 async def _model(project: Project, args: Prompt, session: Session, agent: Agent) -> ModelRef:
@@ -100,7 +153,15 @@ def _policy(limits: RunLimits | None, message: UserMessage, project: Project) ->
     limits = limits or RunLimits()
     agent = project.engine.agent(message.agent)
     bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]
-    return Policy(steps=min(bounds, default=None), cost=limits.cost, tokens=limits.tokens)
+    compaction = project.setting.config.compaction
+    info = project.models.open(model_ref(message.model)).info
+    return Policy(
+        steps=min(bounds, default=None),
+        cost=limits.cost,
+        tokens=limits.tokens,
+        room=room_of(info, compaction.reserved),
+        compact=compaction.auto and limits.compact,
+    )
 
 
 def _answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:

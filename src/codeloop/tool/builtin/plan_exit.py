@@ -2,7 +2,7 @@
 
 import msgspec
 
-from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated
+from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import UserMessage, UserTime
 from codeloop.schema.part import TextPart
@@ -45,7 +45,9 @@ def _continue_as_build(ctx: ToolContext) -> None:
     last = next(entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage))
     message = replace(last, id=new_id("msg"), agent="build", time=UserTime(created=now_ms()), summary=None)
     part = TextPart(id=new_id("prt"), session_id=ctx.session_id, message_id=message.id, text=APPROVED, synthetic=True)
+    session = replace(ctx.store.session(ctx.session_id), agent="build")
     ctx.store.append(
+        SessionUpdated(properties=SessionInfo(session_id=ctx.session_id, info=session)),
         MessageUpdated(properties=MessageInfo(session_id=ctx.session_id, info=message)),
         PartUpdated(properties=PartInfo(session_id=ctx.session_id, part=part, time=now_ms())),
     )

@@ -1,0 +1,34 @@
+"""Work that a person hands to a subagent directly: the call that the model would have made, without asking it."""
+
+import msgspec
+
+from codeloop.agent.calls import Calls
+from codeloop.agent.engine import Engine
+from codeloop.agent.moves import Delegate
+from codeloop.agent.settle import message_event
+from codeloop.agent.step import new_message, show_status, stored_abort
+from codeloop.model.chat import CallReady, Finished
+from codeloop.schema.event import Busy
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.wire import replace
+
+
+async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
+    """Run the tool `task` for a subtask of a prompt; the model is asked next, with its result.
+
+    A cancel stores what there is as interrupted.
+    """
+    work = move.work
+    info = replace(new_message(engine, session_id, move.user), mode=work.agent, agent=work.agent)
+    show_status(engine, session_id, Busy())
+    engine.store.append(message_event(info))
+    given = {"description": work.description, "prompt": work.prompt, "subagent_type": work.agent}
+    calls = Calls(engine, engine.agent(move.user.agent), info)
+    with stored_abort(engine, info):
+        try:
+            calls.ready(CallReady(new_id("tool"), "task", msgspec.json.encode(given).decode()))
+            await calls.join(Finished("tool-calls"))
+        finally:
+            await calls.cancel()
+        completed = replace(info.time, completed=now_ms())
+        engine.store.append(message_event(replace(info, finish="tool-calls", time=completed)))

@@ -1,0 +1,87 @@
+"""What of a conversation a request shows after a compaction: the summary, the user's own words, and the recent tail.
+
+Pure. Before the first compaction it is simply everything.
+"""
+
+from dataclasses import dataclass
+
+from codeloop.model.chat import TextPiece, UserTurn
+from codeloop.schema.limits import KEPT_PROMPTS
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import CompactionPart, TextPart
+from codeloop.store.conversation import Entry
+
+SUMMARY = """The conversation until here was too long and is replaced by this note:
+
+{summary}"""
+SAID = """What the user said until then, word for word:
+
+{prompts}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which entries are shown: all, or those from `start` on without the summary at `place` and the request for it.
+
+    `head` is the turn that stands for what is left out; empty when nothing is.
+    """
+
+    head: tuple[UserTurn, ...] = ()
+    start: int = 0
+    place: int | None = None
+
+    def of(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Give the entries that are shown; more may have been added at the end since the window was made."""
+        if self.place is None:
+            return entries
+        return (*entries[self.start : self.place - 1], *entries[self.place + 1 :])
+
+
+def window(entries: tuple[Entry, ...]) -> Window:
+    """Give what a request shows of a conversation."""
+    place = last_compaction(entries)
+    if place is None:
+        return Window()
+    part = compaction_of(entries[place - 1])
+    start = place - 1
+    if part is not None and part.tail_start_id is not None:
+        start = next((n for n, entry in enumerate(entries) if entry.info.id == part.tail_start_id), start)
+    text = SUMMARY.format(summary=text_of(entries[place]))
+    prompts = kept_prompts(entries[:start])
+    if prompts:
+        text += "\n\n" + SAID.format(prompts="\n\n".join(prompts))
+    return Window((UserTurn((TextPiece(text),)),), start, place)
+
+
+def last_compaction(entries: tuple[Entry, ...], since: int = 0) -> int | None:
+    """Give the index of the last completed summary from `since` on; the request for it stands right before it."""
+    for place in range(len(entries) - 1, max(since - 1, 0), -1):
+        info = entries[place].info
+        if isinstance(info, AssistantMessage) and info.summary and info.error is None and info.time.completed:
+            return place
+    return None
+
+
+def compaction_of(entry: Entry) -> CompactionPart | None:
+    """Give the part that makes a user message the request for a summary."""
+    return next((part for part in entry.parts if isinstance(part, CompactionPart)), None)
+
+
+def kept_prompts(entries: tuple[Entry, ...]) -> list[str]:
+    """Give the user's own words, the newest that fit the budget, in their order."""
+    kept: list[str] = []
+    left = KEPT_PROMPTS.value
+    for entry in reversed(entries):
+        text = text_of(entry) if isinstance(entry.info, UserMessage) else ""
+        if not text:
+            continue
+        left -= len(text)
+        if left < 0:
+            break
+        kept.append(text)
+    return kept[::-1]
+
+
+def text_of(entry: Entry) -> str:
+    """Give the text of a message, without what the program added."""
+    return "\n".join(part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic).strip()

@@ -1,0 +1,72 @@
+"""Trees compared, read at a path and changed at a few paths."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from codeloop.workspace.objects import EMPTY_TREE, FOLDER, Item, Objects
+from codeloop.workspace.table import join
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file (relative to the work tree) that differs; None: it is not there."""
+
+    path: str
+    before: Item | None
+    after: Item | None
+
+
+def differences(objects: Objects, before: str, after: str, folder: str = "") -> Iterator[Change]:
+    """Give the files that differ between two trees, by path. Raises Missing when a tree is not kept any more."""
+    if before == after:
+        return
+    old, new = dict(objects.tree(before)), dict(objects.tree(after))
+    for name in sorted(old.keys() | new.keys()):
+        was, now = old.get(name), new.get(name)
+        if was == now:
+            continue
+        path = join(folder, name)
+        below = tuple(item.blob if item is not None and item.mode == FOLDER else EMPTY_TREE for item in (was, now))
+        yield from differences(objects, *below, path)
+        was, now = (None if item is not None and item.mode == FOLDER else item for item in (was, now))
+        if was != now:
+            yield Change(path, was, now)
+
+
+def lookup(objects: Objects, tree: str, path: str) -> Item | None:
+    """Give what a tree holds at a path; None for nothing and for a folder. Raises Missing."""
+    *folders, name = path.split("/")
+    for folder in folders:
+        found = dict(objects.tree(tree)).get(folder)
+        if found is None or found.mode != FOLDER:
+            return None
+        tree = found.blob
+    found = dict(objects.tree(tree)).get(name)
+    return None if found is None or found.mode == FOLDER else found
+
+
+def overlaid(objects: Objects, tree: str, items: Mapping[str, Item | None]) -> str:
+    """Store a tree with some paths changed (None: taken out); gives its name. Raises Missing, OSError."""
+    if not items:
+        return tree
+    rows = dict(objects.tree(tree))
+    below: dict[str, dict[str, Item | None]] = {}
+    for path, item in items.items():
+        name, _, rest = path.partition("/")
+        if rest:
+            below.setdefault(name, {})[rest] = item
+        elif item is not None:
+            rows[name] = item
+        elif name in rows and rows[name].mode != FOLDER:
+            del rows[name]
+    for name, inside in below.items():
+        known = rows.get(name)
+        if known is not None and known.mode != FOLDER and not any(inside.values()):
+            continue
+        name_below = known.blob if known is not None and known.mode == FOLDER else EMPTY_TREE
+        made = overlaid(objects, name_below, inside)
+        if made == EMPTY_TREE:
+            rows.pop(name, None)
+        else:
+            rows[name] = Item(FOLDER, made)
+    return objects.put_tree(rows)

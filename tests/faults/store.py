@@ -1,0 +1,27 @@
+"""What a stored session must be after a fault, read from the database file itself."""
+
+import json
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+from tests.cli.program import Desk
+
+
+def is_sound(desk: Desk) -> None:
+    """Check the database as SQLite does."""
+    with closing(sqlite3.connect(desk.database())) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def parts(desk: Desk) -> list[dict[str, Any]]:
+    """Give all stored parts in their order."""
+    with closing(sqlite3.connect(desk.database())) as database:
+        return [json.loads(data) for (data,) in database.execute("SELECT data FROM part ORDER BY id")]
+
+
+def calls_without_result(desk: Desk) -> list[str]:
+    """Give the ids of calls that were left open."""
+    return [
+        part["id"] for part in parts(desk) if part["type"] == "tool" and part["state"]["status"] in {"pending", "running"}
+    ]

@@ -1,0 +1,140 @@
+"""A signal or a closed stream at any moment: a result, the documented exit code, no survivor, a session that goes on."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.answers import Answer
+from tests.cli.program import COMMAND, Desk, bash, call, events, lives, serving, steps
+from tests.faults.store import calls_without_result, is_sound
+
+HELLO = Answer(text="Hello.")
+WORK = (
+    bash("echo $$ >> pids; sleep 0.05; echo side >> log", "c1"),
+    Answer(text="Thinking about it. " * 10, deltas=0, delay=0.002, calls=call("read", filePath="log").calls),
+    bash("sleep 60 & echo $! >> pids; echo $$ >> pids; wait", "c3"),
+    HELLO,
+)
+
+
+def interrupted(desk: Desk, after: float, number: int = signal.SIGINT) -> None:
+    """Interrupt a run and check how it ended."""
+    child = desk.start("run", "--format", "json", "--title", "T", "work")
+    time.sleep(after)
+    child.send_signal(number)
+    out, err = child.communicate(timeout=30)
+    if child.returncode == -number:
+        assert after < 0.1, "only while the interpreter itself starts"
+        return
+    lines = events(out)
+    assert lines[-1]["type"] == "result", (out, err)
+    assert (lines[-1]["exitCode"], lines[-1]["reason"]) == (child.returncode, "interrupted") == (130, "interrupted")
+    assert "Traceback" not in err, err
+
+
+def survivors(desk: Desk) -> list[int]:
+    path = desk.work / "pids"
+    pids = [int(word) for word in path.read_text().split()] if path.exists() else []
+    until = time.monotonic() + 3
+    while any(map(lives, pids)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return [pid for pid in pids if lives(pid)]
+
+
+def check_moments(folder: Path, moments: list[float], number: int = signal.SIGINT) -> None:
+    """Interrupt at each moment; afterwards the session that was left goes on with a valid history."""
+    desk = Desk(folder)
+    with serving(steps(*WORK)) as server:
+        desk.use(server)
+        for moment in moments:
+            interrupted(desk, moment, number)
+        assert survivors(desk) == []
+        server.answers = [HELLO]
+        done = desk.run("run", "-c", "go on") if "work" in desk.run("session", "list").stdout else desk.run("run", "x")
+    assert done.returncode in {0, 2}, done.stderr
+    is_sound(desk)
+    assert calls_without_result(desk) == []
+
+
+def test_ctrl_c_at_random_moments(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    check_moments(tmp_path, [chance.uniform(0.12, 0.6) for _ in range(6)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_ctrl_c_at_many_random_moments(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    check_moments(tmp_path, [chance.uniform(0.02, 0.9) for _ in range(20)])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_end_it_as_well(tmp_path: Path, number: int) -> None:
+    check_moments(tmp_path, [0.7], number)
+
+
+def test_a_hangup_that_nohup_ignores_ends_nothing(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, wrapper=("nohup",))
+    with serving(steps(bash("touch begun; sleep 0.3"), HELLO)) as server:
+        desk.use(server)
+        child = desk.start("run", "--format", "json", "work")
+        until = time.monotonic() + 20
+        while not (desk.work / "begun").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        child.send_signal(signal.SIGHUP)
+        out, err = child.communicate(timeout=30)
+    assert child.returncode == 0, err
+    assert events(out)[-1]["text"] == "Hello."
+
+
+def test_ctrl_c_while_stdin_is_read(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    child = subprocess.Popen(
+        [*COMMAND, "run", "--format", "json"],
+        **desk.options(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    child.wait(timeout=10)
+    out, err = child.communicate(timeout=10)
+    assert child.returncode == 130, err
+    assert events(out)[-1]["exitCode"] == 130
+
+
+def test_a_reader_that_goes_away_ends_the_turn(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("echo a"), bash("sleep 60 & echo $! > pids; wait", "c2"), HELLO)) as server:
+        desk.use(server)
+        child = desk.start("run", "--format", "json", "--title", "T", "work")
+        assert child.stdout
+        child.stdout.readline()
+        child.stdout.close()
+        assert child.stderr
+        err = child.stderr.read()
+        assert child.wait(timeout=20) in {0, 1}
+        assert "Traceback" not in err
+        assert "Exception ignored" not in err
+        server.answers = [HELLO]
+        assert desk.run("run", "-c", "go on").returncode == 0
+    assert survivors(desk) == []
+
+
+@pytest.mark.parametrize("redirect", ["> /dev/full", ">&-", "<&- >&- 2>&-", "2>&-"])
+def test_streams_that_are_full_or_closed_from_the_start(tmp_path: Path, redirect: str) -> None:
+    desk = Desk(tmp_path)
+    with serving([HELLO]) as server:
+        desk.use(server)
+        line = f'"$@" {redirect}'
+        done = subprocess.run(
+            ["sh", "-c", line, "sh", *COMMAND, "run", "--title", "T", "hello"],
+            **desk.options(), capture_output=True, text=True, timeout=30, check=False,
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr
+        assert done.returncode in {0, 1}
+        assert len(server.requests) >= 1
+    assert os.path.exists(desk.database())

@@ -1,0 +1,129 @@
+"""SIGKILL at any moment: nothing acknowledged is lost, nothing is run twice, the history that goes on is valid."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from bench.answers import Answer, Call
+from bench.provider import ModelServer
+from tests.cli.program import Desk, Protocol, bash, call, events, lives, result, serving, steps
+from tests.faults.store import calls_without_result, is_sound, parts
+
+HELLO = Answer(text="Hello.")
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it never came"
+        time.sleep(0.005)
+
+
+def kill(child: subprocess.Popen[str]) -> str:
+    """Kill only the program itself, as the kernel's killer would; gives what it had said."""
+    with suppress(ProcessLookupError):
+        os.kill(child.pid, signal.SIGKILL)
+    out, _ = child.communicate(timeout=20)
+    return out
+
+
+def go_on(desk: Desk, server: ModelServer) -> str:
+    """Go on after a kill; gives the last request. The server refuses a history in which a call has no result."""
+    server.answers = [Answer(text="I go on.")]
+    ended = result(desk.run("run", "--format", "json", "-c", "go on"))
+    assert (ended["exitCode"], ended["text"]) == (0, "I go on."), ended
+    is_sound(desk)
+    assert calls_without_result(desk) == []
+    return server.requests[-1].body.decode()
+
+
+@pytest.mark.parametrize("protocol", ["openai", "anthropic"])
+def test_a_kill_in_a_command_is_told_and_the_command_not_run_again(tmp_path: Path, protocol: Protocol) -> None:
+    desk = Desk(tmp_path)
+    command = "echo side >> log; echo $$ > pid; sleep 60 & echo $! >> pid; touch begun; wait"
+    with serving(steps(bash("echo first >> log", "c0"), bash(command), HELLO)) as server:
+        desk.use(server, protocol)
+        child = desk.start("run", "--format", "json", "--title", "T", "work")
+        wait_for((desk.work / "begun").exists)
+        kill(child)
+        pids = [int(word) for word in (desk.work / "pid").read_text().split()]
+        wait_for(lambda: not any(map(lives, pids)), 5)
+        sent = go_on(desk, server)
+        again = go_on(desk, server)
+    assert (desk.work / "log").read_text() == "first\nside\n"
+    assert "nterrupted" in sent
+    assert sent.count("Interrupted: the call was started") == again.count("Interrupted: the call was started") == 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Answer(text="one two three four five", deltas=0, delay=0.15),
+        Answer(reasoning="I ponder this for long.", signature="s", text="a b c d e", deltas=0, delay=0.15),
+        Answer(calls=(Call("bash", '{"command": "echo side >> log", "description": "a long text for it"}'),), delay=0.15),
+        Answer(hang=5),
+    ],
+    ids=["text", "reasoning", "arguments", "header"],
+)
+def test_a_kill_in_the_middle_of_an_answer(tmp_path: Path, broken: Answer) -> None:
+    desk = Desk(tmp_path)
+    with serving([broken]) as server:
+        desk.use(server, "anthropic")
+        child = desk.start("run", "--format", "json", "--title", "T", "work")
+        wait_for(lambda: server.requests)
+        time.sleep(0.5)
+        kill(child)
+        sent = go_on(desk, server)
+    assert "work" in sent
+    assert not (desk.work / "log").exists()
+
+
+def check_kills(folder: Path, seed: int, kills: int) -> None:
+    """Kill at random moments of a turn of many steps, and go on each time."""
+    chance = random.Random(seed)
+    desk = Desk(folder)
+    (desk.work / "a.txt").write_text("0\n")
+    work = [
+        Answer(
+            text=f"Step {number}.",
+            calls=(
+                Call("bash", f'{{"command": "echo {number}-$$ >> log"}}', f"b{number}"),
+                *call("write", call_id=f"w{number}", filePath=f"{number}.txt", content="x" * 50).calls,
+            ),
+        )
+        for number in range(40)
+    ]
+    with serving(steps(*work)) as server:
+        desk.use(server)
+        for _ in range(kills):
+            server.answers = steps(*work)
+            child = desk.start("run", "--format", "json", "--title", "T", "work")
+            before = len(server.requests)
+            wait_for(lambda before=before: len(server.requests) > before)
+            time.sleep(chance.uniform(0, 0.35))
+            out = kill(child)
+            lines = events(out[: out.rfind("\n") + 1]) if "\n" in out else []
+            shown = {line["part"]["id"] for line in lines if line["type"] == "tool_use"}
+            assert shown <= {part["id"] for part in parts(desk)}, "what was shown is stored"
+            ran = (desk.work / "log").read_text().split() if (desk.work / "log").exists() else []
+            assert len(set(ran)) == len(ran)
+            go_on(desk, server)
+            after = (desk.work / "log").read_text().split() if (desk.work / "log").exists() else []
+            assert after == ran, "nothing is run by itself after a crash"
+
+
+def test_kills_at_random_moments(tmp_path: Path) -> None:
+    check_kills(tmp_path, 3, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_kills_at_many_random_moments(tmp_path: Path, seed: int) -> None:
+    check_kills(tmp_path, 100 + seed, 10)
