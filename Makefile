@@ -3,7 +3,7 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
-CODE := src bench tests
+CODE := src bench tests scripts
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test slow check format bench picture lock clean

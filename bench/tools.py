@@ -52,7 +52,8 @@ def search(bench: Bench) -> None:
             commands[f"grep {size}"] = _command(bench, place, f"grep-{size}", [grep])
             commands[f"glob {size}"] = _command(bench, place, f"glob-{size}", [glob])
             commands[f"rg grep {size}"] = place.fill((rg, "--line-number", "--hidden", NEEDLE, str(tree)))
-            commands[f"rg glob {size}"] = place.fill((rg, "--files", "--hidden", "--glob", "**/file_7*.py", str(tree)))
+            listing = (rg, "--files", "--hidden", "--sortr", "modified", "--glob", "**/file_7*.py", str(tree))
+            commands[f"rg glob {size}"] = place.fill(listing)
         found = bench.medians(commands)
         for tool in ("grep", "glob"):
             ours = found[f"{tool} large"].wall - found[f"{tool} small"].wall

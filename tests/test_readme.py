@@ -169,6 +169,14 @@ def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             server.kill()
 
 
+def all_served_by(url: str) -> str:
+    """Give a configuration in which every provider that the pages name is the server at `url`."""
+    service = {"options": {"baseURL": url, "apiKey": "k"}}
+    mine = {**service, "models": {"qwen3-coder": {"limit": {"context": 131_072, "output": 16_384}}}}
+    providers = {"mine": mine, "anthropic": service, "openai": service, "ollama": service}
+    return json.dumps({"model": "mine/qwen3-coder", "provider": providers})
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     project = tmp_path / "project"
@@ -234,15 +242,23 @@ def test_commands_and_flags_that_are_shown_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
 def test_commands_that_are_shown_do_what_they_should(block: str, world: World, model_server: str) -> None:
-    service = {"options": {"baseURL": model_server, "apiKey": "k"}}
-    mine = {**service, "models": {"qwen3-coder": {"limit": {"context": 131_072, "output": 16_384}}}}
-    providers = {"mine": mine, "anthropic": service, "openai": service, "ollama": service}
-    world.configure(json.dumps({"model": "mine/qwen3-coder", "provider": providers}))
+    world.configure(all_served_by(model_server))
     if re.search(r"--continue|codeloop (session|export)", block):
         first = world.bash('codeloop run "say hello"')
         assert first.returncode == 0, first.stderr
     done = world.bash(script_of(block))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_result_that_is_shown_has_the_fields_of_a_real_one(world: World, model_server: str) -> None:
+    world.configure(all_served_by(model_server))
+    real = world.bash("codeloop run --format json hello | tail -n 1").stdout
+    shown = re.search(r'^\{"type":"result".*', (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert shown
+    assert json.loads(real)["type"] == "result"
+    assert re.findall(
+        r'"(\w+)":', shown[0].replace(", ...", ',"reasoning":0,"cache":{"read":0,"write":0}')
+    ) == re.findall(r'"(\w+)":', real)
 
 
 @pytest.mark.parametrize("text", SETTINGS.values(), ids=SETTINGS)

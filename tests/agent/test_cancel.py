@@ -154,7 +154,7 @@ async def test_an_abort_of_an_idle_session_does_nothing(tmp_path: Path) -> None:
 
 
 async def test_an_abort_right_after_the_prompt_leaves_a_session_that_goes_on(tmp_path: Path) -> None:
-    async with rig(tmp_path, [AFTER]) as it:
+    async with rig(tmp_path, [AFTER, AFTER]) as it:
         await begin(it)
         await it.client.call(ABORT, session_id=it.session_id)
         assert not it.project.runs.is_running(it.session_id)

@@ -114,7 +114,7 @@ def test_without_a_home_the_message_says_what_to_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [('{\n  "model": nope\n}', ":2:12"), ('{"model": "a/b",\n\n  "model', ":3:3"), ('{\n "provider": {"x": 5}}', ":2:21")],
+    [('{\n  "model": nope\n}', ":2:12"), ('{"model": "a/b",\n\n  "model', ":3:3"), ('{\n "provider": {"x": 5}}', ":2:20")],
 )
 def test_a_broken_configuration_names_file_line_and_column(tmp_path: Path, text: str, place: str) -> None:
     desk = Desk(tmp_path)

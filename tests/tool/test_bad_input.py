@@ -40,7 +40,14 @@ HOSTILE: dict[str, Any] = {
     "braces": "{" * 500,
     "an option": "--help",
 }
-NUMBERS: dict[str, Any] = {"negative": -1, "zero": 0, "large": 2**63 - 1, "too large": 10**40, "absurd": 10**400, "a fraction": 1.5}
+NUMBERS: dict[str, Any] = {
+    "negative": -1,
+    "zero": 0,
+    "large": 2**63 - 1,
+    "too large": 10**40,
+    "absurd": 10**400,
+    "a fraction": 1.5,
+}
 WRONG: dict[str, tuple[Any, ...]] = {
     "string": ([], {}, [1], {"a": None}),
     "integer": ("x", [], {}, 1.5, "1.5"),

@@ -11,7 +11,7 @@ from codeloop.agent.moves import Compact
 from codeloop.agent.projection import project
 from codeloop.agent.prompt import shipped
 from codeloop.agent.settle import message_event, part_event
-from codeloop.agent.step import show_status, store_finish, stored_abort
+from codeloop.agent.step import StoredAbort, show_status, store_finish
 from codeloop.agent.window import compaction_of, text_of, window
 from codeloop.model.chat import (
     AssistantTurn,
@@ -82,7 +82,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     show_status(engine, session_id, Busy())
     engine.store.append(message_event(info))
     model = engine.models.open(model_ref(request.model))
-    with stored_abort(engine, info):
+    with StoredAbort(engine, info):
         text, finished = await _summarised(model, _before(view, request), engine.policy.room or _told_room(view))
         if not text and finished.error is None:
             empty = UnknownData(message="The conversation is too long, and the model gave no summary of it.")

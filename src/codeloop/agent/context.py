@@ -31,7 +31,8 @@ class CallContext:
         """Return when allowed; raise Denied or Rejected else."""
         rulesets = self._engine.rulesets(self.session_id, self._agent)
         tool = ToolRef(message_id=self.message_id, call_id=self.call_id)
-        await self._engine.gate.pass_through(need, self.session_id, tool, *rulesets)
+        bounds = self._engine.bounds(self.session_id, self._agent)
+        await self._engine.gate.pass_through(need, self.session_id, tool, *rulesets, within=bounds)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client, at most ten times a second; the last report always shows."""

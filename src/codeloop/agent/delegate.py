@@ -6,7 +6,7 @@ from codeloop.agent.calls import Calls
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import Delegate
 from codeloop.agent.settle import message_event
-from codeloop.agent.step import new_message, show_status, stored_abort
+from codeloop.agent.step import StoredAbort, new_message, show_status
 from codeloop.model.chat import CallReady, Finished
 from codeloop.schema.event import Busy
 from codeloop.schema.ids import new_id, now_ms
@@ -24,7 +24,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     engine.store.append(message_event(info))
     given = {"description": work.description, "prompt": work.prompt, "subagent_type": work.agent}
     calls = Calls(engine, engine.agent(move.user.agent), info)
-    with stored_abort(engine, info):
+    with StoredAbort(engine, info):
         try:
             calls.ready(CallReady(new_id("tool"), "task", msgspec.json.encode(given).decode()))
             await calls.join(Finished("tool-calls"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from codeloop.model.chat import ChatModel
+from codeloop.permission.defaults import guards
 from codeloop.permission.gate import Gate
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import OperationError
@@ -38,6 +39,8 @@ class Policy:
 
     steps: int | None = None
     cost: float | None = None
+    cost_before: float = 0.0
+    """What the session had cost when the run began; its cost includes its subagents'."""
     tokens: int | None = None
     room: int | None = None
     """Tokens that a request may hold before the conversation is compacted; None: not known."""
@@ -92,6 +95,21 @@ class Engine:
         """Give the rules of a session in their order: base, the agent's (with the user's), the session's own."""
         session = self.store.session(session_id)
         return (self.rules, tuple(agent.permission), tuple(session.permission or ()))
+
+    def bounds(self, session_id: str, agent: Agent) -> tuple[Ruleset, ...]:
+        """Give the rule lists that a call must pass beside the session's own.
+
+        Those of the sessions that it is a child of, so that a child is never allowed more than its parents, and what
+        a blanket leave does not cover.
+        """
+        lists = [guards(*self.rulesets(session_id, agent)[1:])]
+        parent_id = self.store.session(session_id).parent_id
+        while parent_id is not None and (parent := self.store.find_session(parent_id)) is not None:
+            above = self.agents.get(parent.agent or "")
+            rules = (*self.rules, *(above.permission if above else ()), *(parent.permission or ()))
+            lists.append(rules)
+            parent_id = parent.parent_id
+        return tuple(rules for rules in lists if rules)
 
 
 def model_ref(model: ModelRef) -> str:

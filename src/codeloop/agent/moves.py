@@ -185,7 +185,7 @@ def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
     steps = steps_of_turn(view)
     if policy.steps is not None and len(steps) >= policy.steps:
         return Stop("limit", f"The limit of {policy.steps} steps is reached.")
-    if policy.cost is not None and (spent := sum(info.cost for info in steps)) >= policy.cost:
+    if policy.cost is not None and (spent := (view.session.cost or 0.0) - policy.cost_before) >= policy.cost:
         return Stop("limit", f"The limit of ${policy.cost:g} is reached: ${spent:.4f} spent.")
     if policy.tokens is not None and (used := sum(info.tokens.all for info in steps)) >= policy.tokens:
         return Stop("limit", f"The limit of {policy.tokens} tokens is reached: {used} used.")

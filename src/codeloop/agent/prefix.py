@@ -21,7 +21,8 @@ class Prefix:
 
     def __init__(self) -> None:
         self._systems: dict[tuple[str, str], str] = {}
-        self._offered: tuple[str, tuple[Ruleset, ...], tuple[ToolSpec, ...]] | None = None
+        self._under: tuple[str, tuple[Ruleset, ...], tuple[Ruleset, ...]] | None = None
+        self._offered: tuple[ToolSpec, ...] = ()
         self._info: ModelInfo | None = None
         self._entries: tuple[Entry, ...] = ()
         self._window = Window()
@@ -36,13 +37,19 @@ class Prefix:
             self._systems[key] = system_prompt(engine, session, agent, info)
         return self._systems[key]
 
-    def tools(self, toolbox: Toolbox, info: ModelInfo, rulesets: tuple[Ruleset, ...]) -> tuple[ToolSpec, ...]:
-        """Give what the model is offered under the rules."""
+    def tools(
+        self, toolbox: Toolbox, info: ModelInfo, rulesets: tuple[Ruleset, ...], bounds: tuple[Ruleset, ...]
+    ) -> tuple[ToolSpec, ...]:
+        """Give what the model is offered under the rules, within the bounds of the sessions above."""
         if not info.tool_call:
             return ()
-        if self._offered is None or self._offered[0] != info.id or self._offered[1] != rulesets:
-            self._offered = (info.id, rulesets, toolbox.specs(info.id, *rulesets))
-        return self._offered[2]
+        under = (info.id, rulesets, bounds)
+        if self._under != under:
+            self._under = under
+            offered = toolbox.specs(info.id, *rulesets)
+            within = [{spec.name for spec in toolbox.specs(info.id, rules)} for rules in bounds]
+            self._offered = tuple(spec for spec in offered if all(spec.name in names for names in within))
+        return self._offered
 
     def turns(self, view: Conversation, info: ModelInfo) -> tuple[Turn, ...]:
         """Give the turns of a conversation, the same objects as before for the entries that are still the same."""

@@ -1,7 +1,8 @@
 """One step: one request to the model, its answer folded into parts, its tool calls run as they come."""
 
-from collections.abc import Generator
-from contextlib import aclosing, contextmanager
+import asyncio
+from contextlib import aclosing
+from types import TracebackType
 
 from codeloop.agent.calls import Calls
 from codeloop.agent.draft import Draft
@@ -21,7 +22,7 @@ from codeloop.model.chat import (
     TextDelta,
 )
 from codeloop.schema.agent import Agent
-from codeloop.schema.errors import MessageError
+from codeloop.schema.errors import MessageError, UnknownData, UnknownError
 from codeloop.schema.event import (
     Busy,
     Retry,
@@ -63,7 +64,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Pre
     engine.store.append(message_event(info), part_event(start))
     draft = Draft(engine.store, session_id, info.id)
     calls = Calls(engine, agent, info)
-    with stored_abort(engine, info):
+    with StoredAbort(engine, info):
         try:
             finished = await _stream(engine, model, request, draft, calls)
             draft.close()
@@ -78,10 +79,11 @@ def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel
     """Put together what the model is sent: system prompt, tools, the whole conversation."""
     view = engine.store.conversation(session_id)
     rulesets = engine.rulesets(session_id, agent)
+    bounds = engine.bounds(session_id, agent)
     return ModelRequest(
         system=prefix.system(engine, view.session, agent, model.info),
         turns=prefix.turns(view, model.info),
-        tools=prefix.tools(engine.toolbox, model.info, rulesets),
+        tools=prefix.tools(engine.toolbox, model.info, rulesets, bounds),
         session_id=session_id,
         temperature=agent.temperature,
         top_p=agent.top_p,
@@ -151,6 +153,9 @@ def store_finish(
     reason = "tool-calls" if called and finished.reason != "cut" else finished.reason
     if reason == "tool-calls" and not called:
         reason = "stop"
+    if reason == "cut" and not called:
+        broken = UnknownData(message="The connection broke before the answer was complete.")
+        finished = Finished("error", finished.tokens, finished.error or UnknownError(data=broken))
     info = replace(
         info,
         cost=cost,
@@ -169,23 +174,27 @@ def store_finish(
         show_error(engine, info.session_id, finished.error)
 
 
-@contextmanager
-def stored_abort(engine: Engine, info: AssistantMessage) -> Generator[None, None, None]:
-    """Close an answer as interrupted when what is inside does not come to its end."""
-    whole = False
-    try:
-        yield
-        whole = True
-    finally:
-        if not whole:
-            _store_abort(engine, info)
+class StoredAbort:
+    """Close an answer as interrupted when what is inside does not come to its end, with the error that ended it."""
 
+    def __init__(self, engine: Engine, info: AssistantMessage) -> None:
+        self._engine = engine
+        self._info = info
 
-def _store_abort(engine: Engine, info: AssistantMessage) -> None:
-    view = engine.store.conversation(info.session_id)
-    parts = next((entry.parts for entry in reversed(view.entries) if entry.info.id == info.id), ())
-    engine.store.append(*closing(info, parts, ABORTED))
-    show_error(engine, info.session_id, ABORTED)
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        """Store the end, if there is anything to tell."""
+        if error is None:
+            return
+        cancelled = isinstance(error, asyncio.CancelledError)
+        reason = ABORTED if cancelled else UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
+        store, info = self._engine.store, self._info
+        entries = store.conversation(info.session_id).entries
+        parts = next((entry.parts for entry in reversed(entries) if entry.info.id == info.id), ())
+        store.append(*closing(info, parts, reason))
+        show_error(self._engine, info.session_id, reason)
 
 
 def _with_cost(session: Session, cost: float, tokens: Tokens) -> Session:

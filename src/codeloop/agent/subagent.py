@@ -75,7 +75,10 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON)
     before = child.cost or 0.0
     try:
         steps = engine.agent(child.agent or "general").steps
-        stop = await run(dataclasses.replace(engine, policy=dataclasses.replace(engine.policy, steps=steps)), child.id)
+        stop = await run(
+            dataclasses.replace(engine, policy=dataclasses.replace(engine.policy, steps=steps, cost_before=before)),
+            child.id,
+        )
     finally:
         _add_cost(engine, parent.id, (engine.store.session(child.id).cost or 0.0) - before)
     text = last_text(engine.store.conversation(child.id))
@@ -101,8 +104,6 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Sess
         found = engine.store.find_session(task.session_id)
         if found is None or found.parent_id != parent.id:
             raise ToolFailure(f"There is no subagent session {task.session_id} of this session. Leave task_id out.")
-        found = replace(found, permission=_restrictions(engine, parent))
-        engine.store.append(SessionUpdated(properties=SessionInfo(session_id=found.id, info=found)))
         return found
     own = agent.model
     model = SessionModel(id=own.model_id, provider_id=own.provider_id) if own else parent.model
@@ -120,18 +121,11 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Sess
         model=model,
         cost=0.0,
         tokens=NO_TOKENS,
-        permission=_restrictions(engine, parent),
+        permission=[NO_NESTING],
         time=SessionTime(created=now, updated=now),
     )
     engine.store.append(SessionCreated(properties=SessionInfo(session_id=child.id, info=child)))
     return child
-
-
-def _restrictions(engine: Engine, parent: Session) -> list[Rule]:
-    """Give what binds the child: whatever the parent is denied or asked for, and no subagents of its own."""
-    agent = engine.agents.get(parent.agent or "")
-    inherited = [rule for rule in (agent.permission if agent else ()) if rule.action == "deny"]
-    return [*inherited, *(rule for rule in parent.permission or () if rule.action != "allow"), NO_NESTING]
 
 
 def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:

@@ -31,6 +31,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
+from codeloop.workspace.scratch import prune_in_background
 from codeloop.workspace.workspace import Workspace
 
 
@@ -96,7 +97,7 @@ class Project:
     """An open project. Close it: that stops its turns and child processes."""
 
     def __init__(self, startup: Startup, models: Source | None = None) -> None:
-        """Open the directory's project; `models` stands in for the provider table.
+        """Open the directory's project, inside a running event loop; `models` stands in for the provider table.
 
         Raises CodeloopError: bad configuration, a data directory that can't be written.
         """
@@ -136,6 +137,7 @@ class Project:
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
         self.runs = Runs(self.engine)
+        self._background.add(asyncio.create_task(prune_in_background(scratch)))
 
     def refresh_catalog(self) -> None:
         """Bring the catalog of models up to date in the background, when the process lives long enough for that."""

@@ -22,6 +22,7 @@ class Runs:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._turns: dict[str, asyncio.Task[Stop]] = {}
+        self._aborted: set[asyncio.Task[Stop]] = set()
         self._before: dict[asyncio.Task[str], str] = {}
 
     def wake(self, session_id: str, policy: Policy) -> asyncio.Task[Stop]:
@@ -57,7 +58,10 @@ class Runs:
         task = self._turns.get(session_id)
         if task is not None:
             await asyncio.sleep(0)  # a task that is cancelled before it has begun would not clean up after itself
-            task.cancel()
+            if task not in self._aborted:  # one that is cancelled twice could not store what there was
+                self._aborted.add(task)
+                task.add_done_callback(self._aborted.discard)
+                task.cancel()
             await asyncio.wait([task])
 
     async def close(self) -> None:

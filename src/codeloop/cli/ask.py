@@ -120,7 +120,10 @@ async def read_line() -> str | None:
 
     def read() -> None:
         if not ready.done():
-            ready.set_result(os.read(descriptor, 65_536))
+            try:
+                ready.set_result(os.read(descriptor, 65_536))
+            except OSError:  # the terminal is gone
+                ready.set_result(b"")
 
     loop.add_reader(descriptor, read)
     try:

@@ -2,10 +2,12 @@
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
 from codeloop import __version__
+from codeloop.cli.early import catch_signals, wants_json
 from codeloop.schema.errors import CodeloopError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -23,6 +25,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 class Commands(click.Group):
     """A group that imports a command's module only when it is called; help needs none of them."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a signal that it did not take itself ends it with a result and the documented code."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            form = "json" if "run" in sys.argv and wants_json(sys.argv) else "text"
+            sys.exit(import_module("codeloop.cli.signals").tell(form, 130, "interrupted", "Interrupted."))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Give the names in the table's order."""
@@ -53,6 +63,7 @@ def app() -> None:
 
 def call() -> None:
     """Run the command that was typed. What goes wrong is told in a line or two: bad input never shows a traceback."""
+    catch_signals()
     try:
         app(prog_name="codeloop")
     except CodeloopError as error:

@@ -23,7 +23,8 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.config import Config
 from codeloop.schema.limits import all_limits
 
-_SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth|cookie", re.IGNORECASE)
+_SECRET_GROUPS = frozenset({"headers", "environment"})
+_SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth|cookie|^headers$|^environment$", re.IGNORECASE)
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _MASK = "***"
 
@@ -93,7 +94,7 @@ def effective(config: Config) -> dict[str, Any]:
 def masked(value: Any, name: str = "") -> Any:
     """Give JSON values with every text replaced whose own or whose list's name looks like that of a secret."""
     if is_object(value):
-        return {key: masked(inner, key) for key, inner in value.items()}
+        return {key: masked(inner, name if name in _SECRET_GROUPS else key) for key, inner in value.items()}
     if is_list(value):
         return [masked(inner, name) for inner in value]
     if not isinstance(value, str):

@@ -14,6 +14,7 @@ def export(name: str | None, output: Path | None) -> None:
 
     from codeloop.cli.opened import find, with_client
     from codeloop.client.local import LocalClient
+    from codeloop.kit.plain import inert_json
     from codeloop.schema.operation import SESSION_MESSAGES
 
     async def command(client: LocalClient) -> bytes:
@@ -23,7 +24,7 @@ def export(name: str | None, output: Path | None) -> None:
 
     data = with_client(command)
     if output is None:
-        click.echo(data.decode())
+        click.echo(inert_json(data.decode()))
         return
     try:
         output.write_bytes(data + b"\n")

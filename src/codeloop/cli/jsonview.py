@@ -6,6 +6,7 @@ import msgspec
 
 from codeloop.cli.outcome import Outcome
 from codeloop.cli.view import Output
+from codeloop.kit.plain import inert_json
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, Retry, SessionErrored, StatusChanged
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import UserMessage
@@ -51,11 +52,13 @@ class JsonView:
 
     def finish(self, outcome: Outcome) -> None:
         """Write the result."""
-        self._answer.write(msgspec.json.encode(outcome).decode() + "\n")
+        self._write(outcome)
 
     def _line(self, kind: str, **rest: Any) -> None:
-        line = {"type": kind, "timestamp": now_ms(), "sessionID": self._session_id, **rest}
-        self._answer.write(msgspec.json.encode(line).decode() + "\n")
+        self._write({"type": kind, "timestamp": now_ms(), "sessionID": self._session_id, **rest})
+
+    def _write(self, line: Any) -> None:
+        self._answer.write(inert_json(msgspec.json.encode(line).decode()) + "\n")
 
 
 def _kind(part: object) -> str | None:

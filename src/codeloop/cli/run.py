@@ -2,11 +2,12 @@
 
 import sys
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
+
+from codeloop.cli.early import wants_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,7 @@ class RunCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if "--format=json" in given or ("--format", "json") in pairwise(given):
+            if wants_json(given):
                 from codeloop.cli.signals import tell
 
                 tell("json", error.exit_code, "error", error.format_message())
@@ -75,7 +76,11 @@ class RunCommand(click.Command):
 @click.option("--no-compact", is_flag=True, help="Never summarise a conversation that gets too long.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking.")
 @click.option(
-    "--dir", "directory", type=click.Path(path_type=Path, file_okay=False), default=".", help="Work in this directory."
+    "--dir",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False, readable=False),
+    default=".",
+    help="Work in this directory.",
 )
 @click.option("--config", type=FILE, help="Read this configuration file too.")
 @click.option("--record", type=FILE, help="Write what the model answers to a file.")

@@ -17,12 +17,12 @@ def list_(*, as_json: bool, limit: int) -> None:
 
     from codeloop.cli.opened import with_client
     from codeloop.cli.style import dollars
-    from codeloop.kit.plain import one_line
+    from codeloop.kit.plain import inert_json, one_line
     from codeloop.schema.operation import SESSION_LIST
 
     sessions = with_client(lambda client: client.call(SESSION_LIST, limit=limit))
     if as_json:
-        click.echo(msgspec.json.encode(sessions).decode())
+        click.echo(inert_json(msgspec.json.encode(sessions).decode()))
         return
     for each in sessions:
         changed = _when(each.time.updated)

@@ -5,16 +5,11 @@ import signal
 from collections.abc import Callable
 
 from codeloop.cli import exits
+from codeloop.cli.early import handled
 from codeloop.cli.outcome import unfinished
 from codeloop.cli.shown import view_of
 from codeloop.cli.view import standard
 from codeloop.schema.errors import CodeloopError
-
-
-def handled() -> list[signal.Signals]:
-    """Give the signals that end a command; `nohup` has SIGHUP ignored, and so it stays."""
-    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [signal.SIGINT, signal.SIGTERM, *(() if is_ignored else (signal.SIGHUP,))]
 
 
 class Signals:
@@ -44,8 +39,6 @@ class Signals:
 
 def to_the_end(form: str, command: Callable[[], int]) -> int:
     """Run a command and give its exit code. What it could not tell itself is told here, as text or as JSON."""
-    for number in handled():
-        signal.signal(number, signal.default_int_handler)
     is_told = False
     try:
         code = command()

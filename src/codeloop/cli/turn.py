@@ -44,6 +44,7 @@ class Turn:
         start = time.monotonic()
         events = self._client.follow()
         watching = asyncio.create_task(self._watch(events))
+        watching.add_done_callback(self._check)
         await asyncio.sleep(0)
         operation, prompt = said
         turn = asyncio.create_task(self._client.call(operation, session_id=self._session_id, **prompt))
@@ -57,26 +58,37 @@ class Turn:
             await self._drain(watching)
         code = exits.of_turn(answer)
         message = answer.stop.message if answer.stop and answer.stop.reason != "done" else ""
-        if self._ended_by is not None and answer.stop and answer.stop.reason == "aborted":
-            message = self._ended_by.message
-            code = exits.TIMEOUT if self._ended_by.reason == "timeout" else self._code_of_signal()
+        ended_by = self._ended_by
+        if (
+            ended_by is not None
+            and ended_by.reason != "error"
+            and (answer.stop is None or answer.stop.reason != "aborted")
+        ):
+            ended_by = None  # it was over before it could be ended
+        if ended_by is not None:
+            message, code = ended_by.message, self._code_of(ended_by)
         if code == exits.DONE and self._answerer.refused:
             code = exits.DENIED
             message = "Something was asked and nobody was there to answer: use --auto, or allow it in codeloop.json."
-        reason = self._ended_by.reason if self._ended_by else answer.stop.reason if answer.stop else "done"
+        reason = ended_by.reason if ended_by else answer.stop.reason if answer.stop else "done"
         return self._outcome(reason, code, message, time.monotonic() - start)
 
     def _not_sent(self, error: CodeloopError, seconds: float) -> Outcome:
         """Give how it ended when nothing was sent because it was ended or refused; raises any other error again."""
         if self._ended_by is not None:
-            code = exits.TIMEOUT if self._ended_by.reason == "timeout" else self._code_of_signal()
-            return self._outcome(self._ended_by.reason, code, str(error), seconds)
+            return self._outcome(self._ended_by.reason, self._code_of(self._ended_by), str(error), seconds)
         if self._answerer.refused:
             return self._outcome("rejected", exits.DENIED, str(error), seconds)
         raise error
 
-    def _code_of_signal(self) -> int:
-        return exits.ERROR if self._stdout.closed else exits.INTERRUPTED
+    def _code_of(self, end: TurnEnd) -> int:
+        match end.reason:
+            case "timeout":
+                return exits.TIMEOUT
+            case "error":
+                return exits.ERROR
+            case _:
+                return exits.ERROR if self._stdout.closed else exits.INTERRUPTED
 
     def _outcome(self, reason: str, code: int, message: str, seconds: float) -> Outcome:
         tally = self._tally
@@ -119,6 +131,13 @@ class Turn:
         task = asyncio.create_task(answering)
         self._questions.add(task)
         task.add_done_callback(self._questions.discard)
+        task.add_done_callback(self._check)
+
+    def _check(self, task: asyncio.Task[None]) -> None:
+        """End the turn when it can no longer be shown, or a question not be answered: it would wait for ever."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._end("error", f"The turn could not be followed any more: {type(error).__name__}: {error}.")
 
     async def _is_ours(self, session_id: str) -> bool:
         """Tell whether a question is the session's or one of its subagents'."""

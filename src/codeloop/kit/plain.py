@@ -12,6 +12,11 @@ def inert(text: str) -> str:
     return _HIDDEN.sub(_shown, text)
 
 
+def inert_json(text: str) -> str:
+    """Give JSON in which such characters are written as escapes; its values stay the same."""
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
 def one_line(text: str, width: int) -> str:
     """Give the text inert, on one line, cut to `width` characters with an ellipsis."""
     line = " ".join(inert(text).split())

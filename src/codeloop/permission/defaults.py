@@ -38,6 +38,16 @@ def base_rules(scratch: Path, *readable: Path) -> Ruleset:
     )
 
 
+def guards(*rulesets: Ruleset) -> Ruleset:
+    """Give what a call must pass beside its own rules: reaching into private networks is asked about.
+
+    A person's `*: allow` does not mean that; a rule that names `webfetch_private` does.
+    """
+    if any(rule.permission == "webfetch_private" for ruleset in rulesets for rule in ruleset):
+        return ()
+    return (*_rules("*", "allow"), *_rules("webfetch_private", "ask"))
+
+
 def _inside(folders: Iterable[Path]) -> list[str]:
     return [pattern for folder in folders for pattern in (str(folder), f"{folder}/*")]
 

@@ -1,9 +1,9 @@
 """Where a permission question waits for its answer, whoever gives it: this process's terminal or another process."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from codeloop.permission.rules import Verdict, decide
+from codeloop.permission.rules import Verdict, decide, strictest
 from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied, SessionDeleted, Stamped
 from codeloop.schema.ids import new_id
 from codeloop.schema.rules import Need, PermissionRequest, Rule, Ruleset, ToolRef
@@ -45,14 +45,20 @@ class Gate:
 
     store: Store
 
-    async def pass_through(self, need: Need, session_id: str, tool: ToolRef | None, *rulesets: Ruleset) -> None:
+    async def pass_through(
+        self, need: Need, session_id: str, tool: ToolRef | None, *rulesets: Ruleset, within: Sequence[Ruleset] = ()
+    ) -> None:
         """Return when allowed. Asks when the rules say so, and waits for as long as the person needs.
+
+        `rulesets` are one list of rules. Each of `within` is another that the need must pass too: the strictest counts.
 
         A need that offers no "always" is asked every time: no earlier "always" covers it.
         A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
         Raises Denied when a rule forbids it, Rejected when a person does.
         """
-        verdict = decide(need, *rulesets, grants=self.grants(session_id) if need.always else ())
+        grants = self.grants(session_id) if need.always else ()
+        lists = ((rule for ruleset in rulesets for rule in ruleset), *within)
+        verdict = strictest([decide(need, tuple(rules), grants=grants) for rules in lists])
         if verdict.action == "allow":
             return
         if verdict.action == "deny":

@@ -61,6 +61,18 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     return Verdict("allow", (), allowing)
 
 
+def strictest(verdicts: Sequence[Verdict]) -> Verdict:
+    """Give the strictest of verdicts on one need: a denial, else one question for all that any of them asks for."""
+    for verdict in verdicts:
+        if verdict.action == "deny":
+            return verdict
+    asking = [verdict for verdict in verdicts if verdict.action == "ask"]
+    if not asking:
+        return verdicts[0]
+    patterns = tuple(dict.fromkeys(pattern for verdict in asking for pattern in verdict.patterns))
+    return Verdict("ask", patterns, asking[0].rule, any(verdict.doubtful for verdict in asking))
+
+
 def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
     granted = last_match(permission, pattern, grants)
     return granted is not None and granted.action == "allow"

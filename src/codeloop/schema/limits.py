@@ -101,6 +101,11 @@ MODEL_ERROR_BODY = Limit("model.error_body", 4_000, "characters", "kept of what 
 MODEL_OUTPUT = Limit("model.output", 32_000, "tokens", "asked for in one answer where the service wants a number")
 TOOL_OUTPUT_LINES = Limit("tool.output_lines", 2_000, "lines", "longer output is cut, the whole kept in a file")
 TOOL_OUTPUT_BYTES = Limit("tool.output_bytes", 50 * 1024, "bytes", "longer output is cut, the whole kept in a file")
+SCRATCH_AGE = Limit("tool.scratch_age", 7 * 86_400_000, "ms", "the file of a whole output is removed after this time")
+SCRATCH_SIZE = Limit(
+    "tool.scratch_size", 1024 * 1024 * 1024, "bytes", "more files of outputs than this: the oldest are removed"
+)
+SCRATCH_DELAY = Limit("tool.scratch_delay", 1_000, "ms", "a project must be open this long before it looks for old files")
 TOOL_DEPTH = Limit("tool.depth", 64, "count", "a call whose arguments are nested deeper is refused")
 BASH_SIZE = Limit("permission.bash_size", 64 * 1024, "characters", "a longer line is not read: it counts as unknown")
 BASH_COMMANDS = Limit("permission.bash_commands", 50, "count", "simple commands read of one line; the rest is unknown")

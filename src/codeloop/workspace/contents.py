@@ -6,7 +6,7 @@ from hashlib import sha1
 
 from codeloop.workspace.objects import Item
 
-LINK, PLAIN, EXECUTABLE = 0o120000, 0o100644, 0o100755
+LINK = 0o120000
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK = 1 << 20
@@ -17,8 +17,12 @@ class Unreadable(Exception):
 
 
 def git_mode(mode: int) -> int:
-    """Give git's mode of a file's own."""
-    return LINK if stat.S_ISLNK(mode) else EXECUTABLE if mode & 0o100 else PLAIN
+    """Give git's mode of a file's own: 644 or 755; and, unlike git, 600 or 700 for one that only its owner may read."""
+    if stat.S_ISLNK(mode):
+        return LINK
+    readable = 0o100600 if not mode & 0o077 else 0o100644
+    executable = readable | (readable & 0o444) >> 2
+    return executable if mode & 0o100 else readable
 
 
 def contents(path: str, cap: int) -> tuple[bytes, os.stat_result]:

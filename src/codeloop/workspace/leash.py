@@ -9,8 +9,10 @@ import subprocess
 
 MARK = "CODELOOP_CHILD"
 
+# Without a whole mark the pattern would match every process there is: we may be killed before it is written.
 _SCRIPT = r"""
-read -r mark
+read -r mark || exit 0
+case "$mark" in CODELOOP_CHILD=????????????????.) ;; *) exit 0 ;; esac
 read -r _
 for signal in TERM KILL KILL KILL; do
   if [ -r /proc/self/environ ]; then

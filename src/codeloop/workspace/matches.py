@@ -88,6 +88,9 @@ class Filter:
             raise SearchError(f"it has {len(pattern)} characters, and at most {SEARCH_PATTERN.value} are read")
         wanted = not pattern.startswith("!")
         bare = pattern.removeprefix("!").removeprefix("./").lstrip("/")
+        anywhere = bare.removeprefix("**/")
+        if anywhere and "/" not in anywhere:
+            bare = anywhere  # `**/*.py` says no more than `*.py`, which ripgrep finds by itself
         try:
             whole = compiled(bare)
         except ValueError as error:

@@ -134,10 +134,7 @@ class Recorder:
         last = self._snapshots.last
         start = self._base or (last.tree if last is not None else EMPTY_TREE)
         before = overlaid(objects, start, self._seen)
-        if after is None:
-            closing = overlaid(objects, before, self._now())
-        else:
-            closing = after.tree
+        closing = overlaid(objects, before, self._now()) if after is None else after.tree
         changes = [change for change in differences(objects, before, closing) if change.path not in self._left]
         if after is None:
             changes = [change for change in changes if change.path in self._seen]

@@ -249,7 +249,7 @@ class Scan:
         if old is None and not look.force:
             known = self._repositories.clean(folder, path, name, info)
             if known is not None:
-                item = Item(known.mode, known.blob.hex())
+                item = Item(git_mode(info.st_mode), known.blob.hex())
                 stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
                 self.table.put(path, name, Entry(item, info.st_mode, *stamp, borrowed=True))
                 return

@@ -1,9 +1,15 @@
 """Files for whole outputs: private, in the scratch folder, named by an id."""
 
+import asyncio
 import os
+import stat
+import time
 from pathlib import Path
 
 from codeloop.schema.ids import new_id
+from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
+
+_FRESH = 3600.0  # seconds: what was written just now may belong to a command that still runs
 
 
 def create(folder: Path) -> tuple[Path, int]:
@@ -31,3 +37,42 @@ def write(fd: int, data: bytes | memoryview) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]
+
+
+async def prune_in_background(folder: Path, delay: float = SCRATCH_DELAY.seconds) -> None:
+    """After `delay` seconds remove old files of outputs, in a thread. Cancel it to leave the rest for another time."""
+    await asyncio.sleep(delay)
+    await asyncio.to_thread(prune, folder)
+
+
+def prune(folder: Path, age: float = SCRATCH_AGE.seconds, size: int = SCRATCH_SIZE.value) -> list[Path]:
+    """Remove the files not written for `age` seconds, then the oldest until the rest has at most `size` bytes.
+
+    Touches regular files that `create` made, and none of the last hour. Gives what it removed; never raises for a file
+    or folder that is gone or can't be changed.
+    """
+    now = time.time()
+    removed: list[Path] = []
+    total = 0
+    for modified, length, path in sorted(_files(folder), reverse=True):
+        total += length
+        if now - modified > _FRESH and (now - modified > age or total > size):
+            try:
+                path.unlink()
+            except OSError:
+                continue
+            removed.append(path)
+    return removed
+
+
+def _files(folder: Path) -> list[tuple[float, int, Path]]:
+    found: list[tuple[float, int, Path]] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                info = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(info.st_mode) and entry.name.startswith("tool_"):
+                    found.append((info.st_mtime, info.st_size, Path(entry.path)))
+    except OSError:
+        return found
+    return found

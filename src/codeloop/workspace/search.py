@@ -16,7 +16,7 @@ from pathlib import Path
 from codeloop.kit.process import which
 from codeloop.schema.limits import SEARCH_COLUMNS, SEARCH_TIME
 from codeloop.workspace.child import Child, Pipe, spawn
-from codeloop.workspace.matches import Filter, Found, LineReader, NameReader, Names, Query, SearchError
+from codeloop.workspace.matches import Filter, Found, Hits, LineReader, NameReader, Names, Query, SearchError
 
 _RECENT = 13
 _FIXED = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")
@@ -60,7 +60,7 @@ class Ripgrep:
         reader = LineReader(folder, chosen, query)
         options = [*_options(query), *engine, *chosen.options, "-e", query.pattern, "--", target]
         stopped = await self._run(options, folder, environment, reader)
-        files = sorted(reader.found(), key=lambda hits: modified(hits.path), reverse=True)
+        files = await asyncio.to_thread(_newest_first, reader.found())
         return Found(files, reader.matches, stopped)
 
     async def program(self, environment: Mapping[str, str]) -> str:
@@ -143,6 +143,10 @@ async def _stream(
 def newest(paths: Iterable[str], count: int) -> list[str]:
     """Give the `count` paths that were modified last, the newest first."""
     return heapq.nlargest(count, paths, key=modified)
+
+
+def _newest_first(files: list[Hits]) -> list[Hits]:
+    return sorted(files, key=lambda hits: modified(hits.path), reverse=True)
 
 
 def modified(path: str | Path) -> int:

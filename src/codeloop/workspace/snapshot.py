@@ -194,9 +194,13 @@ class Snapshots:
             surroundings = Surroundings(self._own, _excludes(self.environment))
             self._scan = Scan(self.root, self.objects, load(self.root, self._table_file), surroundings)
         scan = self._scan
-        scan.look(everything=everything)
-        if paths:
-            scan.look_at(paths)
+        try:
+            scan.look(everything=everything)
+            if paths:
+                scan.look_at(paths)
+        except GivenUp as error:
+            self._off = f"{error}; there are no snapshots of it"
+            raise
         self._saved = self._saved and not scan.table.stale
         tree = scan.tree()
         if not self._saved and scan.table.files <= _SMALL:

@@ -26,8 +26,10 @@ def differences(objects: Objects, before: str, after: str, folder: str = "") -> 
         if was == now:
             continue
         path = join(folder, name)
-        below = tuple(item.blob if item is not None and item.mode == FOLDER else EMPTY_TREE for item in (was, now))
-        yield from differences(objects, *below, path)
+        old_below, new_below = (
+            item.blob if item is not None and item.mode == FOLDER else EMPTY_TREE for item in (was, now)
+        )
+        yield from differences(objects, old_below, new_below, path)
         was, now = (None if item is not None and item.mode == FOLDER else item for item in (was, now))
         if was != now:
             yield Change(path, was, now)

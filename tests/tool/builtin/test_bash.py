@@ -73,6 +73,16 @@ async def test_a_link_out_of_the_work_tree_names_its_real_target(tmp_path: Path)
     assert ctx.asked[0].patterns == (f"{tmp_path}/out/*",)
 
 
+@pytest.mark.parametrize("command", ["echo x > .git/hooks/pre-commit", "cd .git/hooks; cp ../../x pre-commit"])
+async def test_what_may_change_the_repository_data_is_asked_about_as_an_edit(tmp_path: Path, command: str) -> None:
+    ctx = make_context(tmp_path, deny=["edit:.git/*"])
+    (ctx.workspace.root / ".git/hooks").mkdir(parents=True)
+    assert (await run(ctx, "ls .git/hooks")).metadata["exit"] == 0
+    with pytest.raises(Denied):
+        await run(ctx, command)
+    assert list((ctx.workspace.root / ".git/hooks").iterdir()) == []
+
+
 @pytest.mark.parametrize("command", ["cat ~nobody-here/x", "cat $'a\\x00b'", "cd ''", "ls " + "x" * 5000])
 async def test_paths_that_cannot_be_do_no_harm(tmp_path: Path, command: str) -> None:
     result = await run(make_context(tmp_path), command)

@@ -85,3 +85,19 @@ async def test_a_denied_search_reads_nothing(tmp_path: Path) -> None:
 async def test_a_missing_path_is_refused(ctx: TestContext) -> None:
     with pytest.raises(ToolFailure, match="There is no file or folder"):
         await run(ctx, "x", path="missing")
+
+
+async def test_env_files_are_left_out_of_a_folder_and_asked_about_by_name(ctx: TestContext) -> None:
+    root = ctx.workspace.root
+    (root / "sub").mkdir()
+    for name in (".env", "sub/.env.local", "a.env.example"):
+        (root / name).write_text("needle KEY\n")
+    (root / "link").symlink_to(".env")
+    result = await run(ctx, "needle KEY")
+    assert f"{root}/a.env.example:" in result.output
+    assert "2 .env files that match are left out" in result.output
+    assert "env.local" not in result.output
+    assert "No files found (2 .env files" in (await run(ctx, "needle KEY", include="{.env,.env.*}")).output
+    ctx.asked.clear()
+    await run(ctx, "needle KEY", path="link")
+    assert [(need.permission, need.patterns) for need in ctx.asked] == [("grep", ("needle KEY",)), ("read", (".env",))]

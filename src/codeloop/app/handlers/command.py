@@ -142,7 +142,7 @@ async def _output(project: Project, name: str, context: CallContext, line: str) 
     """Run a line as the tool bash does, with its permissions and its limits, where the project is."""
     params = BashParams(command=line, workdir=str(project.workspace.directory), description=f"/{name}")
     try:
-        return (await bash.run(params, context)).output
+        return (await bash.run(params, context)).output.rstrip()
     except Denied as error:
         raise OperationError("BadRequest", f"/{name} was not sent: its line `{line}` is denied. {error}") from error
     except Rejected as error:

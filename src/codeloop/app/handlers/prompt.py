@@ -158,6 +158,7 @@ def _policy(limits: RunLimits | None, message: UserMessage, project: Project) ->
     return Policy(
         steps=min(bounds, default=None),
         cost=limits.cost,
+        cost_before=project.store.session(message.session_id).cost or 0.0,
         tokens=limits.tokens,
         room=room_of(info, compaction.reserved),
         compact=compaction.auto and limits.compact,

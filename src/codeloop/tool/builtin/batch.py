@@ -1,7 +1,8 @@
 """Several independent calls in one, side by side."""
 
 import asyncio
-from typing import Annotated
+from collections.abc import Coroutine
+from typing import Annotated, Any
 
 import msgspec
 
@@ -11,6 +12,10 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.tool.toolbox import Invalid, Toolbox
 from codeloop.tool.truncate import truncated
+
+
+Outcome = tuple[bool, ToolResult]
+"""Whether a call succeeded, and its result."""
 
 
 class BatchCall(msgspec.Struct, frozen=True):
@@ -32,7 +37,7 @@ def batch_tool(toolbox: Toolbox) -> Tool:
     @tool("batch", params=BatchParams)
     async def batch(params: BatchParams, ctx: ToolContext) -> ToolResult:
         """Run the calls, each with its own permission check and result; one that fails does not touch the others."""
-        results = await asyncio.gather(*(_one(toolbox, call, ctx) for call in params.tool_calls))
+        results = await _side_by_side([_one(toolbox, call, ctx) for call in params.tool_calls])
         told = [
             f'<result call="{number}" tool="{call.tool}" ok="{str(ok).lower()}">\n{result.output}\n</result>'
             for number, (call, (ok, result)) in enumerate(zip(params.tool_calls, results, strict=True), 1)
@@ -50,7 +55,18 @@ def batch_tool(toolbox: Toolbox) -> Tool:
     return batch
 
 
-async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> tuple[bool, ToolResult]:
+async def _side_by_side(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
+    """Run them all; when one raises (the user rejected it), the others are stopped before that goes on."""
+    running = [asyncio.create_task(call) for call in calls]
+    try:
+        return await asyncio.gather(*running)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
     prepared = toolbox.prepare(call.tool, msgspec.json.encode(call.parameters).decode())
     if isinstance(prepared, Invalid):
         return False, ToolResult(call.tool, prepared.reason)

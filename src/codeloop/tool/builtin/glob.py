@@ -1,5 +1,6 @@
 """The tool `glob`: files by name."""
 
+import asyncio
 from typing import Annotated
 
 from msgspec import Meta
@@ -36,7 +37,8 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         found = await ctx.workspace.ripgrep.files(target.path, pattern, ctx.workspace.environment)
     except SearchError as error:
         raise ToolFailure(f"The pattern can't be searched for: {error}") from error
-    paths = [printable(path) for path in newest(found.paths, SEARCH_RESULTS.value)]
+    kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # looks at each file
+    paths = [printable(path) for path in kept]
     notes: list[str] = []
     if len(paths) < len(found.paths):
         notes.append(f"the newest {len(paths)} of {len(found.paths)} files; narrow the pattern or the path for others")

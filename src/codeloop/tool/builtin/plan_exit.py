@@ -31,7 +31,8 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
         QuestionOption(label=NO, description="Stay with the plan agent and go on planning"),
     ]
     asked = Question(question="Carry out the plan?", header="Plan", options=options)
-    ((answer, *_),) = await answered(ctx, [asked], need) or [[NO]]
+    answers = await answered(ctx, [asked], need)
+    answer = ", ".join(chosen for one in answers for chosen in one) or NO
     if answer == NO:
         raise ToolFailure("The user wants to go on planning. Ask what to change.")
     if answer != YES:

@@ -1,0 +1,206 @@
+"""Putting files back: only what an agent wrote, only where it still stands; each file is old or new at any time."""
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from codeloop.schema.limits import SNAPSHOT_TRACKED
+from codeloop.workspace import files
+from codeloop.workspace.contents import LINK, Unreadable, blob_name, git_mode, item_of
+from codeloop.workspace.objects import Item, Missing, Objects
+from codeloop.workspace.trees import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One file (relative to the work tree): what it must hold, and what it is to hold; None: not to be there."""
+
+    path: str
+    expected: Item | None
+    desired: Item | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A file that was left as it is, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the moves: paths put back, paths that already were so, and those left alone."""
+
+    restored: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def unwound(now: Item | None, changes: Sequence[Change]) -> Item | None:
+    """Give what a file was before an agent's changes of it (oldest first), as far back as what it holds is theirs.
+
+    A change whose result was replaced by somebody else ends it: what they made of it stays.
+    """
+    for change in reversed(changes):
+        if now == change.before:
+            continue
+        if now != change.after:
+            break
+        now = change.before
+    return now
+
+
+def is_unwound(now: Item | None, changes: Sequence[Change]) -> bool:
+    """Tell whether a file is (or could be taken back to) what it was before all of these changes."""
+    return unwound(now, changes) == (changes[0].before if changes else now)
+
+
+def by_path(changes: Iterable[Change]) -> dict[str, list[Change]]:
+    """Collect the changes of each file, in their order."""
+    found: dict[str, list[Change]] = {}
+    for change in changes:
+        found.setdefault(change.path, []).append(change)
+    return found
+
+
+def put_back(objects: Objects, root: Path, moves: Iterable[Move], *, dry_run: bool = False) -> Outcome:
+    """Make the moves whose file still holds what is expected. Blocks. `root`: resolved; never raises for one file.
+
+    `dry_run`: only tell what would become of them.
+    """
+    restored: list[str] = []
+    unchanged: list[str] = []
+    conflicts: list[Conflict] = []
+    # Deletions first, the deepest ones before their folders, so that a folder can become a file.
+    for move in sorted(moves, key=lambda move: (move.desired is not None, -move.path.count("/"), move.path)):
+        try:
+            now = item_of(f"{root}/{move.path}", SNAPSHOT_TRACKED.value)
+            if now == move.desired and not (now is None and _is_folder(root, move.path)):
+                unchanged.append(move.path)
+            elif now != move.expected:
+                conflicts.append(Conflict(move.path, _difference(now, move)))
+            else:
+                if not dry_run:
+                    _restore(objects, root, move)
+                restored.append(move.path)
+        except Missing:
+            conflicts.append(Conflict(move.path, "what it held before is not kept (any more)"))
+        except files.FileChanged:
+            conflicts.append(Conflict(move.path, "it was changed just now"))
+        except (files.FileRefused, Unreadable) as error:
+            conflicts.append(Conflict(move.path, str(error)))
+        except OSError as error:
+            conflicts.append(Conflict(move.path, f"it can't be written: {error.strerror}"))
+    return Outcome(tuple(sorted(restored)), tuple(sorted(unchanged)), tuple(conflicts))
+
+
+def _difference(now: Item | None, move: Move) -> str:
+    if now is None:
+        return "it is gone"
+    if move.expected is None:
+        return "it came to be since"
+    return "it was changed since" if now.blob != move.expected.blob else "its mode was changed since"
+
+
+def _is_folder(root: Path, path: str) -> bool:
+    with suppress(OSError):
+        return stat.S_ISDIR(os.lstat(root / path).st_mode)
+    return False
+
+
+def _restore(objects: Objects, root: Path, move: Move) -> None:
+    """Replace one file atomically. Raises Missing, FileRefused, FileChanged, OSError."""
+    real = root / move.path
+    desired = move.desired
+    data = None if desired is None else objects.blob(desired.blob)
+    if LINK in {each.mode for each in (move.expected, desired) if each is not None}:
+        _swap(real, move, data)
+    elif move.expected is None:
+        files.replace(files.Replacement(real, None, data, _new_mode(desired)))
+    else:
+        before = files.load(real)
+        if Item(git_mode(before.mode), blob_name(before.data)) != move.expected:
+            raise files.FileChanged(str(real))
+        if desired is not None:
+            before = replace(before, mode=_changed_mode(before.mode, desired))
+        files.replace(files.Replacement(real, before, data))
+    if desired is None:
+        _remove_empty(root, real.parent)
+
+
+def _new_mode(desired: Item | None) -> int | None:
+    """Give the mode of a file that is made anew; None: what the user's umask says."""
+    if desired is None or desired.mode == 0o100644:
+        return None
+    return stat.S_IMODE(desired.mode)
+
+
+def _changed_mode(mode: int, desired: Item) -> int:
+    """Give a mode that becomes what git would call `desired`, with as few bits changed as possible."""
+    if git_mode(stat.S_IFREG | mode) == desired.mode:
+        return mode
+    if not mode & 0o077 or not desired.mode & 0o077:
+        return stat.S_IMODE(desired.mode)
+    return mode | (mode & 0o444) >> 2 if desired.mode & 0o100 else mode & ~0o111
+
+
+def _swap(real: Path, move: Move, data: bytes | None) -> None:
+    """Replace where a link is involved; the name is only ever the old or the new thing."""
+    desired = move.desired
+    with files.open_folder(real.parent, create=desired is not None) as folder:
+        place = _Place(folder, real.name, f".codeloop-{os.urandom(8).hex()}")
+        if desired is None or data is None:
+            _check(real, move)
+            os.unlink(place.name, dir_fd=folder)
+            return
+        make: Callable[[_Place], None] = _linking(data) if desired.mode == LINK else _writing(data, desired)
+        make(place)
+        try:
+            _check(real, move)
+            os.replace(place.temporary, place.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except (OSError, files.FileRefused, Unreadable):
+            os.unlink(place.temporary, dir_fd=folder)
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A folder's descriptor, the name that is wanted in it, and one to prepare it under."""
+
+    folder: int
+    name: str
+    temporary: str
+
+
+def _linking(target: bytes) -> Callable[[_Place], None]:
+    return lambda place: os.symlink(target, place.temporary, dir_fd=place.folder)
+
+
+def _writing(data: bytes, desired: Item) -> Callable[[_Place], None]:
+    def write(place: _Place) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        fd = os.open(place.temporary, flags, 0o666 if desired.mode & 0o077 else 0o600, dir_fd=place.folder)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            mode = _new_mode(desired)
+            if mode is not None:
+                os.fchmod(fd, mode)
+
+    return write
+
+
+def _check(real: Path, move: Move) -> None:
+    if item_of(str(real), SNAPSHOT_TRACKED.value) != move.expected or _is_folder(real.parent, real.name):
+        raise files.FileChanged(str(real))
+
+
+def _remove_empty(root: Path, folder: Path) -> None:
+    """Remove the folders that a deletion left empty, as git does."""
+    with suppress(OSError):
+        while folder != root and root in folder.parents:
+            folder.rmdir()
+            folder = folder.parent

@@ -1,0 +1,60 @@
+"""The real program in a real terminal."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+
+from tests.cli.program import COMMAND, Desk
+
+
+class Terminal:
+    """A program on a pseudo-terminal: type into it, read what it shows."""
+
+    def __init__(self, desk: Desk, *arguments: str) -> None:
+        self._main, side = pty.openpty()
+        self.shown = ""
+        self._read = 0
+        options = desk.options(TERM="dumb")
+        self.child = subprocess.Popen(
+            [*COMMAND, *arguments], **options, stdin=side, stdout=side, stderr=side, start_new_session=True
+        )
+        os.close(side)
+
+    def wait_for(self, text: str, seconds: float = 20) -> str:
+        """Read until the text is shown after what was waited for before; gives all that was shown."""
+        until = time.monotonic() + seconds
+        while text not in self.shown[self._read :]:
+            assert time.monotonic() < until, f"{text!r} never came: {self.shown!r}"
+            if not self._more(0.1) and self.child.poll() is not None:
+                assert text in self.shown[self._read :], f"{text!r} never came: {self.shown!r}"
+        self._read = self.shown.index(text, self._read) + len(text)
+        return self.shown
+
+    def type(self, text: str) -> None:
+        """Type a line."""
+        os.write(self._main, text.encode() + b"\n")
+
+    def end(self, seconds: float = 20) -> int:
+        """Read to the end and give the exit code."""
+        until = time.monotonic() + seconds
+        while self.child.poll() is None and time.monotonic() < until:
+            self._more(0.05)
+        while self._more(0):
+            pass
+        if self.child.poll() is None:
+            self.child.send_signal(signal.SIGKILL)
+        os.close(self._main)
+        return self.child.wait(timeout=10)
+
+    def _more(self, seconds: float) -> bool:
+        if not select.select([self._main], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self._main, 65_536)
+        except OSError:
+            return False
+        self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
+        return bool(data)

@@ -1,0 +1,83 @@
+"""No key leaves by a child's environment, arguments, output, exports or the database; nothing shown steers a terminal."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bench.answers import Answer, Call
+from tests.cli.program import COMMAND, KEY, Desk, bash, call, events, serving, steps
+
+STORED = "sk-ant-stored-0123456789abcdef"
+EXPORTED = "sk-proj-env-0123456789abcdef"
+EVIL = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\u202ed\u200be\x9bf\rg\x08h"
+FORBIDDEN = [char.encode() for char in "\x1b\x07\u202e\u200b\x9b\r\x08"]
+
+
+def test_no_key_is_in_anything_but_its_own_request(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    look = "env; tr '\\0' ' ' < /proc/$PPID/cmdline"
+    answers = (bash(look, "c1"), call("bash", call_id="c2", command="env", run_in_background=True), Answer(text="Done."))
+    keys = (KEY, STORED, EXPORTED)
+    with serving(steps(*answers), key=EXPORTED) as server:
+        desk.use(server, options={"apiKey": "{env:MY_KEY}", "headers": {"x-extra": KEY}})
+        assert desk.run("auth", "login", "anthropic", "--key-stdin", stdin=STORED).returncode == 0
+        environment = {"MY_KEY": EXPORTED, "COPY_OF_IT": f"token={EXPORTED}", "OPENAI_API_KEY": KEY}
+        tape = tmp_path / "tape.jsonl"
+        done = desk.run("run", "--format", "json", "--auto", "--record", str(tape), "work", **environment)
+        assert events(done.stdout)[-1]["exitCode"] == 0, done.stdout
+        assert server.requests[0].headers["authorization"] == f"Bearer {EXPORTED}"
+        assert not any(key.encode() in received.body for received in server.requests for key in keys)
+        exported = desk.run("export", **environment).stdout
+        shown = desk.run("session", "show", **environment).stdout
+        debug = desk.run("debug", "config", **environment).stdout
+    output = next(line["part"]["state"]["output"] for line in events(done.stdout) if line["type"] == "tool_use")
+    assert "HOME=" in output, "the child does have an environment"
+    assert "COPY_OF_IT" not in output
+    text = done.stdout + done.stderr + exported + shown + debug + tape.read_text()
+    files = [path for path in desk.home.rglob("*") if path.is_file()]
+    assert any(path.name == "codeloop.db" for path in files)
+    for key in keys:
+        assert key not in text
+        holding = [path.name for path in files if key.encode() in path.read_bytes()]
+        assert holding == {STORED: ["auth.json"], KEY: ["codeloop.json"]}.get(key, [])
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_control_characters_are_inert_everywhere(tmp_path: Path, form: str) -> None:
+    desk = Desk(tmp_path)
+    name = EVIL.replace("/", "")
+    (desk.work / name).write_text("old\n")
+    calls = (
+        Call("bash", json.dumps({"command": f"printf '%s' '{EVIL}'; ls", "description": EVIL}), "c1"),
+        Call("edit", json.dumps({"filePath": name, "oldString": "old", "newString": EVIL}), "c2"),
+        Call("write", json.dumps({"filePath": ".env", "content": EVIL}), "c3"),
+        Call(f"to{EVIL}ol", json.dumps({EVIL: EVIL}), "c4"),
+        Call("read", json.dumps({"filePath": f"/nowhere/{EVIL}"}), "c5"),
+    )
+    said = Answer(text=f"Said: {EVIL}", reasoning=EVIL, calls=calls)
+    with serving(steps(said, Answer(text=EVIL), title=EVIL)) as server:
+        desk.use(server)
+        run = ["run", "--thinking", "--format", form, "--title", EVIL, f"please {EVIL}"]
+        commands = {
+            "json": [run, ["export"], ["session", "list", "--json"]],
+            "text": [run, ["session", "show", "--thinking"], ["session", "list"]],
+        }[form]
+        for command in commands:
+            done = subprocess.run([*COMMAND, *command], **desk.options(), capture_output=True, check=False, timeout=30)
+            assert done.returncode in {0, 5}, done
+            shown = done.stdout + done.stderr
+            assert [char for char in FORBIDDEN if char in shown] == [], shown
+    if form == "text":
+        assert (desk.work / name).read_bytes().decode().startswith("a\x1b]52")
+
+
+def test_what_a_wrong_call_echoes_is_inert(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    for arguments in (["--model", f"{EVIL}/x"], ["--session", EVIL], ["--agent", EVIL], ["--file", EVIL], [f"--{EVIL}"]):
+        done = subprocess.run(
+            [*COMMAND, "run", *arguments, "hi"], **desk.options(), capture_output=True, check=False, timeout=30
+        )
+        assert done.returncode in {1, 2, 3}
+        assert [char for char in FORBIDDEN if char in done.stdout + done.stderr] == [], done.stderr

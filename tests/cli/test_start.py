@@ -1,0 +1,44 @@
+"""Starting up: what answers at once imports nothing heavy, and the program runs in each of its forms."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codeloop import __version__
+from tests.cli.program import Desk
+from tests.cli.terminal import Terminal
+
+HEAVY = {"httpx2", "jiter", "tree_sitter", "tree_sitter_bash", "rapidfuzz", "yaml", "pydantic", "html_to_markdown", "pypdf"}
+LOOK = "import sys\ntry:\n    from codeloop.cli.main import main; main()\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more"),
+    [(["--version"], {"asyncio", "click", "msgspec", "sqlite3"}), (["--help"], {"asyncio", "sqlite3"})],
+)
+def test_version_and_help_import_nothing_heavy(tmp_path: Path, arguments: list[str], more: set[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK, *arguments], **Desk(tmp_path).options(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout
+    assert set(done.stderr.split()) & (HEAVY | more) == set()
+
+
+def test_the_module_is_the_program(tmp_path: Path) -> None:
+    options = Desk(tmp_path).options()
+    done = subprocess.run([sys.executable, "-m", "codeloop", "--version"], **options, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"{__version__}\n")
+
+
+def test_an_unknown_command_is_2(tmp_path: Path) -> None:
+    done = Desk(tmp_path).run("rum")
+    assert done.returncode == 2
+    assert "rum" in done.stderr
+
+
+def test_without_a_message_at_a_terminal_it_does_not_wait(tmp_path: Path) -> None:
+    terminal = Terminal(Desk(tmp_path), "run")
+    assert terminal.end() == 2
+    assert "Say what to do" in terminal.shown

@@ -1,0 +1,75 @@
+"""A turn that can't be followed any more ends with an error; it never waits for an answer that nobody can give."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from codeloop.cli.ask import Answerer, read_line
+from codeloop.cli.outcome import Outcome
+from codeloop.cli.signals import Signals
+from codeloop.cli.turn import Turn
+from codeloop.cli.view import standard
+from codeloop.model.answers import Answer
+from codeloop.schema.event import Event, PartUpdated
+from codeloop.schema.operation import PROMPT, TextInput
+from codeloop.schema.part import TextPart, ToolPart
+from tests.agent.harness import Rig, call, calls, rig, within
+
+
+class Broken:
+    """A view that fails at one kind of part, as a fault in ours would."""
+
+    def __init__(self, kind: type[TextPart] | type[ToolPart]) -> None:
+        self.kind = kind
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, PartUpdated) and isinstance(event.properties.part, self.kind):
+            raise LookupError("a fault")
+
+    def note(self, text: str) -> None:
+        raise LookupError(text)
+
+    def finish(self, outcome: Outcome) -> None:
+        del outcome
+
+
+async def outcome(made: Rig, view: Broken) -> Outcome:
+    stdout, _ = standard()
+    turn = Turn(made.client, made.session_id, view, Answerer(None, auto=False), stdout)
+    said = (PROMPT, {"parts": [TextInput(text="go")]})
+    return await within(turn.run(said, None, Signals(lambda: None)), 20)
+
+
+async def test_a_fault_while_it_is_shown_ends_the_turn(tmp_path: Path) -> None:
+    work = calls(call("bash", command="sleep 30"))
+    async with rig(tmp_path, [work, Answer(text="Done.")]) as made:
+        ended = await outcome(made, Broken(ToolPart))
+    assert (ended.exit_code, ended.reason) == (1, "error")
+    assert "could not be followed any more: LookupError: a fault" in ended.message
+
+
+async def test_a_fault_at_the_very_end_is_no_success(tmp_path: Path) -> None:
+    async with rig(tmp_path, [Answer(text="Done.")]) as made:
+        ended = await outcome(made, Broken(TextPart))
+    assert (ended.exit_code, ended.reason) == (1, "error")
+
+
+async def test_a_question_that_cannot_be_answered_ends_the_turn(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("x")
+    work = calls(call("read", filePath=str(tmp_path / "outside")))
+    async with rig(tmp_path, [work, Answer(text="Done.")]) as made:
+        ended = await outcome(made, Broken(TextPart))
+    assert (ended.exit_code, ended.reason) == (1, "error")
+
+
+async def test_a_terminal_that_is_gone_is_the_end_of_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, slave = os.openpty()
+    with os.fdopen(slave) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        reading = asyncio.create_task(read_line())
+        await asyncio.sleep(0)
+        os.close(master)
+        assert await within(reading) is None

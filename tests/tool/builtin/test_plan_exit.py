@@ -1,0 +1,61 @@
+"""Leaving plan mode: what the user says decides, and after a yes the next step is the build agent's."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from codeloop.model.answers import Answer
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.operation import QUESTION_REPLY
+from codeloop.schema.part import ToolCompleted, ToolError
+from tests.agent.harness import call, calls, check_turns, rig, until, within
+
+DONE = Answer(text="Done.")
+PLAN = [calls(call("plan_exit"), text="First this, then that."), DONE]
+
+
+async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> None:
+    async with rig(tmp_path, PLAN) as it:
+        turn = asyncio.create_task(it.prompt(agent="plan"))
+        await until(lambda: it.project.store.pending_questions())
+        (request,) = it.project.store.pending_questions()
+        assert [option.label for option in request.questions[0].options] == ["Yes", "No"]
+        await it.client.call(QUESTION_REPLY, request_id=request.id, answers=[["Yes"]])
+        answer = await within(turn)
+        assert isinstance(it.calls()[0].state, ToolCompleted)
+        steps = [entry.info.agent for entry in it.view().entries if isinstance(entry.info, AssistantMessage)]
+        assert steps == ["plan", "build"]
+        assert isinstance(answer.info, AssistantMessage)
+        before, after = [{spec.name for spec in r.tools} for r in it.model.requests if r.tools]
+        assert "plan_exit" in before
+        assert "plan_exit" not in after
+        assert it.project.store.session(it.session_id).agent == "build"
+        check_turns(it.model.requests[-1].turns)
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ([["No"]], "go on planning"),
+        ([[]], "go on planning"),
+        ([["leave the tests alone"]], "says: leave the tests alone"),
+    ],
+)
+async def test_anything_but_a_yes_stays_with_the_plan(tmp_path: Path, answers: list[list[str]], told: str) -> None:
+    async with rig(tmp_path, PLAN) as it:
+        turn = asyncio.create_task(it.prompt(agent="plan"))
+        await until(lambda: it.project.store.pending_questions())
+        (request,) = it.project.store.pending_questions()
+        await it.client.call(QUESTION_REPLY, request_id=request.id, answers=answers)
+        await within(turn)
+        assert isinstance(it.calls()[0].state, ToolError)
+        assert told in it.results()[0]
+        steps = [entry.info.agent for entry in it.view().entries if isinstance(entry.info, AssistantMessage)]
+        assert steps == ["plan", "plan"]
+
+
+async def test_the_build_agent_is_not_offered_it(tmp_path: Path) -> None:
+    async with rig(tmp_path, [DONE]) as it:
+        await it.prompt()
+        assert "plan_exit" not in [spec.name for spec in it.model.requests[-1].tools]

@@ -1,0 +1,114 @@
+"""Handing work to subagents in a real project: side by side, taken up again, in the background."""
+
+import asyncio
+from pathlib import Path
+
+from codeloop.model.answers import Answer, Count
+from codeloop.model.chat import ModelInfo, Prices
+from codeloop.schema.message import Session
+from codeloop.schema.part import ToolCompleted, ToolError
+from tests.agent.harness import Rig, call, calls, rig, told, until
+
+INFO = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10))
+DONE = Answer(text="Done.")
+
+
+def answer(text: str) -> Answer:
+    return Answer(text=text, tokens=Count(input=1000))
+
+
+def handed(prompt: str, **more: object) -> dict[str, object]:
+    return {"description": "look around", "prompt": prompt, "subagent_type": "general", **more}
+
+
+def children(it: Rig) -> list[Session]:
+    return it.project.store.sessions(parent=it.session_id)
+
+
+async def test_several_tasks_of_one_step_run_and_each_gives_its_last_words(tmp_path: Path) -> None:
+    script = [
+        calls(call("task", "a", **handed("One.")), call("task", "b", **handed("Two."))),
+        answer("x"),
+        answer("y"),
+        DONE,
+    ]
+    async with rig(tmp_path, script, info=INFO) as it:
+        await it.prompt()
+        first, second = it.calls()
+        assert isinstance(first.state, ToolCompleted)
+        assert isinstance(second.state, ToolCompleted)
+        ids = {first.state.metadata["sessionId"], second.state.metadata["sessionId"]}
+        assert ids == {child.id for child in children(it)}
+        assert {"x", "y"} == {state.output.split("\n")[2] for state in (first.state, second.state)}
+        assert all('state="completed"' in text for text in it.results())
+        assert it.project.store.session(it.session_id).cost == sum(one.cost or 0 for one in children(it)) + 0.001
+
+
+async def test_a_task_is_taken_up_again_by_its_id(tmp_path: Path) -> None:
+    script: list[Answer] = [calls(call("task", **handed("One."))), answer("x"), DONE]
+    async with rig(tmp_path, script, info=INFO) as it:
+        await it.prompt()
+        (child,) = children(it)
+    again = [calls(call("task", **handed("More.", task_id=child.id))), answer("z"), DONE]
+    async with rig(tmp_path, again, info=INFO, session_id=child.parent_id) as it:
+        await it.prompt()
+        assert [one.id for one in children(it)] == [child.id]
+        assert f'<task id="{child.id}" state="completed">\n<task_result>\nz\n' in it.results()[-1]
+        prompts = [told(turn) for turn in it.model.requests[1].turns]
+        assert prompts == [["One."], ["x"], ["More."]]
+
+
+async def test_a_task_of_another_session_is_not_taken_up(tmp_path: Path) -> None:
+    script = [calls(call("task", **handed("One.", task_id="ses_none")), call("task_output", task_id="ses_none")), DONE]
+    async with rig(tmp_path, script, info=INFO) as it:
+        await it.prompt()
+        assert "There is no subagent session ses_none" in it.results()[0]
+        assert "There is no task ses_none" in it.results()[1]
+        assert children(it) == []
+
+
+async def test_an_unknown_or_primary_agent_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    script = [calls(*(call("task", **{**handed("x"), "subagent_type": name}) for name in ("build", "nobody"))), DONE]
+    async with rig(tmp_path, script, info=INFO) as it:
+        await it.prompt()
+        assert all("general" in text and "no subagent named" in text for text in it.results())
+        assert all(isinstance(part.state, ToolError) for part in it.calls())
+
+
+async def test_a_task_in_the_background_returns_at_once_and_is_asked_about_later(tmp_path: Path) -> None:
+    slow = calls(call("bash", command="while [ ! -e go ]; do sleep 0.02; done"))
+    script = [calls(call("task", **handed("One.", run_in_background=True))), slow]
+    async with rig(tmp_path, [*script, DONE, answer("late words")], info=INFO) as it:
+        await it.prompt()
+        (child,) = children(it)
+        assert f'<task id="{child.id}" state="running">' in it.results()[0]
+        (it.work / "go").touch()
+        await until(lambda: not it.project.engine.background)
+    ask = [calls(call("task_output", task_id=child.id)), DONE]
+    async with rig(tmp_path, ask, info=INFO, session_id=child.parent_id) as it:
+        await it.prompt()
+        assert it.results()[-1] == (
+            f'<task id="{child.id}" state="completed">\n<task_result>\nlate words\n</task_result>\n</task>'
+        )
+
+
+async def test_a_task_that_is_still_running_says_what_it_said_so_far(tmp_path: Path) -> None:
+    slow = calls(call("bash", command="sleep 20"), text="Looking.")
+    async with rig(
+        tmp_path, [calls(call("task", **handed("One.", run_in_background=True))), slow, DONE], info=INFO
+    ) as it:
+        await asyncio.wait_for(it.prompt(), 5)
+        (child,) = children(it)
+    ask = [calls(call("task_output", task_id=child.id)), DONE]
+    async with rig(tmp_path, ask, info=INFO, session_id=child.parent_id) as it:
+        await it.prompt()
+        assert "Looking." in it.results()[-1]
+        assert 'state="failed"' in it.results()[-1], "closing the project ended it"
+
+
+async def test_each_kind_of_subagent_can_be_denied(tmp_path: Path) -> None:
+    script = [calls(call("task", **handed("x"))), DONE]
+    async with rig(tmp_path, script, info=INFO, permission={"task": {"general": "deny"}}) as it:
+        await it.prompt()
+        assert isinstance(it.calls()[0].state, ToolError)
+        assert children(it) == []
