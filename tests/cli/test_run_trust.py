@@ -68,7 +68,9 @@ def test_headless_it_is_ignored_with_one_warning_line(tmp_path: Path) -> None:
         assert name in warnings[0]
 
 
-@pytest.mark.parametrize("command", [["--version"], ["--help"], ["session", "list"], ["debug", "config"], ["auth", "list"]])
+@pytest.mark.parametrize(
+    "command", [["--version"], ["--help"], ["session", "list"], ["debug", "config"], ["auth", "list"]]
+)
 def test_no_other_command_runs_any_of_it(tmp_path: Path, command: list[str]) -> None:
     desk = cloned(tmp_path, "http://127.0.0.1:9/v1")
     assert desk.run(*command).returncode == 0

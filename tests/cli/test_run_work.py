@@ -1,4 +1,4 @@
-"""`codeloop run` repairs a real repository through a real model server, and the session can be shown and gone on with."""
+"""`codeloop run` repairs a real repository through a real model server; its session is shown and gone on with."""
 
 import json
 import sqlite3
@@ -67,7 +67,9 @@ def test_a_failing_test_is_repaired_and_told_as_json(tmp_path: Path, protocol: P
     assert done.returncode == 0, done.stderr
     lines = events(done.stdout)
     assert [line["part"]["tool"] for line in lines if line["type"] == "tool_use"] == ["bash", "read", "edit", "bash"]
-    edit = next(line["part"]["state"] for line in lines if line["type"] == "tool_use" and line["part"]["tool"] == "edit")
+    edit = next(
+        line["part"]["state"] for line in lines if line["type"] == "tool_use" and line["part"]["tool"] == "edit"
+    )
     assert "+    return sum(prices)" in edit["metadata"]["diff"]
     assert [line["part"]["text"] for line in lines if line["type"] == "reasoning"] == [
         "The slice drops the first price."

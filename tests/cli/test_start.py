@@ -7,11 +7,21 @@ from pathlib import Path
 import pytest
 
 from codeloop import __version__
-from tests.cli.program import Desk
+from tests.cli.program import COMMAND, Desk
 from tests.cli.terminal import Terminal
 
-HEAVY = {"httpx2", "jiter", "tree_sitter", "tree_sitter_bash", "rapidfuzz", "yaml", "pydantic", "html_to_markdown", "pypdf"}
-LOOK = "import sys\ntry:\n    from codeloop.cli.main import main; main()\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+HEAVY = {
+    "httpx2",
+    "jiter",
+    "tree_sitter",
+    "tree_sitter_bash",
+    "rapidfuzz",
+    "yaml",
+    "pydantic",
+    "html_to_markdown",
+    "pypdf",
+}
+LOOK = f"import sys\ntry:\n    {COMMAND[2]}\nfinally:\n    print(*sys.modules, file=sys.stderr)"
 
 
 @pytest.mark.parametrize(
@@ -28,8 +38,9 @@ def test_version_and_help_import_nothing_heavy(tmp_path: Path, arguments: list[s
 
 def test_the_module_is_the_program(tmp_path: Path) -> None:
     options = Desk(tmp_path).options()
-    done = subprocess.run([sys.executable, "-m", "codeloop", "--version"], **options, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, f"{__version__}\n")
+    module = [sys.executable, "-m", "codeloop", "--version"]
+    done = subprocess.run(module, check=True, **options, capture_output=True, text=True)
+    assert done.stdout == f"{__version__}\n"
 
 
 def test_an_unknown_command_is_2(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from codeloop.schema.command import Command
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import CommandExecuted
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.operation import ABORT, COMMAND, COMMAND_LIST, FileInput, MessageWithParts
+from codeloop.schema.operation import ABORT, COMMAND, COMMAND_LIST, PROMPT, FileInput, MessageWithParts, SubtaskInput
 from codeloop.schema.part import FilePart, SubtaskPart, TextPart, ToolPart
 from tests.agent.harness import Rig, check_turns, rig, until, within
 from tests.extend.setting import write
@@ -165,6 +165,26 @@ async def test_a_subtask_goes_to_the_subagent_before_the_model_is_asked(tmp_path
         assert child.session_id != it.session_id
         assert isinstance(last.turns[-1], ToolTurn)
         check_turns(last.turns)
+
+
+async def test_several_subtasks_of_prompts_run_side_by_side(tmp_path: Path) -> None:
+    def part(prompt: str) -> SubtaskInput:
+        return SubtaskInput(prompt=prompt, description=prompt, agent="explore")
+
+    async with rig(tmp_path, [Answer(text="found"), Answer(text="found"), Answer(text="found"), OK]) as it:
+        await it.client.call(PROMPT, session_id=it.session_id, parts=[part("a"), part("b")], no_reply=True)
+        await within(it.client.call(PROMPT, session_id=it.session_id, parts=[part("c")]))
+        assert sorted(call.state.input["prompt"] for call in it.calls()) == ["a", "b", "c"]
+        assert all("found" in result for result in it.results())
+        check_turns(it.model.requests[-1].turns)
+
+
+async def test_an_unknown_subagent_is_a_result_that_the_model_reads(tmp_path: Path) -> None:
+    async with rig(tmp_path, [OK]) as it:
+        work = SubtaskInput(prompt="x", description="x", agent="nobody")
+        await within(it.client.call(PROMPT, session_id=it.session_id, parts=[work]))
+        assert "There is no subagent named nobody" in it.results()[0]
+        check_turns(it.model.requests[-1].turns)
 
 
 async def test_an_abort_ends_a_subtask_which_is_never_run_again(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.pages import agent_page, plain
+from codeloop.extend.sources import is_name
 from codeloop.kit.frontmatter import split
 from codeloop.schema.rules import Rule
 from tests.extend.setting import setting_of, write
@@ -152,3 +153,13 @@ def test_the_page_of_a_new_agent_is_a_valid_one(tmp_path: Path) -> None:
     own = setting.config.agent["new"]
     assert (own.description, own.mode) == ('Looks "closely": always\nat all', "subagent")
     assert setting.loaded.warnings == ()
+
+
+@pytest.mark.parametrize("name", ["a", "team/reviewer", "é-1.2", "a_b"])
+def test_words_joined_by_slashes_are_names(name: str) -> None:
+    assert is_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "..", "../x", "/x", "a//b", "a/", "a b", ".x", "a\n", "a\u202e", "a/../b"])
+def test_anything_else_is_no_name(name: str) -> None:
+    assert not is_name(name)

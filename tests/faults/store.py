@@ -23,5 +23,7 @@ def parts(desk: Desk) -> list[dict[str, Any]]:
 def calls_without_result(desk: Desk) -> list[str]:
     """Give the ids of calls that were left open."""
     return [
-        part["id"] for part in parts(desk) if part["type"] == "tool" and part["state"]["status"] in {"pending", "running"}
+        part["id"]
+        for part in parts(desk)
+        if part["type"] == "tool" and part["state"]["status"] in {"pending", "running"}
     ]

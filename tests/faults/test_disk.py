@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.answers import Answer
-from tests.cli.program import COMMAND, KEY, Desk, bash, events, result, serving, steps, without_privileges
+from tests.cli.program import COMMAND, KEY, Desk, bash, call, events, result, serving, steps, without_privileges
 from tests.faults.store import calls_without_result, is_sound
 
 HELLO = Answer(text="Hello.")
@@ -61,18 +61,19 @@ def test_a_folder_without_read_permission_inside_the_project(plain: Desk) -> Non
     closed = plain.work / "closed"
     closed.mkdir()
     closed.chmod(0o000)
-    answers = [Answer(calls=bash("ls", "c1").calls + _call("list", "c2") + _call("glob", "c3", pattern="**/*")), HELLO]
+    answers = [
+        Answer(
+            calls=bash("ls", "c1").calls
+            + call("list", call_id="c2").calls
+            + call("glob", call_id="c3", pattern="**/*").calls
+        ),
+        HELLO,
+    ]
     with serving(steps(*answers)) as server:
         plain.use(server)
         done = plain.run("run", "--format", "json", "look around")
     closed.chmod(0o700)
     assert result(done)["exitCode"] == 0, result(done)
-
-
-def _call(tool: str, call_id: str, **arguments: str) -> tuple:
-    from tests.cli.program import call
-
-    return call(tool, call_id=call_id, **arguments).calls
 
 
 @pytest.mark.parametrize("kib", [16, 64, 160])
@@ -114,7 +115,11 @@ def test_without_a_home_the_message_says_what_to_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [('{\n  "model": nope\n}', ":2:12"), ('{"model": "a/b",\n\n  "model', ":3:3"), ('{\n "provider": {"x": 5}}', ":2:20")],
+    [
+        ('{\n  "model": nope\n}', ":2:12"),
+        ('{"model": "a/b",\n\n  "model', ":3:3"),
+        ('{\n "provider": {"x": 5}}', ":2:20"),
+    ],
 )
 def test_a_broken_configuration_names_file_line_and_column(tmp_path: Path, text: str, place: str) -> None:
     desk = Desk(tmp_path)

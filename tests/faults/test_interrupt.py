@@ -1,6 +1,5 @@
-"""A signal or a closed stream at any moment: a result, the documented exit code, no survivor, a session that goes on."""
+"""A signal or a closed stream at any moment: a result, the exit code, no survivor, a session that goes on."""
 
-import os
 import random
 import signal
 import subprocess
@@ -158,4 +157,4 @@ def test_streams_that_are_full_or_closed_from_the_start(tmp_path: Path, redirect
         assert "Traceback" not in done.stderr
         assert done.returncode in {0, 1}
         assert len(server.requests) >= 1
-    assert os.path.exists(desk.database())
+    assert desk.database().exists()

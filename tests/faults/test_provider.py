@@ -1,4 +1,4 @@
-"""What a model's service does wrong: one clear message, visible and bounded retries, the exit code, a session that goes on."""
+"""What a model's service does wrong: one clear message, bounded retries in sight, the exit code, a way to go on."""
 
 import json
 import socket
@@ -126,7 +126,9 @@ def test_a_stall_in_the_middle_keeps_what_had_come(tmp_path: Path) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_call_that_is_cut_is_never_run(tmp_path: Path, protocol: Protocol) -> None:
     desk = Desk(tmp_path)
-    cut = Answer(calls=(Call("bash", json.dumps({"command": "echo ran > ran.txt", "timeout": 1000}), "c1"),), cut_after=3)
+    cut = Answer(
+        calls=(Call("bash", json.dumps({"command": "echo ran > ran.txt", "timeout": 1000}), "c1"),), cut_after=3
+    )
     with serving([cut, HELLO]) as server:
         desk.use(server, protocol)
         child = desk.start("run", "--format", "json", "--timeout", "4", "--title", "T", "hello")

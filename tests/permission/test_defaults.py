@@ -36,6 +36,7 @@ def action(agent: str, permission: str, pattern: str) -> Action:
         ("build", "edit", ".git/config", "ask"),
         ("build", "edit", "sub/.git/hooks/x", "ask"),
         ("build", "edit", ".gitignore", "allow"),
+        ("build", "edit", "/data/skills/x/SKILL.md", "ask"),
         ("plan", "edit", "src/a.py", "deny"),
         ("plan", "edit", ".codeloop/plans/a.md", "allow"),
         ("plan", "plan_exit", "*", "allow"),

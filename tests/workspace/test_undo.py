@@ -66,8 +66,7 @@ class Agent:
         moves: list[Move] = []
         for path, changes in self.changes().items():
             moves += [Move(path, change.after, change.before) for change in changes[-1:]]
-        outcome = put_back(self.snapshots.objects, self.snapshots.root, moves, dry_run=dry_run)
-        return outcome
+        return put_back(self.snapshots.objects, self.snapshots.root, moves, dry_run=dry_run)
 
     def redo(self) -> Outcome:
         moves = [Move(path, changes[0].before, changes[-1].after) for path, changes in self.changes().items()]
@@ -313,7 +312,8 @@ NAMES = ("a", "b", "d/a", "d/e/a")
 async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> None:
     choose = random.Random(seed)
     agent = Agent(root, home)
-    theirs: dict[str, tuple[int, bytes]] = visible(root)
+    nothing = (0, b"")
+    theirs = {name: {visible(root).get(name, nothing)} for name in NAMES}
     for number, actor in enumerate(actors):
         name = choose.choice(NAMES)
         recorder = Recorder(agent.snapshots)
@@ -324,14 +324,13 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
         if path.exists() and choose.random() < 0.3:
             path.unlink()
         elif path.exists() and choose.random() < 0.2:
-            path.chmod(path.stat().st_mode ^ stat.S_IXUSR)
+            path.chmod(0o644 if path.stat().st_mode & stat.S_IXUSR else 0o755)
         else:
             write(root, {name: f"{actor} {number if choose.random() < 0.7 else 0}\n"})
         if actor == "agent":
             agent.steps.append(await recorded(recorder))
         else:
-            theirs = {**theirs, f"{name} {number}": visible(root).get(name, (0, b""))}
-    last_by_user = {name: None for name in NAMES}
+            theirs[name].add(visible(root).get(name, nothing))
     state = visible(root)
     moves: list[Move] = []
     for path, changes in agent.changes().items():
@@ -339,10 +338,9 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
         moves.append(Move(path, now, unwound(now, changes)))
     outcome = put_back(agent.snapshots.objects, agent.snapshots.root, moves)
     assert outcome.conflicts == ()
-    known = set(theirs.values()) | {(0, b"")}
-    for name in last_by_user:
-        now = visible(root).get(name, (0, b""))
-        assert now in known, f"{name} holds {now}, which no user wrote"
+    for name in NAMES:
+        now = visible(root).get(name, nothing)
+        assert now in theirs[name], f"{name} holds {now}, which no user wrote"
     back = put_back(agent.snapshots.objects, agent.snapshots.root, [Move(m.path, m.desired, m.expected) for m in moves])
     assert back.conflicts == ()
     assert visible(root) == state

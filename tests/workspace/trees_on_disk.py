@@ -52,7 +52,7 @@ def everything(root: Path) -> dict[str, tuple[int, bytes]]:
         for name in names:
             path = Path(folder, name)
             mode = path.lstat().st_mode
-            data = os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()
+            data = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
             found[str(path.relative_to(root))] = (mode, data)
     return found
 

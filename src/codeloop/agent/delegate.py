@@ -14,19 +14,20 @@ from codeloop.schema.wire import replace
 
 
 async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
-    """Run the tool `task` for a subtask of a prompt; the model is asked next, with its result.
+    """Run the tool `task` for each subtask of a prompt, side by side; the model is asked next, with their results.
 
     A cancel stores what there is as interrupted.
     """
-    work = move.work
-    info = replace(new_message(engine, session_id, move.user), mode=work.agent, agent=work.agent)
+    first = move.work[0].agent
+    info = replace(new_message(engine, session_id, move.user), mode=first, agent=first)
     show_status(engine, session_id, Busy())
     engine.store.append(message_event(info))
-    given = {"description": work.description, "prompt": work.prompt, "subagent_type": work.agent}
     calls = Calls(engine, engine.agent(move.user.agent), info)
     with StoredAbort(engine, info):
         try:
-            calls.ready(CallReady(new_id("tool"), "task", msgspec.json.encode(given).decode()))
+            for work in move.work:
+                given = {"description": work.description, "prompt": work.prompt, "subagent_type": work.agent}
+                calls.ready(CallReady(new_id("tool"), "task", msgspec.json.encode(given).decode()))
             await calls.join(Finished("tool-calls"))
         finally:
             await calls.cancel()

@@ -1,6 +1,7 @@
 """What to do next, decided from what is stored. Pure."""
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from codeloop.agent.engine import Policy
@@ -48,10 +49,10 @@ class Compact:
 
 @dataclass(frozen=True, slots=True)
 class Delegate:
-    """Hand the subtask of a prompt to its subagent."""
+    """Hand the subtasks of a prompt to their subagents."""
 
     user: UserMessage
-    work: SubtaskPart
+    work: tuple[SubtaskPart, ...]
 
 
 Move = AskModel | Settle | Compact | Delegate | Stop
@@ -79,10 +80,13 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     limit = _over_limit(view, policy)
     if limit is not None:
         return limit
+    prompts = takewhile(lambda entry: isinstance(entry.info, UserMessage), reversed(entries))
+    work = tuple(part for entry in prompts for part in entry.parts if isinstance(part, SubtaskPart))
+    if work:
+        return Delegate(user, work)
     if policy.compact and policy.room is not None and _used(entries) >= policy.room and _has_progress(entries):
         return Compact(auto=True, overflow=False)
-    work = next((part for part in last.parts if isinstance(part, SubtaskPart)), None)
-    return AskModel(user) if work is None else Delegate(user, work)
+    return AskModel(user)
 
 
 def _used(entries: tuple[Entry, ...]) -> int:

@@ -31,6 +31,9 @@ from codeloop.schema.config import Config
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
+from codeloop.tool.tool import Tool
+from codeloop.tool.web.keys import SEARCH_KEYS
+from codeloop.tool.web.search import search_tools
 from codeloop.workspace.scratch import prune_in_background
 from codeloop.workspace.workspace import Workspace
 
@@ -110,7 +113,7 @@ class Project:
         home = self.setting.paths.project(place.project_id)
         self.store = Store(home / "codeloop.db")
         scratch = home / "tool-output"
-        environment = providers.child_environment()
+        environment = {name: value for name, value in providers.child_environment().items() if name not in SEARCH_KEYS}
         if self.setting.config.shell:
             environment["SHELL"] = self.setting.config.shell
         self.workspace = Workspace(place.root, place.directory, scratch, environment)
@@ -128,7 +131,7 @@ class Project:
             store=self.store,
             workspace=self.workspace,
             gate=Gate(self.store),
-            toolbox=toolbox_of([skill_tool(self.setting.skills)] if self.setting.skills.found else (), agents),
+            toolbox=toolbox_of(self._tools(), agents),
             models=models,
             agents=agents,
             rules=rules,
@@ -155,6 +158,12 @@ class Project:
         await asyncio.gather(*self.engine.background, return_exceptions=True)
         await self.workspace.shells.close()
         self.store.close()
+
+    def _tools(self) -> tuple[Tool, ...]:
+        """Give the tools that depend on the configuration: skills, when there are any, and searches."""
+        skills = self.setting.skills
+        searches = search_tools(self.setting.config.search, self._environment)
+        return (*((skill_tool(skills),) if skills.found else ()), *searches)
 
     def _instructions(self) -> tuple[tuple[Path, str], ...]:
         setting = self.setting

@@ -21,6 +21,7 @@ from codeloop.tool.builtin.task import task
 from codeloop.tool.builtin.task_output import task_output
 from codeloop.tool.builtin.todoread import todoread
 from codeloop.tool.builtin.todowrite import todowrite
+from codeloop.tool.builtin.webfetch import webfetch
 from codeloop.tool.builtin.write import write
 from codeloop.tool.tool import Tool
 from codeloop.tool.toolbox import Toolbox
@@ -37,6 +38,7 @@ BUILTIN = (
     glob,
     grep,
     list_,
+    webfetch,
     todowrite,
     todoread,
     question,

@@ -27,7 +27,7 @@ def agent() -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON, with rules and prompts.")
 @click.option("--all", "with_hidden", is_flag=True, help="Also those that work unseen: titles, summaries.")
 def list_(*, as_json: bool, with_hidden: bool) -> None:
-    """List the agents of this directory: name, mode, model, where it comes from, what it is for."""
+    """List the agents of this directory: name, mode, model, what it is for, where it comes from."""
     setting = find_setting(Startup(directory=Path.cwd()))
     for warning in setting.loaded.warnings:
         click.echo(f"codeloop: {inert(warning)}", err=True)
@@ -42,12 +42,12 @@ def list_(*, as_json: bool, with_hidden: bool) -> None:
             each.name,
             each.mode,
             f"{each.model.provider_id}/{each.model.model_id}" if each.model else "-",
-            one_line(_origin(setting, each.name), 60),
-            one_line(each.description or "", 70),
+            one_line(each.description or "", 60),
+            inert(_origin(setting, each.name)),
         )
         for each in shown
     ]
-    click.echo(columns([("name", "mode", "model", "from", "description"), *rows]))
+    click.echo(columns([("name", "mode", "model", "description", "from"), *rows]))
 
 
 def _origin(setting: Setting, name: str) -> str:

@@ -87,6 +87,7 @@ class Running:
         try:
             for warning in project.setting.loaded.warnings:
                 self.view.note(f"codeloop: {warning}")
+            project.refresh_catalog()
             session = await _session(client, options, project.setting.place.directory)
             self.session_id = session.id
             self.view = self._view()

@@ -13,7 +13,15 @@ from codeloop.cli.signals import Signals
 from codeloop.cli.view import Output, View
 from codeloop.client.client import Client
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.event import Event, MessageUpdated, PartUpdated, PermissionAsked, QuestionAsked, session_of
+from codeloop.schema.event import (
+    Event,
+    MessageUpdated,
+    PartUpdated,
+    PermissionAsked,
+    QuestionAsked,
+    SessionUpdated,
+    session_of,
+)
 from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
 from codeloop.schema.operation import ABORT, SESSION_GET, MessageWithParts, Operation, TurnEnd
 from codeloop.schema.part import TextPart, ToolError, ToolPart
@@ -32,6 +40,7 @@ class Turn:
         self._answerer = answerer
         self._stdout = stdout
         self._tally = Tally()
+        self._costs: list[float] = []
         self._messages: dict[str, AssistantMessage] = {}
         self._children: dict[str, bool] = {}
         self._questions: set[asyncio.Task[None]] = set()
@@ -100,7 +109,7 @@ class Turn:
             exit_code=code,
             message=message,
             text=tally.text,
-            cost=sum(info.cost for info in messages),
+            cost=round(self._costs[-1] - self._costs[0], 10) if self._costs else 0.0,
             tokens=_sum([info.tokens for info in messages]),
             steps=len(messages),
             duration_ms=int(seconds * 1000),
@@ -152,6 +161,8 @@ class Turn:
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
                 self._messages[p.info.id] = p.info
+            case SessionUpdated(properties=p):  # its sum holds what subagents cost as well
+                self._costs.append(p.info.cost or 0.0)
             case PartUpdated(properties=p):
                 match p.part:
                     case TextPart(message_id=message_id, text=text) if message_id in self._messages and text:

@@ -24,7 +24,7 @@ from codeloop.schema.rules import Need, Ruleset
 from codeloop.schema.skill import Skill
 from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolFailure, ToolResult, tool
 
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
 _LONGEST = 64
 _DESCRIPTION = Path(__file__).with_name("skill.md")
 
@@ -118,7 +118,7 @@ def _head(file: Path, *, is_project: bool, bound: Path | None) -> Found:
     except FrontmatterError as error:
         raise CodeloopError(f"{file}:{error.line}: {error}.") from error
     name, description = head.get("name"), head.get("description")
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST:
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > _LONGEST:
         raise CodeloopError(
             f"{_line(file, text, 'name')}: name: expected at most {_LONGEST} small letters, digits and single hyphens."
         )

@@ -10,7 +10,7 @@ from codeloop.config.paths import Paths
 from codeloop.config.project import Place
 from codeloop.schema.limits import EXTEND_DEPTH, EXTEND_ENTRIES
 
-_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
+_NAME = r"\w[\w.-]*(/\w[\w.-]*)*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def pages_of(home: Home, folders: tuple[str, ...]) -> Iterator[tuple[str, Path]]
 
 def is_name(name: str) -> bool:
     """Tell whether an agent or a command may have this name: words, joined by slashes."""
-    return _NAME.fullmatch(name) is not None
+    return re.fullmatch(_NAME, name) is not None
 
 
 def leads_out(file: Path, root: Path) -> bool:

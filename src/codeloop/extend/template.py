@@ -3,11 +3,12 @@
 import re
 from dataclasses import dataclass
 
-_PLACEHOLDER = re.compile(r"\$(ARGUMENTS\b|[1-9](?![0-9]))")
-_SHELL = re.compile(r"!`([^`\n]+)`")
-_WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'])+""")
-_QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
-_MENTION = re.compile(r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))""")
+# Compiled (and kept by `re`) when first used: most runs use no command.
+_PLACEHOLDER = r"\$(ARGUMENTS\b|[1-9](?![0-9]))"
+_SHELL = r"!`([^`\n]+)`"
+_WORD = r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'])+"""
+_QUOTED = r""""([^"]*)"|'([^']*)'"""
+_MENTION = r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,15 @@ Piece = Text | Shell
 
 def hints(template: str) -> list[str]:
     """Give the placeholders of a template: `$1`, `$2` in their order, then `$ARGUMENTS`."""
-    found = {match[0] for match in _PLACEHOLDER.finditer(template)}
+    found = {match[0] for match in re.finditer(_PLACEHOLDER, template)}
     return sorted(found, key=lambda hint: (hint == "$ARGUMENTS", hint))
 
 
 def words(arguments: str) -> list[str]:
     """Split what was typed at blanks; quotes keep words together and are taken off. A lone quote is a letter."""
-    return [_QUOTED.sub(lambda q: q[1] if q[1] is not None else q[2], word) for word in _WORD.findall(arguments)]
+    return [
+        re.sub(_QUOTED, lambda q: q[1] if q[1] is not None else q[2], word) for word in re.findall(_WORD, arguments)
+    ]
 
 
 def expand(template: str, arguments: str) -> tuple[Piece, ...]:
@@ -51,7 +54,7 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
     last = max(numbers, default=0)
 
     def filled(text: str) -> str:
-        return _PLACEHOLDER.sub(value, text)
+        return re.sub(_PLACEHOLDER, value, text)
 
     def value(match: re.Match[str]) -> str:
         if match[1] == "ARGUMENTS":
@@ -61,7 +64,7 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
 
     pieces: list[Piece] = []
     end = 0
-    for match in _SHELL.finditer(template):
+    for match in re.finditer(_SHELL, template):
         pieces += [Text(filled(template[end : match.start()])), Shell(filled(match[1]))]
         end = match.end()
     rest = filled(template[end:])
@@ -72,5 +75,5 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
 
 def mentions(text: str) -> list[str]:
     """Give what a text mentions as `@name` or `@"a name"`, each once; a full stop that ends a sentence is left off."""
-    found = (match[1] or match[2].rstrip(".") for match in _MENTION.finditer(text))
+    found = (match[1] or match[2].rstrip(".") for match in re.finditer(_MENTION, text))
     return list(dict.fromkeys(name for name in found if name))

@@ -19,7 +19,8 @@ def base_rules(scratch: Path, *readable: Path) -> Ruleset:
     """Give the rules of every agent.
 
     The tools multiedit and batch cost more tokens than they save and are not offered unless a person allows them.
-    `scratch` (outputs of tools) and `readable` (skills, say) are folders outside a workspace that need no question.
+    `scratch` (outputs of tools) and `readable` (skills, say) are folders outside a workspace that need no question;
+    to change what is in a readable one does.
     """
     return (
         *_rules("*", "allow"),
@@ -34,7 +35,7 @@ def base_rules(scratch: Path, *readable: Path) -> Ruleset:
         *_rules("webfetch_private", "ask"),
         *_rules("read", "allow"),
         *SECRETS,
-        *_rules("edit", "ask", *GIT_FOLDERS),
+        *_rules("edit", "ask", *GIT_FOLDERS, *_inside(readable)),
     )
 
 

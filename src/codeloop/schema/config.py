@@ -113,6 +113,14 @@ class CompactionConfig(Wire):
     reserved: int | None = None
 
 
+class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey"}):
+    """`search`: the service behind websearch and codesearch; `none`: no search at all."""
+
+    provider: Literal["exa", "tavily", "brave", "searxng", "none"]
+    base_url: str | None = None
+    api_key: str | None = None
+
+
 class ToolOutputConfig(Wire, rename=None):
     """`tool_output`: where a tool's output is cut."""
 
@@ -150,6 +158,7 @@ class Config(Wire, rename=None):
     formatter: bool | dict[str, JSON] | None = None
     skills: JSON = {}
     watcher: JSON = {}
+    search: SearchConfig | None = None
     server: ServerConfig = ServerConfig()
     compaction: CompactionConfig = CompactionConfig()
     tool_output: ToolOutputConfig = ToolOutputConfig()

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from codeloop.model.answers import Answer, Count
 from codeloop.model.chat import ModelInfo, Prices
@@ -17,7 +18,7 @@ def answer(text: str) -> Answer:
     return Answer(text=text, tokens=Count(input=1000))
 
 
-def handed(prompt: str, **more: object) -> dict[str, object]:
+def handed(prompt: str, **more: Any) -> dict[str, Any]:
     return {"description": "look around", "prompt": prompt, "subagent_type": "general", **more}
 
 

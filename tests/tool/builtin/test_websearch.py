@@ -10,9 +10,11 @@ import msgspec
 import pytest
 
 from codeloop.permission.gate import Denied
+from codeloop.schema.config import SearchConfig
 from codeloop.tool.tool import Tool, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
-from codeloop.tool.web.search import PROVIDERS, SEARCH_KEYS, SearchSettings, search_tools
+from codeloop.tool.web.keys import SEARCH_KEYS
+from codeloop.tool.web.search import PROVIDERS, search_tools
 from tests.tool.context import TestContext, make_context
 from tests.tool.web_server import Answer, Request, answer, json_answer, redirect, serving
 
@@ -21,7 +23,7 @@ Name = Literal["exa", "tavily", "brave", "searxng"]
 
 
 def tools(provider: Name, url: str, key: str | None = KEY, environment: Mapping[str, str] | None = None) -> list[Tool]:
-    return list(search_tools(SearchSettings(provider, url, key), environment or {}))
+    return list(search_tools(SearchConfig(provider, url, key), environment or {}))
 
 
 async def call(tool: Tool, ctx: TestContext, **arguments: Any) -> ToolResult:
@@ -229,35 +231,35 @@ async def test_no_results_are_said(tmp_path: Path) -> None:
 def test_without_a_choice_there_are_no_tools() -> None:
     assert search_tools(None, {}) == ()
     assert search_tools(None, {"TAVILY_API_KEY": "", "PATH": "/bin"}) == ()
-    assert search_tools(SearchSettings("none"), {"TAVILY_API_KEY": KEY}) == ()
+    assert search_tools(SearchConfig("none"), {"TAVILY_API_KEY": KEY}) == ()
 
 
 @pytest.mark.parametrize(
     ("settings", "environment", "names"),
     [
-        (SearchSettings("exa"), {}, ["websearch", "codesearch"]),
+        (SearchConfig("exa"), {}, ["websearch", "codesearch"]),
         (None, {"EXA_API_KEY": "k"}, ["websearch", "codesearch"]),
         (None, {"TAVILY_API_KEY": "k"}, ["websearch"]),
         (None, {"BRAVE_SEARCH_API_KEY": "k"}, ["websearch"]),
-        (SearchSettings("searxng", "http://localhost:1"), {}, ["websearch"]),
+        (SearchConfig("searxng", "http://localhost:1"), {}, ["websearch"]),
     ],
 )
 def test_a_service_is_chosen_by_settings_or_key(
-    settings: SearchSettings | None, environment: dict[str, str], names: list[str]
+    settings: SearchConfig | None, environment: dict[str, str], names: list[str]
 ) -> None:
     assert [tool.name for tool in search_tools(settings, environment)] == names
 
 
 def test_settings_are_read_from_configuration_by_their_names() -> None:
     raw = {"provider": "tavily", "baseURL": "https://t.test", "apiKey": "k"}
-    assert msgspec.convert(raw, SearchSettings) == SearchSettings("tavily", "https://t.test", "k")
+    assert msgspec.convert(raw, SearchConfig) == SearchConfig("tavily", "https://t.test", "k")
 
 
 @pytest.mark.parametrize(("provider", "named"), [("tavily", "TAVILY_API_KEY"), ("searxng", "SEARXNG_URL")])
 async def test_a_service_that_lacks_its_key_or_address_says_so_when_called(
     tmp_path: Path, provider: Name, named: str
 ) -> None:
-    (tool,) = search_tools(SearchSettings(provider), {})
+    (tool,) = search_tools(SearchConfig(provider), {})
     with pytest.raises(ToolFailure, match=named):
         await call(tool, make_context(tmp_path), query="q")
 
@@ -290,7 +292,7 @@ def test_a_service_is_shown_without_its_key() -> None:
     [("{}", "query"), ('{"query": ""}', "query"), ('{"query": "x", "numResults": 21}', "numResults")],
 )
 def test_a_bad_argument_is_named(arguments: str, named: str) -> None:
-    invalid = Toolbox(search_tools(SearchSettings("exa"), {})).prepare("websearch", arguments)
+    invalid = Toolbox(search_tools(SearchConfig("exa"), {})).prepare("websearch", arguments)
     assert isinstance(invalid, Invalid)
     assert f"$.{named}" in invalid.reason or f"field `{named}`" in invalid.reason
 
@@ -304,5 +306,5 @@ async def test_a_blank_or_endless_query_is_refused_before_anybody_is_asked(tmp_p
 
 
 def test_the_descriptions_are_short() -> None:
-    for tool in search_tools(SearchSettings("exa"), {}):
+    for tool in search_tools(SearchConfig("exa"), {}):
         assert len(tool.description) <= 350

@@ -65,6 +65,7 @@ async def command(project: Project, args: RunCommand) -> MessageWithParts:
         known = ", ".join(sorted(commands_of(project.setting.config, project.setting.skills)))
         raise OperationError("NotFoundError", f"Command not found: {args.command}. There are: {known}")
     session = project.store.session(args.session_id)
+    project.store.leases.check(session.id)
     if found == COMPACT:
         return await _compacted(project, args, session)
     agent = project.engine.agent(

@@ -106,6 +106,8 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         permission=_with_tools(session, args.tools),
         time=replace(session.time, updated=now_ms()),
     )
+    if not args.no_reply:  # another process may have begun meanwhile; what is refused must not be stored
+        project.store.leases.take(session.id)
     project.store.append(
         MessageUpdated(properties=MessageInfo(session_id=session.id, info=message)),
         *(PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now_ms())) for part in parts),

@@ -13,7 +13,6 @@ from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.tool.toolbox import Invalid, Toolbox
 from codeloop.tool.truncate import truncated
 
-
 Outcome = tuple[bool, ToolResult]
 """Whether a call succeeded, and its result."""
 

@@ -81,11 +81,17 @@ def _failure(fetched: Fetched, source: Source) -> str:
 
 
 def _attached(ctx: ToolContext, page: Page, fetched: Fetched) -> tuple[FilePart, ...]:
-    if not page.image:
+    picture = page.image
+    if picture is None:
         return ()
     name = fetched.url.partition("?")[0].rstrip("/").rpartition("/")[2]
-    url = f"data:{page.image};base64,{base64.b64encode(fetched.data).decode()}"
+    url = f"data:{picture.mime};base64,{base64.b64encode(picture.data).decode()}"
     part = FilePart(
-        id=new_id("prt"), session_id=ctx.session_id, message_id=ctx.message_id, mime=page.image, url=url, filename=name
+        id=new_id("prt"),
+        session_id=ctx.session_id,
+        message_id=ctx.message_id,
+        mime=picture.mime,
+        url=url,
+        filename=name,
     )
     return (part,)

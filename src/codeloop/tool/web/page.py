@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from codeloop.schema.limits import READ_IMAGE, READ_PIXELS, WEB_BYTES
+from codeloop.schema.limits import WEB_BYTES
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.charset import decode
 from codeloop.tool.web.pdf import read_pdf
-from codeloop.workspace.image import inspect, media_type
+from codeloop.workspace.image import media_type
+from codeloop.workspace.picture import Picture, PictureRefused, fitted
 
 Format = Literal["text", "markdown", "html"]
 
@@ -43,12 +44,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`text` is for the model. `image`: the type of a picture that is to be attached. `note`: what is left out."""
+    """`text` is for the model. `image`: a picture that is to be attached. `note`: what is left out."""
 
     text: str
     kind: str
     note: str = ""
-    image: str = ""
+    image: Picture | None = None
 
 
 async def convert(source: Source, form: Format, environment: Mapping[str, str]) -> Page:
@@ -112,16 +113,11 @@ async def _document(source: Source, kind: str, environment: Mapping[str, str]) -
     if kind == "application/pdf":
         pdf = await read_pdf(source.data, environment)
         return Page(pdf.text, kind, pdf.note)
-    media = inspect(source.data)
-    if media is None or media.size is None:
-        raise ToolFailure(f"{source.url} begins like {kind}, but is broken; it can't be shown.")
-    if len(source.data) > READ_IMAGE.value or max(media.size) > READ_PIXELS.value:
-        raise ToolFailure(
-            f"{source.url} is {media.size[0]} x {media.size[1]} pixels and {len(source.data):,} bytes; at most "
-            f"{READ_PIXELS.value} a side and {READ_IMAGE.value:,} bytes can be shown."
-        )
-    size = f"{len(source.data):,} bytes, {media.size[0]} x {media.size[1]} pixels"
-    return Page(f"Image attached: {source.url} ({size})", kind, image=kind)
+    try:
+        picture = await asyncio.to_thread(fitted, source.data)
+    except PictureRefused as error:
+        raise ToolFailure(f"{source.url} can't be shown: {error}.") from None
+    return Page(f"Image attached: {source.url} ({len(picture.data):,} bytes, {picture.note})", kind, image=picture)
 
 
 def _converted(html: str, url: str, form: Format) -> tuple[str, str]:

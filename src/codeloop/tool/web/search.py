@@ -2,24 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-import msgspec
-
+from codeloop.schema.config import SearchConfig
 from codeloop.tool.builtin.codesearch import codesearch
 from codeloop.tool.builtin.websearch import websearch
 from codeloop.tool.tool import Tool
-from codeloop.tool.web import brave, exa, searxng, tavily
+from codeloop.tool.web import brave, exa, keys, searxng, tavily
 from codeloop.tool.web.engine import Engine
 from codeloop.tool.web.service import Search, Service
-
-
-class SearchSettings(msgspec.Struct, frozen=True, rename={"base_url": "baseURL", "api_key": "apiKey"}):
-    """What is configured: a service, perhaps elsewhere than usual, perhaps with a key. `none`: no search at all."""
-
-    provider: Literal["exa", "tavily", "brave", "searxng", "none"]
-    base_url: str | None = None
-    api_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +30,20 @@ class Provider:
 
 
 PROVIDERS = (
-    Provider("tavily", "Tavily", "https://api.tavily.com", tavily.search, keys=("TAVILY_API_KEY",)),
+    Provider("tavily", "Tavily", "https://api.tavily.com", tavily.search, keys=keys.TAVILY),
     Provider(
         "brave",
         "Brave Search",
         "https://api.search.brave.com/res/v1",
         brave.search,
-        keys=("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"),
+        keys=keys.BRAVE,
     ),
     Provider(
         "exa",
         "Exa",
         "https://mcp.exa.ai/mcp",
         exa.search,
-        keys=("EXA_API_KEY",),
+        keys=keys.EXA,
         needs_key=False,
         code=exa.code,
     ),
@@ -61,11 +51,8 @@ PROVIDERS = (
 )
 """In the order in which variables of the environment choose one."""
 
-SEARCH_KEYS = tuple(name for row in PROVIDERS for name in row.keys)
-"""Variables that hold a key; child processes should not get them."""
 
-
-def search_tools(settings: SearchSettings | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
+def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
     """Give the search tools of the service that was chosen, none when none was.
 
     It is chosen by `settings`, else by a key or an address in the environment. A service without a key (Exa's) is only
@@ -80,13 +67,13 @@ def search_tools(settings: SearchSettings | None, environment: Mapping[str, str]
     return (*tools, codesearch(engine)) if engine.code is not None else tools
 
 
-def _chosen(settings: SearchSettings | None, environment: Mapping[str, str]) -> Provider | None:
+def _chosen(settings: SearchConfig | None, environment: Mapping[str, str]) -> Provider | None:
     if settings is not None:
         return next((row for row in PROVIDERS if row.id == settings.provider), None)
     return next((row for row in PROVIDERS if any(environment.get(name) for name in row.keys + row.addresses)), None)
 
 
-def _engine(provider: Provider, settings: SearchSettings | None, environment: Mapping[str, str]) -> Engine:
+def _engine(provider: Provider, settings: SearchConfig | None, environment: Mapping[str, str]) -> Engine:
     configured = settings.base_url if settings else None
     base_url = configured or _first(provider.addresses, environment) or provider.base_url
     key = settings.api_key if settings else None

@@ -1,0 +1,291 @@
+"""Undo and redo: takes a session and the files that its agent changed back to a message, and forward again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from codeloop.app.runs import Runs
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import (
+    MessageGone,
+    MessageRemoved,
+    SessionDiff,
+    SessionDiffs,
+    SessionInfo,
+    SessionUpdated,
+    StoredEvent,
+)
+from codeloop.schema.ids import now_ms
+from codeloop.schema.message import (
+    NO_TOKENS,
+    AssistantMessage,
+    CacheTokens,
+    FileDiff,
+    Revert,
+    Session,
+    Tokens,
+    UserMessage,
+)
+from codeloop.schema.part import PatchPart, StepFinishPart
+from codeloop.schema.reverting import FileConflict, FilesOutcome, RevertedSession, RevertSession, UnrevertSession
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.store import Store
+from codeloop.workspace.objects import EMPTY_TREE, Item, Missing, Objects
+from codeloop.workspace.recorder import file_diffs
+from codeloop.workspace.snapshot import Failed, Snapshots
+from codeloop.workspace.trees import Change, differences, lookup, overlaid
+from codeloop.workspace.undo import Conflict, Move, Outcome, is_unwound, put_back, unwound
+
+
+class Place(Protocol):
+    """What undo needs of an open project."""
+
+    @property
+    def store(self) -> Store:
+        """Where the sessions are."""
+        ...
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """The snapshots of its work tree."""
+        ...
+
+    @property
+    def runs(self) -> Runs:
+        """The turns that run in this process."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The files that one message changed: `index` is its place in the conversation."""
+
+    index: int
+    changes: tuple[Change, ...]
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a move in the conversation means for the files. `snapshot`: the tree from before the first undo."""
+
+    snapshot: str
+    moves: tuple[Move, ...]
+    conflicts: tuple[Conflict, ...]
+    diffs: tuple[FileDiff, ...]
+
+
+async def revert(place: Place, args: RevertSession) -> RevertedSession:
+    """Undo everything from a message on; an unknown message changes nothing.
+
+    Only files that still hold what the agent wrote are put back; the others are named in `outcome.conflicts`.
+    Raises OperationError: NotFoundError, SessionBusyError.
+    """
+    session, view = _idle(place, args.session_id)
+    start = _start(view, args.message_id, args.part_id)
+    if start is None:
+        return _answer(session, Outcome())
+    return await _move(place, view, start, args)
+
+
+async def unrevert(place: Place, args: UnrevertSession) -> RevertedSession:
+    """Take back what `revert` did, files included, except those that somebody changed since."""
+    session, view = _idle(place, args.session_id)
+    if session.revert is None:
+        return _answer(session, Outcome())
+    return await _move(place, view, None, args)
+
+
+def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
+    """Give the events that make a revert final, for a new prompt: its messages go, the sums sink, no redo after it."""
+    view = store.conversation(session_id)
+    session = view.session
+    if session.revert is None:
+        return []
+    start = _start(view, session.revert.message_id, session.revert.part_id)
+    gone = view.entries[start:] if start is not None else ()
+    cost, tokens = session.cost or 0.0, session.tokens or NO_TOKENS
+    for entry in gone:
+        if isinstance(entry.info, AssistantMessage):
+            cost, tokens = max(cost - entry.info.cost, 0.0), _less(tokens, entry.info.tokens)
+    info = replace(session, revert=None, cost=cost, tokens=tokens, time=replace(session.time, updated=now_ms()))
+    removed = (MessageGone(session_id=session.id, message_id=entry.info.id) for entry in gone)
+    return [
+        *(MessageRemoved(properties=each) for each in removed),
+        SessionUpdated(properties=SessionInfo(session_id=session.id, info=info)),
+    ]
+
+
+async def _move(
+    place: Place, view: Conversation, target: int | None, args: RevertSession | UnrevertSession
+) -> RevertedSession:
+    """Go from where the session stands to `target` (None: its end), with the files.
+
+    The state that the files come from is stored before the first of them changes, so a program that is killed in
+    between leaves each file old or new, and the same call finishes the work.
+    """
+    session, snapshots = view.session, place.snapshots
+    plan = await snapshots.work(lambda: _plan(snapshots, view, target))
+    if isinstance(plan, Failed):
+        raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
+    point: Revert | None = None
+    if target is not None:
+        text = "".join(diff.patch or "" for diff in plan.diffs)
+        part_id = args.part_id if isinstance(args, RevertSession) else None
+        message_id = view.entries[target].info.id
+        point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
+    if not args.dry_run:
+        _store(place, session, replace(session.revert, snapshot=plan.snapshot) if session.revert else point)
+    outcome = await snapshots.work(
+        lambda: put_back(snapshots.objects, snapshots.root, plan.moves, dry_run=args.dry_run)
+    )
+    snapshots.mark_changed()
+    if isinstance(outcome, Failed):
+        raise OperationError("UnknownError", f"The files are not all put back: {outcome.reason}. Do the same again.")
+    if not args.dry_run:
+        session = _store(place, session, point)
+        diffs = list(plan.diffs) if target is not None else []
+        place.store.whisper(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=diffs)))
+    return _answer(session, with_conflicts(outcome, plan.conflicts))
+
+
+def _store(place: Place, session: Session, point: Revert | None) -> Session:
+    """Store where a session stands, unless it does already."""
+    if place.store.session(session.id).revert == point:
+        return replace(session, revert=point)
+    session = replace(session, revert=point, time=replace(session.time, updated=now_ms()))
+    place.store.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
+    return session
+
+
+def with_conflicts(outcome: Outcome, more: Sequence[Conflict]) -> Outcome:
+    """Give an outcome with further files that are left alone, each named once."""
+    known = {each.path for each in outcome.conflicts}
+    added = (*outcome.conflicts, *(each for each in more if each.path not in known))
+    return Outcome(outcome.restored, outcome.unchanged, tuple(sorted(added, key=lambda each: each.path)))
+
+
+def _plan(snapshots: Snapshots, view: Conversation, target: int | None) -> _Plan:
+    """Work out the moves. Blocks. Raises Missing, OSError."""
+    objects = snapshots.objects
+    objects.ensure()
+    old = view.session.revert
+    here = _start(view, old.message_id, old.part_id) if old is not None else None
+    points = [point for point in (here, target) if point is not None]
+    first = min(points) if points else len(view.entries)
+    steps = [
+        step for index in range(first, len(view.entries)) if (step := _step(snapshots, view.entries[index], index))
+    ]
+    lost = tuple(Conflict(path, "what it held is not kept any more") for step in steps for path in step.lost)
+    held, tree = _held(snapshots, old, steps, here)
+    moves: list[Move] = []
+    conflicts: list[Conflict] = []
+    undone: list[Change] = []
+    for path, now in held.items():
+        # The same undo once more: it may have been killed with this file still as it was.
+        expected = now if here == target else _at(now, steps, path, here)[0]
+        desired, whole = _at(now, steps, path, target)
+        if expected != desired:
+            moves.append(Move(path, expected, desired))
+        if not whole:
+            conflicts.append(Conflict(path, "it was changed since"))
+        if desired != now:
+            undone.append(Change(path, desired, now))
+    return _Plan(tree, tuple(moves), (*conflicts, *lost), file_diffs(objects, undone))
+
+
+def _held(
+    snapshots: Snapshots, old: Revert | None, steps: Sequence[_Step], here: int | None
+) -> tuple[Mapping[str, Item | None], str]:
+    """Give what each file held before the first undo, and the tree that says so from now on.
+
+    Files that an earlier undo (to `here`) was about are in its tree; the others are read from the disk.
+    """
+    objects = snapshots.objects
+    start = EMPTY_TREE if old is None or old.snapshot is None else old.snapshot
+    before = {each.path for step in steps if here is not None and step.index >= here for each in step.changes}
+    held: dict[str, Item | None] = {}
+    for path in dict.fromkeys(each.path for step in steps for each in step.changes):
+        held[path] = lookup(objects, start, path) if path in before else snapshots.keep(path)
+    if start == EMPTY_TREE and snapshots.last is not None and objects.has(snapshots.last.tree):
+        start = snapshots.last.tree
+    return held, overlaid(objects, start, {path: item for path, item in held.items() if path not in before})
+
+
+def _at(held: Item | None, steps: Sequence[_Step], path: str, point: int | None) -> tuple[Item | None, bool]:
+    """Give what a file is to hold when the session stands at `point`, and whether all changes since are undone."""
+    if point is None:
+        return held, True
+    changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]
+    return unwound(held, changes), is_unwound(held, changes)
+
+
+def _step(snapshots: Snapshots, entry: Entry, index: int) -> _Step | None:
+    """Give the changes of one message: what its patch part names, as the two trees around it have it."""
+    patches = [part for part in entry.parts if isinstance(part, PatchPart)]
+    after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
+    if not patches or after is None:
+        return None
+    root = f"{snapshots.root}/"
+    named = {file.removeprefix(root) for part in patches for file in part.files if file.startswith(root)}
+    try:
+        found = _changes(snapshots.objects, patches[0].hash, after, named)
+    except Missing:
+        return _Step(index, (), tuple(sorted(named)))
+    return _Step(index, found)
+
+
+def _changes(objects: Objects, before: str, after: str, named: set[str]) -> tuple[Change, ...]:
+    return tuple(each for each in differences(objects, before, after) if each.path in named)
+
+
+def _start(view: Conversation, message_id: str, part_id: str | None) -> int | None:
+    """Give the index of the first entry that is undone: a user message, or the step that holds the part."""
+    index = _index(view.entries, message_id)
+    if index is None:
+        return None
+    info = view.entries[index].info
+    if isinstance(info, UserMessage) or (part_id and _has_part(view.entries[index], part_id)):
+        return index
+    return _index(view.entries, info.parent_id)
+
+
+def _index(entries: Sequence[Entry], message_id: str) -> int | None:
+    return next((index for index, entry in enumerate(entries) if entry.info.id == message_id), None)
+
+
+def _has_part(entry: Entry, part_id: str) -> bool:
+    return any(part.id == part_id for part in entry.parts)
+
+
+def _idle(place: Place, session_id: str) -> tuple[Session, Conversation]:
+    """Give a session that nothing works on. Raises OperationError."""
+    session = place.store.session(session_id)
+    if place.runs.is_running(session.id):
+        raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
+    place.store.leases.check(session.id)
+    return session, place.store.conversation(session.id)
+
+
+def _answer(session: Session, outcome: Outcome) -> RevertedSession:
+    files = FilesOutcome(
+        restored=list(outcome.restored),
+        unchanged=list(outcome.unchanged),
+        conflicts=[FileConflict(path=each.path, reason=each.reason) for each in outcome.conflicts],
+    )
+    return RevertedSession(**msgspec.structs.asdict(session), outcome=files)
+
+
+def _less(tokens: Tokens, taken: Tokens) -> Tokens:
+    cache = CacheTokens(
+        read=max(tokens.cache.read - taken.cache.read, 0), write=max(tokens.cache.write - taken.cache.write, 0)
+    )
+    return Tokens(
+        input=max(tokens.input - taken.input, 0),
+        output=max(tokens.output - taken.output, 0),
+        reasoning=max(tokens.reasoning - taken.reasoning, 0),
+        cache=cache,
+    )
