@@ -103,11 +103,10 @@ def test_files_reach_the_model_as_text_and_as_images(tmp_path: Path) -> None:
     assert base64.b64decode(image["source"]["data"]) == PIXEL
 
 
-@pytest.mark.parametrize("name", ["missing.txt", "binary.dat", "folder"])
+@pytest.mark.parametrize("name", ["missing.txt", "binary.dat"])
 def test_a_file_that_can_not_be_sent_is_an_error_and_no_session_is_left(tmp_path: Path, name: str) -> None:
     desk = Desk(tmp_path)
     (desk.work / "binary.dat").write_bytes(b"\x00\xff\xfe\x01")
-    (desk.work / "folder").mkdir()
     with serving([HELLO]) as server:
         desk.use(server)
         done = desk.run("run", "--format", "json", "-f", name, "look")
@@ -171,10 +170,12 @@ def test_a_wrong_call_is_2_and_still_has_a_result(tmp_path: Path, flags: list[st
     done = Desk(tmp_path).run("run", "--format=json", *flags, "hello")
     assert done.returncode == 2
     assert result(done)["message"]
-    text = Desk(tmp_path).run("run", *flags, "hello")
-    assert text.returncode == 2
-    assert text.stdout == ""
-    assert text.stderr
+
+
+def test_a_wrong_call_in_text_says_nothing_on_stdout(tmp_path: Path) -> None:
+    done = Desk(tmp_path).run("run", "--model", "plain", "hello")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "PROVIDER/MODEL" in done.stderr
 
 
 def test_continue_without_a_session_is_a_wrong_call(tmp_path: Path) -> None:

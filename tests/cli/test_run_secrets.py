@@ -88,8 +88,6 @@ def test_what_a_wrong_call_echoes_is_inert(tmp_path: Path) -> None:
     for arguments in (
         ["--model", f"{EVIL}/x"],
         ["--session", EVIL],
-        ["--agent", EVIL],
-        ["--file", EVIL],
         [f"--{EVIL}"],
     ):
         done = subprocess.run(

@@ -83,11 +83,10 @@ def test_a_failing_test_is_repaired_and_told_as_json(tmp_path: Path, protocol: P
     assert ended["denied"] == []
 
 
-@pytest.mark.parametrize("protocol", ["openai", "anthropic"])
-def test_a_stored_session_is_shown_exported_gone_on_with_and_deleted(tmp_path: Path, protocol: Protocol) -> None:
+def test_a_stored_session_is_shown_exported_gone_on_with_and_deleted(tmp_path: Path) -> None:
     desk = repository(tmp_path)
     with serving(steps(*REPAIR)) as server:
-        desk.use(server, protocol)
+        desk.use(server, "anthropic")
         first = result(desk.run("run", "--format", "json", "--title", "Shop", "fix the failing test"))["sessionID"]
         other = result(desk.run("run", "--format", "json", "--title", "Other", "something else"))["sessionID"]
         again = result(desk.run("run", "--format", "json", "--session", first, "and now?"))

@@ -26,7 +26,8 @@ class Broken:
         self.kind = kind
 
     def show(self, event: Event) -> None:
-        if isinstance(event, PartUpdated) and isinstance(event.properties.part, self.kind):
+        part = event.properties.part if isinstance(event, PartUpdated) else None
+        if type(part) is self.kind:
             raise LookupError("a fault")
 
     def note(self, text: str) -> None:

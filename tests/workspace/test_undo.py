@@ -4,7 +4,10 @@ import os
 import random
 import shutil
 import stat
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -353,3 +356,34 @@ async def test_undo_leaves_every_byte_the_agent_did_not_write(seed: int, actors:
         root = repository(Path(name) / "work", {"a": "0\n", "d/a": "1\n"})
         await _play(root, Path(name), seed, actors)
         shutil.rmtree(root)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from codeloop.workspace.objects import Item, Objects
+from codeloop.workspace.undo import Move, put_back
+root, store, count = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+objects = Objects(store)
+objects.ensure()
+old, new = (objects.put_blob(text * 20_000) for text in (b"old", b"new"))
+names = [f"d{n % 7}/{n}" for n in range(count)]
+print("ready", flush=True)
+while True:
+    for now, then in ((new, old), (old, new)):
+        put_back(objects, root, [Move(name, Item(0o100644, now), Item(0o100644, then)) for name in names])
+"""
+
+
+@pytest.mark.parametrize("wait", [0.01, 0.05, 0.15])
+def test_killed_in_the_middle_each_file_is_old_or_new(tmp_path: Path, wait: float) -> None:
+    root = tmp_path / "work"
+    write(root, {f"d{n % 7}/{n}": "new" * 20_000 for n in range(20)})
+    line = [sys.executable, "-c", KILLED, str(root), str(tmp_path / "store"), "20"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(wait)
+        process.kill()
+    for n in range(20):
+        assert (root / f"d{n % 7}/{n}").read_text() in {"old" * 20_000, "new" * 20_000}

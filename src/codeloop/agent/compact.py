@@ -5,6 +5,7 @@ Nothing is deleted: the store keeps every message, a marker or the summary stand
 
 import re
 from contextlib import aclosing
+from itertools import takewhile
 
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import Compact
@@ -43,7 +44,7 @@ from codeloop.schema.limits import (
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, MessagePath, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, FilePart, Part, Span, TextPart, ToolCompleted, ToolPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.conversation import Conversation, Entry, next_created
 
 CHARACTERS = 4
 """Characters a token, roughly; used only where the service has not counted."""
@@ -113,7 +114,8 @@ def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
 def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
     """Store the message that asks for a summary, and where the tail begins that stays word for word."""
     last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
-    message = replace(last, id=new_id("msg"), time=UserTime(created=now_ms()), summary=None)
+    time = UserTime(created=next_created(view, now_ms()))
+    message = replace(last, id=new_id("msg"), time=time, summary=None)
     budget = COMPACT_TAIL.value * CHARACTERS
     if engine.policy.room is not None:
         budget = min(budget, engine.policy.room * CHARACTERS // 4)
@@ -160,8 +162,7 @@ def _characters(part: Part) -> int:
 
 
 def _before(view: Conversation, request: UserMessage) -> tuple[Entry, ...]:
-    place = next(n for n, entry in enumerate(view.entries) if entry.info.id == request.id)
-    return view.entries[:place]
+    return tuple(takewhile(lambda entry: entry.info.id != request.id, view.entries))
 
 
 def _told_room(view: Conversation) -> int | None:
@@ -190,7 +191,7 @@ def _summary_message(engine: Engine, request: UserMessage) -> AssistantMessage:
         path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
         cost=0,
         tokens=NO_TOKENS,
-        time=AssistantTime(created=now_ms()),
+        time=AssistantTime(created=next_created(engine.store.conversation(request.session_id), now_ms())),
         summary=True,
     )
 
@@ -259,7 +260,7 @@ def _result_text(piece: ResultPiece) -> str:
 
 def _going_on(view: Conversation, request: UserMessage, *, overflow: bool) -> list[StoredEvent]:
     """Give the message that lets the turn go on: after an overflow the user's prompt, unless the tail holds it."""
-    message = replace(request, id=new_id("msg"), time=UserTime(created=now_ms()))
+    message = replace(request, id=new_id("msg"), time=UserTime(created=next_created(view, now_ms())))
     shown = {entry.info.id for entry in window(view.entries).of(view.entries)}
     prompts = [e for e in view.entries if isinstance(e.info, UserMessage) and text_of(e) and not compaction_of(e)]
     text, synthetic = GO_ON, True

@@ -26,7 +26,7 @@ def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> li
             return [
                 TextPart(
                     id=given.id or new_id("prt"),
-                    text=given.text,
+                    text=given.text.encode("utf-8", "replace").decode(),
                     synthetic=given.synthetic,
                     ignored=given.ignored,
                     metadata=given.metadata,

@@ -30,10 +30,8 @@ class Native:
 NATIVES: dict[str, Native] = {
     "build": Native("primary", "Does the work: reads, edits and runs."),
     "plan": Native("primary", "Reads and thinks, changes nothing but its plan: agrees with you on what to do first."),
-    "general": Native("subagent", "A helper for a question or a task of several steps that can be described in full."),
-    "explore": Native(
-        "subagent", "A helper that only searches and reads: finds where things are and how they work, and cites them."
-    ),
+    "general": Native("subagent", "Carries out a task of several steps, edits too."),
+    "explore": Native("subagent", "Only searches and reads: finds where things are and how they work."),
     "compaction": Native("primary", "Summarises a conversation that grew too long.", hidden=True),
     "summary": Native("primary", "Says what a turn did.", hidden=True),
     "title": Native("primary", "Names a session.", hidden=True),

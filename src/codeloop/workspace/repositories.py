@@ -63,12 +63,11 @@ class Repositories:
         """Give what is known of a file that is looked at for the first time."""
         return self._tracked.get(path, {}).get(name) if self._tracked else None
 
-    def clean(self, folder: Folder, path: str, name: str, info: os.stat_result) -> Tracked | None:
-        """Give a tracked file whose bytes on the disk are just those that the repository holds; None for others."""
-        tracked = self.tracked(path, name)
-        if tracked is None or not tracked.blob or not tracked.same(info):
-            return None
-        return None if is_ignored(folder.converted, join(path, name), name, is_folder=False) else tracked
+    def is_clean(self, tracked: Tracked, folder: Folder, path: str, name: str, info: os.stat_result) -> bool:
+        """Tell whether the repository holds just the bytes that a tracked file has on the disk."""
+        if not tracked.blob or not tracked.same(info):
+            return False
+        return not folder.converted or not is_ignored(folder.converted, join(path, name), name, is_folder=False)
 
     def update_rules(self, path: str, folder: Folder, above: Folder | None, names: set[str], *, whole: bool) -> bool:
         """Bring the patterns that hold in a folder up to date; True when its own .gitignore changed.

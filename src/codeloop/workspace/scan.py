@@ -243,16 +243,15 @@ class Scan:
             self._gone(path, name)
             self._skip(path, name, _OTHER.get(kind, "no regular file"))
             return
-        tracked = old is not None or self._repositories.tracked(path, name) is not None
+        known = self._repositories.tracked(path, name) if old is None else None
+        if known is not None and not look.force and self._repositories.is_clean(known, folder, path, name, info):
+            item = Item(git_mode(info.st_mode), known.blob.hex())
+            stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
+            self.table.put(path, name, Entry(item, info.st_mode, *stamp, borrowed=True))
+            return
+        tracked = old is not None or known is not None
         if not tracked and self._is_left_out(folder, path, name, look):
             return
-        if old is None and not look.force:
-            known = self._repositories.clean(folder, path, name, info)
-            if known is not None:
-                item = Item(git_mode(info.st_mode), known.blob.hex())
-                stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
-                self.table.put(path, name, Entry(item, info.st_mode, *stamp, borrowed=True))
-                return
         self._read(path, name, info, look, tracked=tracked)
 
     def _is_left_out(self, folder: Folder, path: str, name: str, look: _Look) -> bool:

@@ -20,7 +20,8 @@ from codeloop.workspace.scan import GivenUp, Scan, Surroundings
 from codeloop.workspace.table import load, save
 
 T = TypeVar("T")
-_SMALL = 5_000  # a table of so many files is kept after each look, a larger one when the project is closed
+_SMALL = 5_000  # a table of so many files is kept now and then, a larger one when the project is closed
+_SAVE_EVERY = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class Snapshots:
         self._last: Snapshot | None = None
         self._changed = True
         self._saved = True
+        self._saved_at = -_SAVE_EVERY
         self._said: set[str] = set()
         self._lock = asyncio.Lock()
         self._busy: asyncio.Future[None] | None = None
@@ -203,7 +205,7 @@ class Snapshots:
             raise
         self._saved = self._saved and not scan.table.stale
         tree = scan.tree()
-        if not self._saved and scan.table.files <= _SMALL:
+        if not self._saved and scan.table.files <= _SMALL and time.monotonic() - self._saved_at > _SAVE_EVERY:
             self._save(scan)
         left = [
             Left(f"{folder}/{name}".strip("/"), reason)
@@ -216,6 +218,7 @@ class Snapshots:
         with suppress(OSError):  # it only saves time
             save(scan.table, self.root, self._table_file)
             self._saved = True
+            self._saved_at = time.monotonic()
 
     def _put_away(self) -> None:
         scan = self._scan

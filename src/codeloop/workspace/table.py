@@ -77,7 +77,7 @@ class Table:
         old = entries.get(name)
         entries[name] = entry
         self.files += old is None
-        if old is None or old.item != entry.item:
+        if folder not in self.stale and (old is None or old.item != entry.item):
             self.mark(folder)
 
     def drop(self, folder: str, name: str) -> None:

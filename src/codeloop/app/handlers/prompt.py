@@ -26,6 +26,7 @@ from codeloop.schema.operation import (
 from codeloop.schema.part import CompactionPart, Part
 from codeloop.schema.rules import Rule
 from codeloop.schema.wire import replace
+from codeloop.store.conversation import next_created
 
 
 async def prompt(project: Project, args: Prompt) -> MessageWithParts:
@@ -53,7 +54,7 @@ async def summarize(project: Project, args: Summarize) -> bool:
     message = UserMessage(
         id=new_id("msg"),
         session_id=session.id,
-        time=UserTime(created=now_ms()),
+        time=UserTime(created=next_created(project.store.conversation(session.id), now_ms())),
         agent=session.agent or "build",
         model=model,
     )
@@ -85,7 +86,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     message = UserMessage(
         id=args.message_id or new_id("msg"),
         session_id=session.id,
-        time=UserTime(created=now_ms()),
+        time=UserTime(created=next_created(project.store.conversation(session.id), now_ms())),
         agent=agent.name,
         model=model,
         system=args.system,
