@@ -41,4 +41,8 @@ BUDGETS = (
     Budget("grep-large", None, "grep tool, 50,000 files, against plain rg", "times", 1.3),
     Budget("glob-large", None, "glob tool, 50,000 files, against rg --files --sortr modified", "times", 1.3),
     Budget("bash-memory", None, "bash tool, 1 GB of output: memory over a small one", "MB", 50),
+    Budget("snapshot-first", None, "first snapshot of 100,000 files", "ms", 2_000),
+    Budget("snapshot-next", None, "the next snapshot, 10 of them changed", "ms", 100),
+    Budget("snapshot-step", None, "recording a step that changes 1 of 50 files", "ms", 15),
+    Budget("snapshot-idle", None, "recording a step that changes none of 50 files", "ms", 15),
 )

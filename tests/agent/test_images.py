@@ -1,16 +1,20 @@
 """A request holds no more images than services take, and what was sent once is sent again as it was."""
 
+import base64
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.agent.images import bounded
-from codeloop.model.chat import AssistantTurn, ImagePiece, TextPiece, Turn, UserTurn
+from codeloop.agent.images import bounded, has_images
+from codeloop.model.answers import Answer
+from codeloop.model.chat import AssistantTurn, ImagePiece, ModelInfo, TextPiece, Turn, UserTurn
 from codeloop.model.scripted import SCRIPTED
+from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import IMAGES
+from codeloop.schema.operation import PROMPT, FileInput, TextInput
 from codeloop.schema.wire import replace
-from tests.agent.harness import call, calls, rig
+from tests.agent.harness import call, calls, rig, words
 from tests.workspace.test_picture import encoded, plain
 
 PICTURES = st.builds(lambda size: ImagePiece("image/png", "A" * size, "a.png"), st.integers(1, 9))
@@ -55,3 +59,22 @@ async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(tmp
         shown = [p for turn in request.turns if isinstance(turn, UserTurn) for p in turn.content]
         assert sum(isinstance(piece, ImagePiece) for piece in shown) == IMAGES.value
         assert sum(isinstance(p, TextPiece) and "left out" in p.text for p in shown) == 300 - IMAGES.value
+
+
+async def test_a_session_goes_on_after_a_service_has_refused_an_image(tmp_path: Path) -> None:
+    refusal = APIError(data=APIErrorData(message="Could not process image", is_retryable=False, status_code=400))
+    sees = ModelInfo(provider_id="scripted", id="sees", name="Sees", input=frozenset({"text", "image"}))
+    answers = [Answer(finish="error", error=refusal), Answer(text="Without it, then.")]
+    async with rig(tmp_path, answers, info=sees) as it:
+        image = FileInput(
+            mime="image/png",
+            url=f"data:image/png;base64,{base64.b64encode(encoded(plain(4, 4), 'PNG')).decode()}",
+            filename="a.png",
+        )
+        first = await it.client.call(PROMPT, session_id=it.session_id, parts=[TextInput(text="look"), image])
+        assert first.stop.reason == "error"
+        assert words((await it.prompt("go on")).parts) == "Without it, then."
+        before, after = (request.turns for request in it.model.requests)
+        assert has_images(before)
+        assert not has_images(after)
+        assert "a.png" in str(after)

@@ -30,7 +30,8 @@ def answered(finish: str | None, at: int = 2, *, cost: float = 0.0, error: Any =
 
 
 def view(*entries: Entry) -> Conversation:
-    return Conversation(SESSION, entries)
+    spent = sum(entry.info.cost for entry in entries if isinstance(entry.info, AssistantMessage))
+    return Conversation(replace(SESSION, cost=spent), entries)
 
 
 def with_call(entry: Entry, metadata: dict[str, Any] | None) -> Entry:
@@ -98,7 +99,7 @@ def test_what_is_open_is_settled_first_wherever_it_stands_in_the_turn() -> None:
     ("policy", "words"),
     [
         (Policy(steps=2), "The limit of 2 steps is reached."),
-        (Policy(cost=0.5), "The limit of $0.5 is reached: $0.6000 spent."),
+        (Policy(cost=0.5, cost_before=9.0), "The limit of $0.5 is reached: $0.6000 spent."),
         (Policy(tokens=0), "The limit of 0 tokens is reached: 0 used."),
     ],
 )
@@ -106,7 +107,7 @@ def test_limits_count_the_steps_of_the_turn_only(policy: Policy, words: str) -> 
     before = (asked(), answered("stop", cost=9.0))
     spent = (asked(), answered("tool-calls", cost=0.3), answered("tool-calls", cost=0.3))
     assert stopped((*before, *spent), policy) == Stop("limit", words)
-    roomy = Policy(steps=3, cost=0.7, tokens=1)
+    roomy = Policy(steps=3, cost=0.7, cost_before=9.0, tokens=1)
     assert isinstance(next_move(view(*before, *spent), roomy), AskModel)
 
 

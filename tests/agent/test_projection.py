@@ -196,7 +196,7 @@ def test_what_a_tool_attaches_follows_its_result() -> None:
     ("part", "info", "piece"),
     [
         (file("image/png", PNG), SEEING, ImagePiece("image/png", "iVBORw==", "a")),
-        (file("image/png", PNG), BLIND, TextPiece("[a: the model blind can't read image/png]")),
+        (file("image/png", PNG), BLIND, TextPiece("[a: p/blind does not take this image/png]")),
         (
             file("application/pdf", "data:application/pdf;base64,AA=="),
             SEEING,
@@ -205,7 +205,7 @@ def test_what_a_tool_attaches_follows_its_result() -> None:
         (
             file("audio/wav", "data:audio/wav;base64,AA=="),
             SEEING,
-            TextPiece("[a: the model seeing can't read audio/wav]"),
+            TextPiece("[a: p/seeing does not take this audio/wav]"),
         ),
         (file("text/plain", "data:text/plain;base64,aGk="), BLIND, TextPiece("[a]\nhi")),
         (file("text/plain", "data:,a%20b"), BLIND, TextPiece("[a]\na b")),

@@ -13,7 +13,7 @@ from codeloop.app.runs import Runs
 from codeloop.cli.exits import UsageProblem
 from codeloop.cli.undo import redo_last, undo_last
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import SessionInfo, SessionUpdated, Stamped
+from codeloop.schema.event import MessageInfo, MessageUpdated, SessionInfo, SessionUpdated, Stamped
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import (
     NO_TOKENS,
@@ -65,7 +65,8 @@ class Place:
             model=ModelRef(provider_id="p", model_id="m"),
         )
         part = TextPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text)
-        self.store.append(message_event(info), part_event(part))
+        said = MessageUpdated(properties=MessageInfo(session_id=info.session_id, info=info))
+        self.store.append(said, part_event(part))
         self.users.append(info.id)
 
     async def step(self, files: dict[str, str]) -> str:

@@ -31,9 +31,13 @@ def interrupted(desk: Desk, after: float, number: int = signal.SIGINT) -> None:
         assert out == ""
         assert "codeloop/cli" not in err.replace("codeloop/cli/main.py", ""), "only while the interpreter itself starts"
         return
+    assert out, (child.returncode, after, err)
     lines = events(out)
     assert lines[-1]["type"] == "result", (out, err)
-    assert (lines[-1]["exitCode"], lines[-1]["reason"]) == (child.returncode, "interrupted") == (130, "interrupted")
+    assert (lines[-1]["exitCode"], lines[-1]["reason"]) == (child.returncode, "interrupted") == (130, "interrupted"), (
+        out[-600:],
+        err[-600:],
+    )
     assert "Traceback" not in err, err
 
 
@@ -63,7 +67,7 @@ def check_moments(folder: Path, moments: list[float], number: int = signal.SIGIN
 
 def test_ctrl_c_at_random_moments(tmp_path: Path) -> None:
     chance = random.Random(7)
-    check_moments(tmp_path, [chance.uniform(0.12, 0.6) for _ in range(6)])
+    check_moments(tmp_path, [chance.uniform(0.12, 0.6) for _ in range(4)])
 
 
 @pytest.mark.slow

@@ -126,6 +126,6 @@ def test_kills_at_random_moments(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_kills_at_many_random_moments(tmp_path: Path, seed: int) -> None:
     check_kills(tmp_path, 100 + seed, 10)

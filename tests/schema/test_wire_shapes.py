@@ -165,7 +165,6 @@ LIVE: dict[str, list[dict[str, Any]]] = {
     "session.error": [{"sessionID": SES, "error": error} for error, _ in ERRORS],
     "session.diff": [{"sessionID": SES, "diff": []}],
     "file.edited": [{"file": "/p/calc.py"}],
-    "command.executed": [{"name": "init", "sessionID": SES, "arguments": "", "messageID": MSG}],
 }
 
 

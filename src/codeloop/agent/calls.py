@@ -9,6 +9,7 @@ from codeloop.agent.context import CallContext
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, open_calls
 from codeloop.agent.settle import interrupted, part_event
+from codeloop.kit import fault
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
@@ -131,8 +132,10 @@ class Calls:
         self._engine.store.append(part_event(part))
         context = CallContext(self._engine, self._agent, part)
         try:
+            await fault.reach("call.start")
             await self._guard_repeats(prepared, part, context)
             result = await prepared.tool.run(prepared.params, context)
+            await fault.reach("call.effect")
             limits = self._engine.output
             scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
             result = truncated(result, scratch, keep, lines=limits.lines, size=limits.bytes)
@@ -153,6 +156,7 @@ class Calls:
             self._store_error(part, start, text)
         finally:
             context.close()
+        await fault.reach("call.result")
 
     async def _guard_repeats(self, prepared: Prepared, part: ToolPart, context: CallContext) -> None:
         """Ask before a call that repeats the ones just before it, so that a model can't run in circles unseen."""

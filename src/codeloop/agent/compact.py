@@ -14,6 +14,7 @@ from codeloop.agent.prompt import shipped
 from codeloop.agent.settle import message_event, part_event
 from codeloop.agent.step import StoredAbort, show_status, store_finish
 from codeloop.agent.window import compaction_of, text_of, window
+from codeloop.kit import fault
 from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,
@@ -84,12 +85,15 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     engine.store.append(message_event(info))
     model = engine.models.open(model_ref(request.model))
     with StoredAbort(engine, info):
+        await fault.reach("compaction.start")
         text, finished = await _summarised(model, _before(view, request), engine.policy.room or _told_room(view))
+        await fault.reach("compaction.summary")
         if not text and finished.error is None:
             empty = UnknownData(message="The conversation is too long, and the model gave no summary of it.")
             finished = Finished("error", finished.tokens, UnknownError(data=empty))
         engine.store.append(part_event(_text(info, text)))
         store_finish(engine, model, info, finished)
+    await fault.reach("compaction.done")
     if finished.error is None:
         engine.store.whisper(SessionCompacted(properties=OfSession(session_id=session_id)))
         if move.auto:

@@ -3,6 +3,7 @@
 import time
 
 from codeloop.agent.settle import part_event
+from codeloop.kit import fault
 from codeloop.schema.event import Delta, PartDelta, PartGone, PartRemoved
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import CHECKPOINT
@@ -91,6 +92,7 @@ class Draft:
                 )
             )
         )
+        fault.point("step.delta")
         if time.monotonic() - self._stored_at >= CHECKPOINT.seconds:
             self._store.append(part_event(self._present()))
             self._stored_at = time.monotonic()

@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from codeloop.model.chat import ImagePiece, TextPiece, Turn, UserTurn
+from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import IMAGES, IMAGES_DATA
+from codeloop.schema.message import AssistantMessage
+from codeloop.store.conversation import Entry
 
 
 def bounded(turns: Sequence[Turn], count: int = IMAGES.value, size: int = IMAGES_DATA.value) -> tuple[Turn, ...]:
@@ -34,6 +37,34 @@ def bounded(turns: Sequence[Turn], count: int = IMAGES.value, size: int = IMAGES
 def has_images(turns: Iterable[Turn]) -> bool:
     """Tell whether any of the turns holds an image or a PDF."""
     return any(isinstance(piece, ImagePiece) for turn in turns if isinstance(turn, UserTurn) for piece in turn.content)
+
+
+def rejected_images(entries: Iterable[Entry]) -> frozenset[str]:
+    """Give the ids of the messages whose images a service would not take: a line stands for them from then on.
+
+    Those are all since the last answer that came before it said so: which of them it was, it does not say.
+    """
+    rejected: set[str] = set()
+    since: list[str] = []
+    for entry in entries:
+        match entry.info:
+            case AssistantMessage(error=APIError(data=data)) if _is_about_images(data):
+                rejected.update(since)
+            case AssistantMessage(error=None):
+                since = []
+            case _:
+                pass
+        since.append(entry.info.id)
+    return frozenset(rejected)
+
+
+def _is_about_images(data: APIErrorData) -> bool:
+    told = f"{data.message} {data.response_body or ''}".lower()
+    return data.status_code in REFUSED and any(word in told for word in ("image", "pdf", "media", "document"))
+
+
+REFUSED = frozenset({400, 413, 415, 422})
+"""Statuses with which services refuse what a request holds."""
 
 
 def _left_out(piece: ImagePiece) -> TextPiece:

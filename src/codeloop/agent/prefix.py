@@ -4,7 +4,7 @@ from itertools import chain, takewhile
 from operator import is_
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.images import bounded, has_images
+from codeloop.agent.images import bounded, has_images, rejected_images
 from codeloop.agent.projection import turns_of
 from codeloop.agent.prompt import system_prompt
 from codeloop.agent.window import Window, last_compaction, window
@@ -12,6 +12,7 @@ from codeloop.model.chat import ModelInfo, ToolSpec, Turn
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
 from codeloop.schema.rules import Ruleset
+from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.tool.toolbox import Toolbox
 
@@ -29,6 +30,7 @@ class Prefix:
         self._shown: tuple[Entry, ...] = ()
         self._turns: list[tuple[Turn, ...]] = []
         self._images = False
+        self._rejected: frozenset[str] = frozenset()
 
     def system(self, engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
         """Give the system prompt, made once a run."""
@@ -58,7 +60,10 @@ class Prefix:
             self._window = window(view.entries)
         shown = self._window.of(view.entries)
         same = _common(self._shown, shown) if info is self._info else 0
-        new = [turns_of(entry, info) for entry in shown[same:]]
+        if not same:
+            self._rejected = rejected_images(shown)
+        blind = replace(info, input=frozenset({"text"}))
+        new = [turns_of(entry, blind if entry.info.id in self._rejected else info) for entry in shown[same:]]
         self._turns[same:] = new
         self._images = self._images or has_images(chain.from_iterable(new))
         self._info, self._entries, self._shown = info, view.entries, shown

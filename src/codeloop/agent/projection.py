@@ -151,7 +151,7 @@ def file_piece(part: FilePart, info: ModelInfo) -> TextPiece | ImagePiece:
         return TextPiece(f"[{name}]\n{data.decode('utf-8', 'replace')}")
     if kind in {"image", "pdf"} and kind in info.input:
         return ImagePiece(part.mime, base64.b64encode(data).decode(), name)
-    return TextPiece(f"[{name}: the model {info.id} can't read {part.mime}]")
+    return TextPiece(f"[{name}: {info.ref} does not take this {part.mime}]")
 
 
 def _data(url: str) -> bytes | None:

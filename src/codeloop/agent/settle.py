@@ -1,6 +1,7 @@
 """Closing what a crash or a cancel left open: told to the model, and never run again by itself."""
 
 from codeloop.agent.moves import open_calls
+from codeloop.kit import fault
 from codeloop.schema.errors import ErrorText, MessageAbortedError, MessageError
 from codeloop.schema.event import (
     MessageInfo,
@@ -52,6 +53,7 @@ def settle(store: Store, session_id: str, entries: tuple[Entry, ...], error: Mes
         QuestionRejected(properties=QuestionRefusal(session_id=session_id, request_id=request.id))
         for request in store.pending_questions(session_id)
     ]
+    fault.point("settle")
     store.append(*events)
 
 

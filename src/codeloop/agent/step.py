@@ -10,6 +10,7 @@ from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel
 from codeloop.agent.prefix import Prefix
 from codeloop.agent.settle import ABORTED, closing, message_event, part_event
+from codeloop.kit import fault
 from codeloop.model.chat import (
     CallDelta,
     CallReady,
@@ -66,12 +67,14 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Pre
     calls = Calls(engine, agent, info)
     with StoredAbort(engine, info):
         try:
+            await fault.reach("step.start")
             finished = await _stream(engine, model, request, draft, calls)
             draft.close()
             await calls.join(finished)
         finally:
             await calls.cancel()
             draft.close()
+        await fault.reach("step.finish")
         store_finish(engine, model, info, finished, called=calls.any_made)
 
 
@@ -134,6 +137,7 @@ async def _stream(engine: Engine, model: ChatModel, request: ModelRequest, draft
                 case CallDelta():
                     pass
                 case CallReady():
+                    await fault.reach("step.call_ready")
                     calls.ready(event)
                 case Retrying(attempt=attempt, message=message, at=at):
                     draft.restart()

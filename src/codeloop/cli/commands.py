@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from codeloop import __version__
-from codeloop.cli.early import catch_signals, wants_json
+from codeloop.cli.early import wants_json
 from codeloop.schema.errors import CodeloopError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -63,7 +63,6 @@ def app() -> None:
 
 def call() -> None:
     """Run the command that was typed. What goes wrong is told in a line or two: bad input never shows a traceback."""
-    catch_signals()
     try:
         app(prog_name="codeloop")
     except CodeloopError as error:

@@ -10,10 +10,19 @@ def handled() -> list[signal.Signals]:
     return [signal.SIGINT, signal.SIGTERM, *(() if is_ignored else (signal.SIGHUP,))]
 
 
-def catch_signals() -> None:
-    """Have every signal that ends a command raise KeyboardInterrupt."""
+def hold_signals() -> None:
+    """Let every signal that ends a command wait for `release_signals`, and then raise KeyboardInterrupt.
+
+    An exception while modules are loaded leaves half of one behind, which then can't tell the result.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, handled())
     for number in handled():
         signal.signal(number, signal.default_int_handler)
+
+
+def release_signals() -> None:
+    """Let the signals come that were held back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, handled())
 
 
 def wants_json(arguments: list[str]) -> bool:

@@ -39,7 +39,8 @@ def named_paths(commands: Iterable[Simple]) -> tuple[str, ...]:
 
 def _joined(place: str, path: str) -> str:
     """Put a path behind the place it is seen from. `..` stays: what it means depends on links before it."""
-    return path if path.startswith(("/", "~")) or not place else join(place, path)
+    whole = path if path.startswith(("/", "~")) or not place else join(place, path)
+    return whole.rstrip("/") or "/"
 
 
 def _directory(words: Sequence[Word]) -> str | None:

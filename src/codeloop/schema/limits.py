@@ -105,7 +105,7 @@ SCRATCH_AGE = Limit("tool.scratch_age", 7 * 86_400_000, "ms", "the file of a who
 SCRATCH_SIZE = Limit(
     "tool.scratch_size", 1024 * 1024 * 1024, "bytes", "more files of outputs than this: the oldest are removed"
 )
-SCRATCH_DELAY = Limit("tool.scratch_delay", 1_000, "ms", "a project must be open this long before it looks for old files")
+SCRATCH_DELAY = Limit("tool.scratch_delay", 1_000, "ms", "a project is open this long before it looks for old files")
 TOOL_DEPTH = Limit("tool.depth", 64, "count", "a call whose arguments are nested deeper is refused")
 BASH_SIZE = Limit("permission.bash_size", 64 * 1024, "characters", "a longer line is not read: it counts as unknown")
 BASH_COMMANDS = Limit("permission.bash_commands", 50, "count", "simple commands read of one line; the rest is unknown")
@@ -198,6 +198,11 @@ ATTACHED_FILE = Limit("app.attached_file", 5 * 1024 * 1024, "bytes", "a larger t
 BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line is the title")
 SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot, then the turn goes on without it")
+SNAPSHOT_AGAIN = Limit(
+    "snapshot.again", 200, "ms", "waiting for a look that took too long before, then there is no snapshot"
+)
+SNAPSHOT_COMPARE = Limit("snapshot.compare", 10_000, "ms", "finding what a step changed, then it can't be undone")
+UNDO_TIME = Limit("snapshot.undo", 120_000, "ms", "putting files back; what takes longer is finished by doing it again")
 SNAPSHOT_SCAN = Limit(
     "snapshot.scan", 60_000, "ms", "looking through a work tree in the background, then it is given up"
 )

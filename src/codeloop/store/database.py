@@ -1,11 +1,13 @@
 """The SQLite file: opening, migrating with a backup, and errors that say what to do."""
 
+import errno
 import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from codeloop.kit import fault
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY
 
@@ -49,30 +51,36 @@ class StoreError(CodeloopError):
 
 @contextmanager
 def explained(path: Path) -> Generator[None, None, None]:
-    """Turn SQLite's errors into one line that says what to do. Raises StoreError."""
+    """Turn errors of SQLite and of the disk into one line that says what to do. Raises StoreError."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise StoreError(_explanation(error, path)) from error
 
 
-def _explanation(error: sqlite3.Error, path: Path) -> str:
+def _explanation(error: sqlite3.Error | OSError, path: Path) -> str:
     text = str(error)
-    match getattr(error, "sqlite_errorname", "").split("_")[1:2]:
-        case ["FULL"]:
+    match _kind(error):
+        case "FULL":
             return f"The disk is full: nothing more can be stored in {path}. Free some space and continue the session."
-        case ["READONLY"] | ["PERM"] | ["CANTOPEN"] | ["AUTH"]:
+        case "READONLY" | "PERM" | "CANTOPEN" | "AUTH":
             return f"The database {path} can't be written ({text}). Make it writable, or set CODELOOP_HOME elsewhere."
-        case ["IOERR"]:
+        case "IOERR":
             return (
                 f"The database {path} can't be read or written ({text}). Check the disk and its free space, then retry."
             )
-        case ["BUSY"] | ["LOCKED"]:
+        case "BUSY" | "LOCKED":
             return f"Another process has kept the database {path} locked for {STORE_BUSY.seconds:.0f} s. Try again."
-        case ["NOTADB"] | ["CORRUPT"]:
+        case "NOTADB" | "CORRUPT":
             return f"The database {path} is damaged ({text}). It was left as it is: move it away to start a new one."
         case _:
             return f"The database {path} failed: {text}"
+
+
+def _kind(error: sqlite3.Error | OSError) -> str:
+    if isinstance(error, OSError):
+        return "FULL" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "IOERR"
+    return "".join(getattr(error, "sqlite_errorname", "").split("_")[1:2])
 
 
 class Database:
@@ -101,8 +109,11 @@ class Database:
     @contextmanager
     def transaction(self) -> Generator[None, None, None]:
         """Make everything inside one transaction: all of it is stored, or nothing."""
-        with explained(self.path), transaction(self._connection):
-            yield
+        with explained(self.path):
+            fault.point("store.begin")
+            with transaction(self._connection):
+                yield
+            fault.point("store.commit")
 
     def close(self) -> None:
         """Close the file."""
@@ -159,6 +170,7 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
         connection.backup(target)
     finally:
         target.close()
+    fault.point("migration.backup")
     part.replace(copy)
 
 
@@ -181,4 +193,5 @@ def migrate(connection: sqlite3.Connection) -> None:
         with transaction(connection):
             version = _version(connection)
             for statement in MIGRATIONS[version].split(";") if version < len(MIGRATIONS) else ():
+                fault.point("migration")
                 connection.execute(statement)

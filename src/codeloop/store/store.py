@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from codeloop.kit import fault
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import (
     Event,
@@ -65,6 +66,7 @@ class Store:
         with self._db.transaction():
             for event in events:
                 apply(self._db, event)
+                fault.point("store.outbox")
                 seq = self._outbox.add(event)
         first = seq - len(events) + 1
         self._catch_up(first)

@@ -292,6 +292,7 @@ class _Staged:
                 os.link(self._name, self._old, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
             except OSError:
                 self._copy_old(self._change.before)
+        fault.point("files.write.before")
         if self._new is None:
             os.unlink(self._name, dir_fd=self._folder)
         elif self._change.before is None:
@@ -300,6 +301,7 @@ class _Staged:
             os.replace(self._new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             self._new = None
         self._committed = True
+        fault.point("files.write.after")
         self._sync()
 
     def _link_new(self) -> None:

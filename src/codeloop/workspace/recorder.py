@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeloop.kit.diff import unified
-from codeloop.schema.limits import SNAPSHOT_DIFF, SNAPSHOT_DIFFS, SNAPSHOT_SHARED
+from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_DIFF, SNAPSHOT_DIFFS, SNAPSHOT_SHARED
 from codeloop.schema.message import FileDiff
 from codeloop.workspace.contents import Unreadable
 from codeloop.workspace.objects import EMPTY_TREE, Item, Missing, Objects
@@ -50,12 +50,12 @@ class Recorder:
             await self._before_anything(everything=everything)
             return
         named = {name for path in paths if (name := self._snapshots.relative(path)) is not None}
-        kept = await self._snapshots.work(lambda: self._keep(named))
+        kept = await self._snapshots.beside(lambda: self._keep(named))
         if isinstance(kept, Failed):
             self._notes.append(f"What this step writes can't be undone: {kept.reason}.")
 
     async def finish(self) -> Recorded | None:
-        """Call at the step's end; None when no call was announced, or nothing could be recorded."""
+        """Call at the step's end; None when no call was announced, or nothing could be recorded (`notes` say why)."""
         if not self._began:
             return None
         self._snapshots.mark_changed()
@@ -67,8 +67,11 @@ class Recorder:
                 self._left |= {each.path for each in taken.left}
             else:
                 self._notes.append(f"What the shell changed in this step can't be undone: {taken.reason}.")
-        made = await self._snapshots.work(lambda: self._compare(after))
-        return None if isinstance(made, Failed) else made
+        made = await self._snapshots.beside(lambda: self._compare(after), SNAPSHOT_COMPARE)
+        if isinstance(made, Failed):
+            self._notes.append(f"This step can't be undone: {made.reason}.")
+            return None
+        return made
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -105,7 +108,7 @@ class Recorder:
             more = {each.path: each.after for each in differences(objects, plain.tree, whole.tree) if not each.before}
             return overlaid(objects, base, more)
 
-        made = await self._snapshots.work(joined)
+        made = await self._snapshots.beside(joined)
         self._base = base if isinstance(made, Failed) else made
         self._left |= {each.path for each in whole.left}
         self._note_left(whole)

@@ -74,7 +74,8 @@ class Scan:
         look = _Look(time.monotonic() + SNAPSHOT_SCAN.seconds, everything)
         heard = self.watch.changed() if self.watch is not None and self.looked and not everything else None
         if heard is None or "" in heard or (self.watch is not None and self.watch.broken):
-            self._close_watch_if_broken()
+            if self.watch is not None and self.watch.broken:
+                self.close()
             look.waiting.append("")
             heard = None
         else:
@@ -137,10 +138,6 @@ class Scan:
     def _stop_watch(self) -> None:
         self.close()
         self._unwatchable = True
-
-    def _close_watch_if_broken(self) -> None:
-        if self.watch is not None and self.watch.broken:
-            self.close()
 
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root

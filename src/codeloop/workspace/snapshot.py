@@ -12,7 +12,15 @@ from hashlib import sha1
 from pathlib import Path
 from typing import TypeVar
 
-from codeloop.schema.limits import SNAPSHOT_AGE, SNAPSHOT_PRUNE, SNAPSHOT_SIZE, SNAPSHOT_TIME, SNAPSHOT_TRACKED
+from codeloop.schema.limits import (
+    SNAPSHOT_AGAIN,
+    SNAPSHOT_AGE,
+    SNAPSHOT_PRUNE,
+    SNAPSHOT_SIZE,
+    SNAPSHOT_TIME,
+    SNAPSHOT_TRACKED,
+    Limit,
+)
 from codeloop.workspace.contents import Unreadable, contents, git_mode
 from codeloop.workspace.index import read_small
 from codeloop.workspace.objects import Item, Missing, Objects
@@ -120,12 +128,12 @@ class Snapshots:
     async def work(self, job: Callable[[], T]) -> T | Failed:
         """Do something with files on a thread, after what is still going on there; gives Failed when it fails.
 
-        What takes longer than SNAPSHOT_TIME goes on without us; what comes after it waits for it as long.
+        What takes longer than SNAPSHOT_TIME goes on without us; what comes after it waits SNAPSHOT_AGAIN for it.
         """
         async with self._lock:
             deadline = time.monotonic() + SNAPSHOT_TIME.seconds
             if self._busy is not None and not self._busy.done():
-                await asyncio.wait([self._busy], timeout=SNAPSHOT_TIME.seconds)
+                await asyncio.wait([self._busy], timeout=SNAPSHOT_AGAIN.seconds)
                 if not self._busy.done():
                     return Failed(f"the work tree is still being looked through ({self._counted():,} files so far)")
             result: list[T | Failed] = []
@@ -134,6 +142,12 @@ class Snapshots:
             if not result:
                 return Failed(f"looking through the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
             return result[0]
+
+    async def beside(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | Failed:
+        """Do something with the store and single files only, which need not wait for a look at the work tree."""
+        result: list[T | Failed] = []
+        await asyncio.wait([_on_thread(job, result)], timeout=limit.seconds)
+        return result[0] if result else Failed(f"it takes longer than {limit.seconds:g} s")
 
     def keep(self, path: str) -> Item | None:
         """Store what lies at a path now; None: nothing, or a folder. Blocks. Raises Unreadable, OSError."""
@@ -191,6 +205,7 @@ class Snapshots:
         )
 
     def _look(self, paths: tuple[str, ...], *, everything: bool) -> Snapshot:
+        fault.point("snapshot")
         self.objects.ensure()
         if self._scan is None:
             surroundings = Surroundings(self._own, _excludes(self.environment))

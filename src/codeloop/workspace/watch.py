@@ -2,7 +2,6 @@
 
 import os
 import sys
-from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
 from struct import Struct
 
 _EVENT = Struct("iIII")
@@ -20,7 +19,10 @@ class Watch:
         """Raise OSError where the system has no inotify, or no more of it."""
         if sys.platform != "linux":
             raise OSError("inotify is a part of Linux")
+        from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
+
         libc = CDLL(None, use_errno=True)
+        self._errno = get_errno
         self._add = libc.inotify_add_watch
         self._add.argtypes = (c_int, c_char_p, c_uint32)
         self._remove = libc.inotify_rm_watch
@@ -36,7 +38,7 @@ class Watch:
         """Watch one folder, `path` on the disk. Raises OSError when there are too many watches."""
         number: int = self._add(self._fd, os.fsencode(path), _MASK)
         if number < 0:
-            code = get_errno()
+            code = self._errno()
             if code in {2, 13, 20, 40}:  # gone, unreadable, no folder, a link: the scan sees that too
                 return
             raise OSError(code, "no more folders can be watched")

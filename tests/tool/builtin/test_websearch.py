@@ -23,7 +23,7 @@ Name = Literal["exa", "tavily", "brave", "searxng"]
 
 
 def tools(provider: Name, url: str, key: str | None = KEY, environment: Mapping[str, str] | None = None) -> list[Tool]:
-    return list(search_tools(SearchConfig(provider, url, key), environment or {}))
+    return list(search_tools(SearchConfig(provider=provider, base_url=url, api_key=key), environment or {}))
 
 
 async def call(tool: Tool, ctx: TestContext, **arguments: Any) -> ToolResult:
@@ -231,17 +231,17 @@ async def test_no_results_are_said(tmp_path: Path) -> None:
 def test_without_a_choice_there_are_no_tools() -> None:
     assert search_tools(None, {}) == ()
     assert search_tools(None, {"TAVILY_API_KEY": "", "PATH": "/bin"}) == ()
-    assert search_tools(SearchConfig("none"), {"TAVILY_API_KEY": KEY}) == ()
+    assert search_tools(SearchConfig(provider="none"), {"TAVILY_API_KEY": KEY}) == ()
 
 
 @pytest.mark.parametrize(
     ("settings", "environment", "names"),
     [
-        (SearchConfig("exa"), {}, ["websearch", "codesearch"]),
+        (SearchConfig(provider="exa"), {}, ["websearch", "codesearch"]),
         (None, {"EXA_API_KEY": "k"}, ["websearch", "codesearch"]),
         (None, {"TAVILY_API_KEY": "k"}, ["websearch"]),
         (None, {"BRAVE_SEARCH_API_KEY": "k"}, ["websearch"]),
-        (SearchConfig("searxng", "http://localhost:1"), {}, ["websearch"]),
+        (SearchConfig(provider="searxng", base_url="http://localhost:1"), {}, ["websearch"]),
     ],
 )
 def test_a_service_is_chosen_by_settings_or_key(
@@ -252,20 +252,20 @@ def test_a_service_is_chosen_by_settings_or_key(
 
 def test_settings_are_read_from_configuration_by_their_names() -> None:
     raw = {"provider": "tavily", "baseURL": "https://t.test", "apiKey": "k"}
-    assert msgspec.convert(raw, SearchConfig) == SearchConfig("tavily", "https://t.test", "k")
+    assert msgspec.convert(raw, SearchConfig) == SearchConfig(provider="tavily", base_url="https://t.test", api_key="k")
 
 
 @pytest.mark.parametrize(("provider", "named"), [("tavily", "TAVILY_API_KEY"), ("searxng", "SEARXNG_URL")])
 async def test_a_service_that_lacks_its_key_or_address_says_so_when_called(
     tmp_path: Path, provider: Name, named: str
 ) -> None:
-    (tool,) = search_tools(SearchConfig(provider), {})
+    (tool,) = search_tools(SearchConfig(provider=provider), {})
     with pytest.raises(ToolFailure, match=named):
         await call(tool, make_context(tmp_path), query="q")
 
 
 async def test_a_key_of_the_environment_is_never_sent_to_another_address(tmp_path: Path) -> None:
-    environment = dict.fromkeys(SEARCH_KEYS, KEY)
+    environment: dict[str, str] = dict.fromkeys(SEARCH_KEYS, KEY)
     assert len(SEARCH_KEYS) >= len([row for row in PROVIDERS if row.needs_key])
     async with serving(Exa()) as server:
         await call(tools("exa", server.url, None, environment)[0], make_context(tmp_path), query="q")
@@ -292,7 +292,7 @@ def test_a_service_is_shown_without_its_key() -> None:
     [("{}", "query"), ('{"query": ""}', "query"), ('{"query": "x", "numResults": 21}', "numResults")],
 )
 def test_a_bad_argument_is_named(arguments: str, named: str) -> None:
-    invalid = Toolbox(search_tools(SearchConfig("exa"), {})).prepare("websearch", arguments)
+    invalid = Toolbox(search_tools(SearchConfig(provider="exa"), {})).prepare("websearch", arguments)
     assert isinstance(invalid, Invalid)
     assert f"$.{named}" in invalid.reason or f"field `{named}`" in invalid.reason
 
@@ -306,5 +306,5 @@ async def test_a_blank_or_endless_query_is_refused_before_anybody_is_asked(tmp_p
 
 
 def test_the_descriptions_are_short() -> None:
-    for tool in search_tools(SearchConfig("exa"), {}):
+    for tool in search_tools(SearchConfig(provider="exa"), {}):
         assert len(tool.description) <= 350

@@ -8,6 +8,7 @@ from codeloop.agent.moves import Stop
 from codeloop.app.attach import attached
 from codeloop.app.project import Project
 from codeloop.extend.agents import parse_ref
+from codeloop.kit import fault
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
@@ -107,6 +108,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         permission=_with_tools(session, args.tools),
         time=replace(session.time, updated=now_ms()),
     )
+    await fault.reach("prompt.store")
     if not args.no_reply:  # another process may have begun meanwhile; what is refused must not be stored
         project.store.leases.take(session.id)
     project.store.append(

@@ -18,6 +18,7 @@ from codeloop.schema.event import (
     StoredEvent,
 )
 from codeloop.schema.ids import now_ms
+from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.message import (
     NO_TOKENS,
     AssistantMessage,
@@ -128,7 +129,7 @@ async def _move(
     between leaves each file old or new, and the same call finishes the work.
     """
     session, snapshots = view.session, place.snapshots
-    plan = await snapshots.work(lambda: _plan(snapshots, view, target))
+    plan = await snapshots.beside(lambda: _plan(snapshots, view, target), UNDO_TIME)
     if isinstance(plan, Failed):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
@@ -139,8 +140,8 @@ async def _move(
         point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
     if not args.dry_run:
         _store(place, session, replace(session.revert, snapshot=plan.snapshot) if session.revert else point)
-    outcome = await snapshots.work(
-        lambda: put_back(snapshots.objects, snapshots.root, plan.moves, dry_run=args.dry_run)
+    outcome = await snapshots.beside(
+        lambda: put_back(snapshots.objects, snapshots.root, plan.moves, dry_run=args.dry_run), UNDO_TIME
     )
     snapshots.mark_changed()
     if isinstance(outcome, Failed):

@@ -6,6 +6,7 @@ from codeloop import __version__
 from codeloop.agent.title import UNTITLED
 from codeloop.app.names import slug
 from codeloop.app.project import Project
+from codeloop.kit import fault
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import SessionCreated, SessionDeleted, SessionInfo, StoredEvent
 from codeloop.schema.ids import new_id, now_ms
@@ -39,6 +40,7 @@ async def create(project: Project, args: CreateSession) -> Session:
         tokens=NO_TOKENS,
         time=SessionTime(created=now, updated=now),
     )
+    await fault.reach("session.create")
     project.store.append(SessionCreated(properties=SessionInfo(session_id=session.id, info=session)))
     return session
 
