@@ -5,13 +5,17 @@ import dataclasses
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.loop import run
+from codeloop.agent.step import show_status
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import (
+    Idle,
     MessageInfo,
     MessageUpdated,
+    OfSession,
     PartInfo,
     PartUpdated,
     SessionCreated,
+    SessionIdle,
     SessionInfo,
     SessionUpdated,
 )
@@ -80,6 +84,8 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON)
             child.id,
         )
     finally:
+        show_status(engine, child.id, Idle())
+        engine.store.whisper(SessionIdle(properties=OfSession(session_id=child.id)))
         _add_cost(engine, parent.id, (engine.store.session(child.id).cost or 0.0) - before)
     text = last_text(engine.store.conversation(child.id))
     if stop.reason != "done":

@@ -10,7 +10,7 @@ from codeloop.agent.moves import Stop
 from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
-from codeloop.schema.event import Idle, OfSession, SessionIdle
+from codeloop.schema.event import Busy, Idle, OfSession, SessionIdle
 from codeloop.schema.limits import LEASE
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
@@ -32,6 +32,7 @@ class Runs:
             self._engine.store.leases.take(session_id)
             task = asyncio.create_task(self._drive(session_id, policy))
             self._turns[session_id] = task
+            show_status(self._engine, session_id, Busy())
         return task
 
     def is_running(self, session_id: str) -> bool:

@@ -1,5 +1,6 @@
 """The table of commands, each loaded when it is called."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import click
 
 from codeloop import __version__
-from codeloop.cli.early import wants_json
+from codeloop.cli.early import INTERRUPTED
 from codeloop.schema.errors import CodeloopError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -27,12 +28,12 @@ class Commands(click.Group):
     """A group that imports a command's module only when it is called; help needs none of them."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a signal that it did not take itself ends it with a result and the documented code."""
+        """Run the command; Ctrl-C ends it with the documented code."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            form = "json" if "run" in sys.argv and wants_json(sys.argv) else "text"
-            sys.exit(import_module("codeloop.cli.signals").tell(form, 130, "interrupted", "Interrupted."))
+            click.echo("codeloop: Interrupted.", err=True)
+            sys.exit(INTERRUPTED)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Give the names in the table's order."""
@@ -63,6 +64,9 @@ def app() -> None:
 
 def call() -> None:
     """Run the command that was typed. What goes wrong is told in a line or two: bad input never shows a traceback."""
+    if "CODELOOP_FAULT" in os.environ and (problem := import_module("codeloop.kit.fault").problem()):
+        click.echo(f"codeloop: {problem}", err=True)
+        sys.exit(2)
     try:
         app(prog_name="codeloop")
     except CodeloopError as error:

@@ -1,7 +1,16 @@
 """What must hold before a command's own modules are there: signals, and whether JSON was asked for."""
 
+import os
 import signal
+from contextlib import suppress
 from itertools import pairwise
+from types import FrameType
+
+INTERRUPTED = 130
+RESULT = (
+    b'{"type":"result","reason":"interrupted","exitCode":130,"message":"Interrupted.","text":"","cost":0.0,'
+    b'"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"steps":0,"durationMs":0,"denied":[]}\n'
+)
 
 
 def handled() -> list[signal.Signals]:
@@ -10,19 +19,23 @@ def handled() -> list[signal.Signals]:
     return [signal.SIGINT, signal.SIGTERM, *(() if is_ignored else (signal.SIGHUP,))]
 
 
-def hold_signals() -> None:
-    """Let every signal that ends a command wait for `release_signals`, and then raise KeyboardInterrupt.
+def catch_signals(arguments: list[str]) -> None:
+    """Have a signal end the command called by `arguments`: `run` with its result, any other by KeyboardInterrupt.
 
-    An exception while modules are loaded leaves half of one behind, which then can't tell the result.
+    Until its loop takes over, `run` has nothing open, so it may end at once. An exception would leave half-imported
+    modules behind, which then can't tell the result.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, handled())
+    if arguments[:1] != ["run"]:
+        return
+    result = RESULT if wants_json(arguments) else b""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        with suppress(OSError):
+            os.write(1, result)
+        os._exit(INTERRUPTED)
+
     for number in handled():
-        signal.signal(number, signal.default_int_handler)
-
-
-def release_signals() -> None:
-    """Let the signals come that were held back."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, handled())
+        signal.signal(number, end)
 
 
 def wants_json(arguments: list[str]) -> bool:

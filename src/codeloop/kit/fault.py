@@ -5,7 +5,6 @@ Faults are counted in each process by itself. `kill` and `delay` happen at the n
 `enospc` and `eio` from then on, as a full disk stays full.
 """
 
-import asyncio
 import errno
 import os
 import signal
@@ -72,6 +71,8 @@ class Fault:
         """Pass a point where the program can be interrupted; raises as `point` does."""
         if self._is_due(name):
             if self.action == "delay":
+                import asyncio  # is there already where anything waits
+
                 await asyncio.sleep(WAITS)
             self._strike()
 
@@ -95,12 +96,12 @@ class Fault:
 
 def parse(text: str) -> Fault:
     """Read `name:nth:action`, nth from 1. Raises FaultProblem."""
-    name, nth, action, *more = (*text.split(":"), "", "")[: max(3, text.count(":") + 1)]
+    name, nth, action = (*text.split(":"), "", "")[:3]
     if name not in POINTS:
         raise FaultProblem(f"{VARIABLE}={text}: there is no point {name!r}; there are: {', '.join(POINTS)}")
     if not nth.isascii() or not nth.isdigit() or int(nth) < 1:
         raise FaultProblem(f"{VARIABLE}={text}: {nth!r} is no count; give 1 for the first time, 2 for the second, ...")
-    if not _is_action(action) or more:
+    if not _is_action(action) or text.count(":") != 2:
         raise FaultProblem(f"{VARIABLE}={text}: it takes name:nth:action, the action one of {', '.join(ACTIONS)}")
     return Fault(name, int(nth), action)
 
@@ -109,10 +110,18 @@ def _is_action(text: str) -> TypeGuard[Action]:
     return text in ACTIONS
 
 
-def check() -> None:
-    """Raise FaultProblem when the variable is set and names no fault: the program says so before it does anything."""
-    if text := os.environ.get(VARIABLE):
-        parse(text)
+def problem() -> str:
+    """Give what is wrong with the variable, empty when nothing is: the program says so before it does anything."""
+    try:
+        _given()
+    except FaultProblem as error:
+        return str(error)
+    return ""
+
+
+def _given() -> Fault | None:
+    text = os.environ.get(VARIABLE)
+    return parse(text) if text else None
 
 
 def _passed(_: str, /) -> None:
@@ -123,13 +132,6 @@ async def _reached(_: str, /) -> None:
     """Pass a point."""
 
 
-def _given() -> Fault | None:
-    try:
-        return parse(text) if (text := os.environ.get(VARIABLE)) else None
-    except FaultProblem:
-        return None
-
-
-_fault = _given()
+_fault = None if problem() else _given()
 point: Callable[[str], None] = _fault.point if _fault else _passed
 reach: Callable[[str], Awaitable[None]] = _fault.reach if _fault else _reached

@@ -30,6 +30,18 @@ class Tokens(Wire):
         """What the context held after the step: input, output and both cache counts."""
         return self.input + self.output + self.cache.read + self.cache.write
 
+    def plus(self, more: "Tokens", times: int = 1) -> "Tokens":
+        """Give the sums without `total`; with `times=-1` the differences, never below 0."""
+        return Tokens(
+            input=max(self.input + times * more.input, 0),
+            output=max(self.output + times * more.output, 0),
+            reasoning=max(self.reasoning + times * more.reasoning, 0),
+            cache=CacheTokens(
+                read=max(self.cache.read + times * more.cache.read, 0),
+                write=max(self.cache.write + times * more.cache.write, 0),
+            ),
+        )
+
 
 NO_TOKENS = Tokens(input=0, output=0, reasoning=0, cache=CacheTokens(read=0, write=0))
 

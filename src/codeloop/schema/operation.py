@@ -5,10 +5,28 @@ from typing import Any, Literal
 
 from codeloop.schema.agent import Agent
 from codeloop.schema.command import Command
-from codeloop.schema.message import Message, ModelRef, Session, SessionModel
+from codeloop.schema.event import Status
+from codeloop.schema.message import Message, ModelRef, Session, SessionModel, Todo
 from codeloop.schema.part import FilePartSource, Part, SourceText
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.rules import PermissionRequest, Reply, Rule
+from codeloop.schema.sessions import (
+    AskStats,
+    ForkSession,
+    ImportedSession,
+    ImportSession,
+    ListEverything,
+    ListMessages,
+    ListSessions,
+    OfOneMessage,
+    OfOnePart,
+    OfOneSession,
+    SearchResult,
+    SearchSessions,
+    Stats,
+    UpdatePart,
+    UpdateSession,
+)
 from codeloop.schema.skill import Skill
 from codeloop.schema.wire import JSON, Wire
 
@@ -64,19 +82,6 @@ class CreateSession(Wire):
     model: SessionModel | None = None
     metadata: JSON | None = None
     permission: list[Rule] | None = None
-
-
-class ListSessions(Wire):
-    """Newest change first. `directory`: only those of exactly that directory."""
-
-    directory: str | None = None
-    limit: int = 100
-
-
-class OfOneSession(Wire):
-    """Names a session."""
-
-    session_id: str
 
 
 class RunLimits(Wire):
@@ -171,7 +176,10 @@ class MessageWithParts(Wire):
 
 @dataclass(frozen=True)
 class Operation:
-    """One row: fields of `takes` that are named in `path` come from there, the others from the query or the body."""
+    """One row: fields of `takes` that are named in `path` come from there, the others from the query or the body.
+
+    The body of `part.update` is its field `part` alone.
+    """
 
     id: str
     method: Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
@@ -182,10 +190,32 @@ class Operation:
 
 SESSION_CREATE = Operation("session.create", "POST", "/session", CreateSession, Session)
 SESSION_LIST = Operation("session.list", "GET", "/session", ListSessions, list[Session])
+SESSION_STATUS = Operation("session.status", "GET", "/session/status", NoArguments, dict[str, Status])
+SESSION_SEARCH = Operation("session.search", "GET", "/session/search", SearchSessions, SearchResult)
+SESSION_EVERYTHING = Operation("session.everything", "GET", "/session/everything", ListEverything, list[Session])
+SESSION_STATS = Operation("session.stats", "GET", "/session/stats", AskStats, Stats)
+SESSION_IMPORT = Operation("session.import", "POST", "/session/import", ImportSession, ImportedSession)
 SESSION_GET = Operation("session.get", "GET", "/session/{sessionID}", OfOneSession, Session)
+SESSION_UPDATE = Operation("session.update", "PATCH", "/session/{sessionID}", UpdateSession, Session)
 SESSION_DELETE = Operation("session.delete", "DELETE", "/session/{sessionID}", OfOneSession, bool)
+SESSION_CHILDREN = Operation("session.children", "GET", "/session/{sessionID}/children", OfOneSession, list[Session])
+SESSION_TODO = Operation("session.todo", "GET", "/session/{sessionID}/todo", OfOneSession, list[Todo])
+SESSION_FORK = Operation("session.fork", "POST", "/session/{sessionID}/fork", ForkSession, Session)
+SESSION_QUEUED = Operation("session.queued", "GET", "/session/{sessionID}/queued", OfOneSession, list[MessageWithParts])
 SESSION_MESSAGES = Operation(
-    "session.messages", "GET", "/session/{sessionID}/message", OfOneSession, list[MessageWithParts]
+    "session.messages", "GET", "/session/{sessionID}/message", ListMessages, list[MessageWithParts]
+)
+MESSAGE_GET = Operation(
+    "session.message", "GET", "/session/{sessionID}/message/{messageID}", OfOneMessage, MessageWithParts
+)
+MESSAGE_DELETE = Operation(
+    "session.deleteMessage", "DELETE", "/session/{sessionID}/message/{messageID}", OfOneMessage, bool
+)
+PART_UPDATE = Operation(
+    "part.update", "PATCH", "/session/{sessionID}/message/{messageID}/part/{partID}", UpdatePart, Part
+)
+PART_DELETE = Operation(
+    "part.delete", "DELETE", "/session/{sessionID}/message/{messageID}/part/{partID}", OfOnePart, bool
 )
 PROMPT = Operation("session.prompt", "POST", "/session/{sessionID}/message", Prompt, MessageWithParts)
 PROMPT_ASYNC = Operation("session.prompt_async", "POST", "/session/{sessionID}/prompt_async", Prompt, None)
@@ -204,9 +234,23 @@ SKILL_LIST = Operation("app.skills", "GET", "/skill", NoArguments, list[Skill])
 OPERATIONS: tuple[Operation, ...] = (
     SESSION_CREATE,
     SESSION_LIST,
+    SESSION_STATUS,
+    SESSION_SEARCH,
+    SESSION_EVERYTHING,
+    SESSION_STATS,
+    SESSION_IMPORT,
     SESSION_GET,
+    SESSION_UPDATE,
     SESSION_DELETE,
+    SESSION_CHILDREN,
+    SESSION_TODO,
+    SESSION_FORK,
+    SESSION_QUEUED,
     SESSION_MESSAGES,
+    MESSAGE_GET,
+    MESSAGE_DELETE,
+    PART_UPDATE,
+    PART_DELETE,
     PROMPT,
     PROMPT_ASYNC,
     COMMAND,

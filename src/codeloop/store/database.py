@@ -86,10 +86,10 @@ def _kind(error: sqlite3.Error | OSError) -> str:
 class Database:
     """The connection to one file. Every method raises StoreError with what to do when the file fails."""
 
-    def __init__(self, path: Path) -> None:
-        """Open or make the file, private to its owner, at the newest version."""
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Open or make the file, private to its owner, at the newest version; or open it as it is, only to read."""
         self.path = path
-        self._connection = open_database(path)
+        self._connection = open_to_read(path) if read_only else open_database(path)
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
         """Run one statement that changes something; gives the id of the row that it inserted."""
@@ -137,6 +137,12 @@ def open_database(path: Path) -> sqlite3.Connection:
             _prepare(connection, path)
             on_failure.pop_all()
     return connection
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a file that is there, to read it: nothing is made or changed. Raises StoreError."""
+    with explained(path):
+        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=STORE_BUSY.seconds)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

@@ -15,10 +15,13 @@ from codeloop.kit import fault
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import (
     Event,
+    Idle,
     LiveEvent,
     PartUpdated,
     SessionDeleted,
     Stamped,
+    Status,
+    StatusChanged,
     StoredEvent,
     session_of,
 )
@@ -30,6 +33,7 @@ from codeloop.store.database import Database, StoreError
 from codeloop.store.follow import Followers
 from codeloop.store.lease import Leases
 from codeloop.store.outbox import Outbox
+from codeloop.store.queries import Queries
 from codeloop.store.tables import apply, read_entries
 
 _session = msgspec.json.Decoder(Session).decode
@@ -47,6 +51,9 @@ class Store:
         self.path = path
         self._db = Database(path)
         self.leases = Leases(self._db)
+        self.queries = Queries(self._db)
+        self.statuses: dict[str, Status] = {}
+        """What sessions are doing, as it was last shown in this process; idle ones are left out."""
         self._outbox = Outbox(self._db)
         self._followers = Followers(self._outbox)
         self._views: OrderedDict[str, View] = OrderedDict()
@@ -79,6 +86,10 @@ class Store:
 
     def whisper(self, event: LiveEvent | PartUpdated) -> None:
         """Show an event to followers in this process without storing it: deltas, status, a tool's progress."""
+        if isinstance(event, StatusChanged):
+            self.statuses.pop(event.properties.session_id, None)
+            if not isinstance(event.properties.status, Idle):
+                self.statuses[event.properties.session_id] = event.properties.status
         self._followers.whisper(event)
 
     def follow(self, after: int | None = None, *, session: str | None = None) -> AsyncGenerator[Stamped, None]:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeloop.kit.diff import Diff, trim_indent, unified
+from codeloop.permission.defaults import SECRETS
+from codeloop.permission.rules import decide
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import FileEdited, FilePath
-from codeloop.schema.rules import Need
+from codeloop.schema.rules import Need, Rule
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files import Loaded, Replacement, load_if_there, replace_all
@@ -91,6 +93,15 @@ def shown(workspace: Workspace, target: Target) -> str:
 def is_repository_data(pattern: str) -> bool:
     """Tell whether a path is, or lies in, a `.git`."""
     return ".git" in {part.lower() for part in Path(pattern).parts}
+
+
+PLAIN = (Rule(permission="read", pattern="*", action="allow"), *SECRETS)
+"""The rules of reading, without a person's own."""
+
+
+def is_secret(path: str) -> bool:
+    """Tell whether reading a file is asked about before anybody has said anything: `.env` and the like."""
+    return decide(Need(permission="read", patterns=(path,)), PLAIN).action != "allow"
 
 
 async def ask_edit(ctx: ToolContext, targets: Sequence[Target], metadata: JSON) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from codeloop.kit import fault
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILE_EDIT
 

@@ -4,9 +4,10 @@ import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
+
+import msgspec
 
 from codeloop.schema.limits import SNAPSHOT_GIT
 
@@ -16,8 +17,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Item:
+class Item(msgspec.Struct, frozen=True, order=True):
     """What a tree says of one path: git's mode (0o100644, 0o100755, 0o120000) and the blob's 40 hex digits."""
 
     mode: int

@@ -1,8 +1,9 @@
 """What one step changed: the state before its first change, the state after its last, and the files in between."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from codeloop.kit.diff import unified
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_DIFF, SNAPSHOT_DIFFS, SNAPSHOT_SHARED
@@ -13,8 +14,7 @@ from codeloop.workspace.snapshot import Failed, Skipped, Snapshot, Snapshots
 from codeloop.workspace.trees import Change, differences, lookup, overlaid
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(msgspec.Struct, frozen=True):
     """The changes of a step. `before` and `after` name trees; `notes` say what can't be undone, for a person.
 
     `diffs` name files relative to the work tree, `files` the same ones absolutely.

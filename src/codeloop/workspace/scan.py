@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from codeloop.schema.limits import (
     SNAPSHOT_BYTES,
     SNAPSHOT_FILE,
@@ -27,8 +29,7 @@ _YOUNG_NS = 20_000_000  # twice the coarsest tick of a kernel's clock
 _OTHER = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What else matters to a work tree. `avoid`: folders of our own; `excludes`: the user's own patterns for git."""
 
     avoid: tuple[Path, ...] = ()

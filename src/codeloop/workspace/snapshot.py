@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
+from codeloop.kit import fault
 from codeloop.schema.limits import (
     SNAPSHOT_AGAIN,
     SNAPSHOT_AGE,
@@ -32,39 +34,34 @@ _SMALL = 5_000  # a table of so many files is kept now and then, a larger one wh
 _SAVE_EVERY = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(msgspec.Struct, frozen=True):
     """A path (relative to the work tree) that a snapshot does not hold, and why."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """A state of the work tree: the name of its tree, 40 hex digits, and what is not in it."""
 
     tree: str
     left: tuple[Left, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(msgspec.Struct, frozen=True):
     """There is no snapshot; `reason` is a clause for a person. `first`: it was not said before."""
 
     reason: str
     first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """A job with files could not be done; `reason` is a clause for a person."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """What `codeloop debug snapshot` shows. `files`: known in the work tree; `objects`, `bytes`: in the store."""
 
     folder: Path

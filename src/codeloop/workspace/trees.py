@@ -1,14 +1,14 @@
 """Trees compared, read at a path and changed at a few paths."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from codeloop.workspace.objects import EMPTY_TREE, FOLDER, Item, Objects
 from codeloop.workspace.table import join
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One file (relative to the work tree) that differs; None: it is not there."""
 
     path: str

@@ -4,8 +4,10 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from codeloop.schema.limits import SNAPSHOT_TRACKED
 from codeloop.workspace import files
@@ -14,8 +16,7 @@ from codeloop.workspace.objects import Item, Missing, Objects
 from codeloop.workspace.trees import Change
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """One file (relative to the work tree): what it must hold, and what it is to hold; None: not to be there."""
 
     path: str
@@ -23,16 +24,14 @@ class Move:
     desired: Item | None
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True):
     """A file that was left as it is, and why."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What became of the moves: paths put back, paths that already were so, and those left alone."""
 
     restored: tuple[str, ...] = ()
@@ -167,8 +166,7 @@ def _swap(real: Path, move: Move, data: bytes | None) -> None:
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """A folder's descriptor, the name that is wanted in it, and one to prepare it under."""
 
     folder: int

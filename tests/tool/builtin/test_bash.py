@@ -183,3 +183,16 @@ async def test_an_unknown_job_is_refused_with_those_there_are(tmp_path: Path) ->
     with pytest.raises(ToolFailure, match="bash_1"):
         await bash_output.run(BashOutputParams(id="bash_9"), ctx)
     await ctx.workspace.shells.close()
+
+
+@pytest.mark.parametrize("command", ["cat .env", "cat < .env", "cp a/.env.local x", "cd a && cat .env"])
+async def test_reading_a_file_of_secrets_is_asked_about(command: str, tmp_path: Path) -> None:
+    ctx = make_context(tmp_path, deny=("read",))
+    with pytest.raises(Denied):
+        await bash.run(BashParams(command=command), ctx)
+    assert ".env" in ctx.asked[-1].patterns[0]
+
+
+async def test_the_example_of_a_file_of_secrets_is_none(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path, deny=("read",))
+    await bash.run(BashParams(command="cat .env.example"), ctx)

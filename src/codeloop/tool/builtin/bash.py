@@ -11,7 +11,7 @@ from codeloop.permission.bash import analyse, need_of
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
 from codeloop.schema.rules import Need
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.access import is_repository_data
+from codeloop.tool.access import is_repository_data, is_secret
 from codeloop.tool.place import ask_outside, folder_of
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.shell import Command, Outcome, Place
@@ -79,6 +79,9 @@ async def _ask(command: str, directory: Path, ctx: ToolContext) -> None:
     await ask_outside(ctx, map(Path, folders), shown)
     guarded = [ctx.workspace.relative(path) for path in named if ctx.workspace.contains(path)]
     guarded = [path for path in guarded if is_repository_data(path)]
+    secret = tuple(name for name in map(ctx.workspace.relative, named) if is_secret(name))
+    if secret:
+        await ctx.ask(Need(permission="read", patterns=secret, always=secret, metadata={"command": command}))
     if guarded and not analysis.read_only:
         await ctx.ask(Need(permission="edit", patterns=tuple(guarded), metadata={"command": command}))
     await ctx.ask(need_of(command, analysis))

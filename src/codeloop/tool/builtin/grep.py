@@ -4,19 +4,14 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from codeloop.permission.defaults import SECRETS
-from codeloop.permission.rules import decide
 from codeloop.schema.limits import SEARCH_RESULTS
-from codeloop.schema.rules import Need, Rule
+from codeloop.schema.rules import Need
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.access import shown
+from codeloop.tool.access import is_secret, shown
 from codeloop.tool.place import searched
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.matches import Found, Hits, Line, Mode, Query, SearchError
 from codeloop.workspace.search import printable
-
-PLAIN = (Rule(permission="read", pattern="*", action="allow"), *SECRETS)
-"""What decides whether a search of a folder shows a file: those whose reading is asked about are left out."""
 
 
 class GrepParams(Wire):
@@ -60,17 +55,13 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
 
 def _plain(found: Found, ctx: ToolContext) -> Found:
     """Leave out the files whose reading is asked about, and say so."""
-    kept = [hits for hits in found.files if not _is_secret(ctx.workspace.relative(hits.path))]
+    kept = [hits for hits in found.files if not is_secret(ctx.workspace.relative(hits.path))]
     left_out = len(found.files) - len(kept)
     if not left_out:
         return found
     told = f"{left_out} .env files that match are left out; with one as path, its reading is asked about"
     stopped = f"{found.stopped}; {told}" if found.stopped else told
     return Found(kept, sum(hits.matches for hits in kept), stopped)
-
-
-def _is_secret(path: str) -> bool:
-    return decide(Need(permission="read", patterns=(path,)), PLAIN).action != "allow"
 
 
 def _result(params: GrepParams, found: Found) -> ToolResult:

@@ -1,0 +1,167 @@
+"""Reading that the loop does not need: filtered lists, pages of messages, searches, sums. Never changes anything."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from codeloop.schema.message import Message, Session, Tokens
+from codeloop.schema.part import Part, TextPart
+from codeloop.store.conversation import Entry
+from codeloop.store.database import MIGRATIONS, Database, StoreError
+
+_session = msgspec.json.Decoder(Session).decode
+_message: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+_part: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
+
+ALL = 1 << 60
+TEXT, TOOL = b'{"type":"text"', b'{"type":"tool"'
+"""How the stored parts of these kinds begin: the tag is written first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Which sessions are listed. `below`: at or below this path of the work tree; `start`: ms since the epoch."""
+
+    directory: str | None = None
+    below: str | None = None
+    roots: bool = False
+    start: int | None = None
+    search: str | None = None
+    limit: int = 100
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What is summed of an answer: a part of the stored message."""
+
+    cost: float
+    tokens: Tokens
+    provider_id: str = msgspec.field(name="providerID")
+    model_id: str = msgspec.field(name="modelID")
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One step of a session, with the calls that it made; `created` in ms since the epoch."""
+
+    session_id: str
+    created: int
+    step: Step
+    calls: int
+
+
+_step = msgspec.json.Decoder(Step).decode
+
+
+class Queries:
+    """Questions to one project's database. Each raises StoreError when the file fails."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def sessions(self, wanted: Filter) -> list[Session]:
+        """Give sessions, newest change first."""
+        sql = """
+            SELECT data FROM session
+            WHERE (?1 IS NULL OR directory = ?1) AND (?2 = 0 OR parent_id IS NULL) AND (?3 IS NULL OR updated >= ?3)
+                AND (?4 IS NULL OR title LIKE ?4 ESCAPE '!')
+                AND (?5 IS NULL OR json_extract(CAST(data AS TEXT), '$.path') = ?5
+                    OR json_extract(CAST(data AS TEXT), '$.path') LIKE ?6 ESCAPE '!')
+            ORDER BY updated DESC, id LIMIT ?7"""
+        below = None if wanted.below is None else like(wanted.below)[1:-1] + "/%"
+        search = like(wanted.search) if wanted.search else None
+        values = (wanted.directory, int(wanted.roots), wanted.start, search, wanted.below, below, wanted.limit)
+        return [_session(row[0]) for row in self._db.all(sql, *values)]
+
+    def titles(self, start: str) -> list[str]:
+        """Give the titles that begin with a text."""
+        sql = "SELECT title FROM session WHERE substr(title, 1, ?) = ?"
+        return [row[0] for row in self._db.all(sql, len(start), start)]
+
+    def page(self, session_id: str, limit: int | None, before: tuple[int, str] | None) -> tuple[list[Entry], bool]:
+        """Give the newest messages (older than `before`: creation and id), oldest first; and whether older remain."""
+        created, message_id = before or (ALL, "")
+        sql = """
+            SELECT id, data FROM message WHERE session_id = ? AND (created, id) < (?, ?)
+            ORDER BY created DESC, id DESC LIMIT ?"""
+        wanted = ALL if limit is None else limit + 1
+        rows = self._db.all(sql, session_id, created, message_id, wanted)
+        kept = rows if limit is None else rows[:limit]
+        return [self._entry(key, data) for key, data in reversed(kept)], len(rows) > len(kept)
+
+    def _entry(self, message_id: str, data: bytes) -> Entry:
+        parts = self._db.all("SELECT data FROM part WHERE message_id = ? ORDER BY id", message_id)
+        return Entry(_message.decode(data), tuple(_part.decode(row[0]) for row in parts))
+
+    def taken(self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]) -> bool:
+        """Tell whether any of these ids is in use."""
+        return any(
+            self._db.one(f"SELECT 1 FROM {table} WHERE id IN (SELECT value FROM json_each(?))", _listed(ids))
+            for table, ids in (("session", sessions), ("message", messages), ("part", parts))
+        )
+
+    def texts(self, session_id: str, text: str, limit: int) -> list[tuple[Message, TextPart]]:
+        """Give the first texts of a session that hold a text, in any case; not what the program itself added."""
+        folded = text.casefold()
+        sql = """
+            SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
+            WHERE part.session_id = ? AND substr(part.data, 1, ?) = ? AND CAST(part.data AS TEXT) LIKE ? ESCAPE '!'
+            ORDER BY message.created, part.id"""
+        found: list[tuple[Message, TextPart]] = []
+        pattern = like(msgspec.json.encode(text).decode()[1:-1])
+        for data, info in self._db.all(sql, session_id, len(TEXT), TEXT, pattern):
+            part = _part.decode(data)
+            if isinstance(part, TextPart) and not part.synthetic and folded in part.text.casefold():
+                found.append((_message.decode(info), part))
+            if len(found) >= limit:
+                break
+        return found
+
+    def steps(self, since: int) -> list[Counted]:
+        """Give every step since a time (ms since the epoch). Copies in forks are left out: they are older than it."""
+        sql = """
+            SELECT part.message_id, count(*) FROM message JOIN part ON part.message_id = message.id
+            WHERE message.created >= ? AND substr(part.data, 1, ?) = ? GROUP BY part.message_id"""
+        calls: dict[str, int] = dict(self._db.all(sql, since, len(TOOL), TOOL))
+        sql = """
+            SELECT message.id, message.session_id, message.created, message.data
+            FROM message JOIN session ON session.id = message.session_id
+            WHERE message.created >= ? AND substr(message.data, 1, 19) = CAST('{"role":"assistant"' AS BLOB)
+                AND message.created >= json_extract(CAST(session.data AS TEXT), '$.time.created')"""
+        return [
+            Counted(session_id, created, _step(data), calls.get(key, 0))
+            for key, session_id, created, data in self._db.all(sql, since)
+        ]
+
+
+def like(text: str) -> str:
+    """Give a pattern of LIKE, with `!` as its escape, for texts that hold this one; case counts for nothing.
+
+    LIKE knows only the case of ASCII, so the pattern leaves other characters open: look again at what it finds.
+    """
+    escaped = "".join(f"!{char}" if char in "!%_" else char if char.isascii() else "%" for char in text)
+    return f"%{escaped}%"
+
+
+def open_queries(path: Path) -> Queries:
+    """Open a database for reading only. Raises StoreError: it is missing, damaged, or of another version."""
+    db = Database(path, read_only=True)
+    try:
+        version = (db.one("PRAGMA user_version") or (0,))[0]
+        if version != len(MIGRATIONS):
+            known = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
+            raise StoreError(f"The database {path} is of another codeloop ({known}). Open its project once to bring it up.")
+    except StoreError:
+        db.close()
+        raise
+    return Queries(db)
+
+
+def _listed(ids: Iterable[str]) -> str:
+    values: Sequence[str] = list(ids)
+    return msgspec.json.encode(values).decode()

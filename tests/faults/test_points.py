@@ -1,0 +1,174 @@
+"""The real program killed at every named point of a turn of twelve steps: F1, F2, F3, F4, F20."""
+
+import re
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from codeloop.kit.fault import POINTS
+from tests.cli.program import COMMAND, Desk, result, serving
+from tests.faults.twelve import (
+    Work,
+    acknowledged_is_stored,
+    broken,
+    go_on,
+    has_sessions,
+    is_whole,
+    open_before,
+    prepare,
+)
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+QUICK = (("store.outbox", 20), ("call.effect", 6), ("compaction.summary", 1), ("files.write.after", 3))
+NTHS = {
+    "migration": (1, 9, 17),
+    "session.create": (1,),
+    "prompt.store": (1,),
+    "store.begin": (1, 2, 3, 5, 12, 25, 40),
+    "store.outbox": (1, 2, 3, 5, 12, 25, 40),
+    "store.commit": (1, 2, 3, 5, 12, 25, 40),
+    "step.start": (1, 6, 12),
+    "step.delta": (1, 3, 6, 11),
+    "step.call_ready": (1, 6, 7, 8, 13),
+    "call.start": (1, 2, 6, 8, 12),
+    "call.effect": (1, 2, 4, 7, 11, 13),
+    "call.result": (1, 2, 7, 8, 13),
+    "step.finish": (1, 7, 8, 12),
+    "compaction.start": (1,),
+    "compaction.summary": (1,),
+    "compaction.done": (1,),
+    "files.write.before": (1, 2, 3, 4, 5, 7),
+    "files.write.after": (1, 2, 3, 4, 5, 7),
+}
+"""When each point is struck; `settle` is only reached by what recovers."""
+EVERY = [(name, nth) for name, nths in NTHS.items() for nth in nths]
+killed_at_every_point = pytest.mark.parametrize(
+    ("name", "nth"),
+    [*QUICK, *(pytest.param(*row, marks=pytest.mark.slow) for row in EVERY)],
+)
+
+
+def check_kill(folder: Path, name: str, nth: int) -> None:
+    """Kill there, see that all that was acknowledged is stored, go on to the end, and go on once more."""
+    desk = Desk(folder)
+    with serving(Work(), validate=True) as server:
+        prepare(desk, server)
+        done = broken(desk, f"{name}:{nth}:kill")
+        assert done.returncode == -9, done
+        acknowledged_is_stored(desk, done.stdout)
+        told = open_before(desk) if name != "migration" else []
+        go_on(desk, server, told=told)
+        is_whole(desk)
+        go_on(desk, server, told=[])
+        is_whole(desk)
+
+
+@killed_at_every_point
+def test_a_kill_loses_nothing_and_repeats_nothing(tmp_path: Path, name: str, nth: int) -> None:
+    check_kill(tmp_path, name, nth)
+
+
+@pytest.mark.parametrize("point", ["settle:1", pytest.param("store.outbox:1", marks=pytest.mark.slow)])
+def test_a_kill_while_recovering_still_leaves_one_result_for_each_call(tmp_path: Path, point: str) -> None:
+    desk = Desk(tmp_path)
+    with serving(Work(), validate=True) as server:
+        prepare(desk, server)
+        assert broken(desk, "call.effect:6:kill").returncode == -9
+        told = open_before(desk)
+        assert told
+        for _ in range(2):
+            assert broken(desk, f"{point}:kill", "-c", "go on").returncode == -9
+            assert open_before(desk) == told
+        go_on(desk, server, told=told)
+        is_whole(desk)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nth", range(2, 12))
+def test_a_kill_at_each_write_of_a_recovery(tmp_path: Path, nth: int) -> None:
+    desk = Desk(tmp_path)
+    with serving(Work(), validate=True) as server:
+        prepare(desk, server)
+        assert broken(desk, "call.effect:7:kill").returncode == -9
+        told = open_before(desk)
+        assert broken(desk, f"store.outbox:{nth}:kill", "-c", "go on").returncode == -9
+        go_on(desk, server, told=told)
+        is_whole(desk)
+
+
+def test_a_session_that_could_not_even_be_made_is_made_by_the_next_run(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(Work(), validate=True) as server:
+        prepare(desk, server)
+        assert broken(desk, "session.create:1:kill").returncode == -9
+        assert not has_sessions(desk)
+        go_on(desk, server, told=[])
+        is_whole(desk)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("elsewhere:1:kill", "there is no point 'elsewhere'; there are: migration, "),
+        ("settle:0:kill", "'0' is no count"),
+        ("settle:1:burn", "the action one of kill, enospc, eio, delay"),
+        ("settle:1:kill:2", "it takes name:nth:action"),
+        ("settle", "is no count"),
+    ],
+)
+def test_a_fault_that_is_none_is_said_before_anything_is_done(tmp_path: Path, value: str, said: str) -> None:
+    desk = Desk(tmp_path)
+    done = desk.run("run", "hello", CODELOOP_FAULT=value)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.startswith(f"codeloop: CODELOOP_FAULT={value}: ")
+    assert not desk.home.exists()
+
+
+def test_every_point_of_the_table_stands_in_the_program_once() -> None:
+    code = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
+    placed = re.findall(r'fault\.(?:point|reach)\("([a-z._]+)"\)', code)
+    assert sorted(placed) == sorted(POINTS)
+    assert set(NTHS) | {"settle", "snapshot", "migration.backup"} == set(POINTS)
+
+
+MIGRATED = """
+import sys
+from pathlib import Path
+from codeloop.store import database
+from codeloop.store.store import Store
+step = "ALTER TABLE session ADD COLUMN extra TEXT; UPDATE session SET extra = 'x'; PRAGMA user_version = 2"
+database.MIGRATIONS = (*database.MIGRATIONS[:1], step)
+store = Store(Path(sys.argv[1]))
+print(len(store.sessions()), flush=True)
+"""
+
+
+@pytest.mark.parametrize("point", ["migration:1", "migration:2", "migration:3", "migration.backup:1"])
+def test_a_migration_killed_midway_is_atomic_and_done_by_the_next_start(tmp_path: Path, point: str) -> None:
+    desk = Desk(tmp_path)
+    with serving(Work()) as server:
+        prepare(desk, server)
+        assert result(desk.run("run", "--auto", "--format", "json", "--max-steps", "1", "work"))["exitCode"] == 4
+    path = desk.database()
+
+    def migrate(**environment: str) -> subprocess.CompletedProcess[str]:
+        argv = [COMMAND[0], "-c", MIGRATED, str(path)]
+        return subprocess.run(argv, **desk.options(**environment), capture_output=True, text=True, check=False)
+
+    assert migrate(CODELOOP_FAULT=f"{point}:kill").returncode == -9
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (1,)
+        assert "extra" not in [row[1] for row in database.execute("PRAGMA table_info(session)")]
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    done = migrate()
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    with closing(sqlite3.connect(path.with_name(f"{path.name}.v1.bak"))) as backup:
+        assert backup.execute("PRAGMA user_version").fetchone() == (1,)
+        assert backup.execute("SELECT count(*) FROM session").fetchone() == (1,)
+    refused = desk.run("run", "--format", "json", "-c", "go on")
+    assert refused.returncode == 1
+    assert "is from a newer codeloop" in result(refused)["message"]

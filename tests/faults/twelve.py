@@ -1,0 +1,139 @@
+"""A turn of twelve steps that uses what the program has, to be broken off anywhere; and what must hold afterwards."""
+
+import json
+import sqlite3
+import subprocess
+from collections import Counter
+from contextlib import closing
+from typing import Any
+
+from bench.answers import Answer, Call, Counts
+from bench.provider import ModelServer
+from bench.wire import Received
+from tests.cli.program import Desk, bash, call, events, result
+from tests.faults.store import calls_without_result, is_sound, parts
+
+FULL = Counts(input=190_000, output=50)
+TODO = [{"id": "1", "content": "Work", "status": "in_progress", "priority": "high"}]
+PATCH = """*** Begin Patch
+*** Update File: a.txt
+@@
+-beta
++gamma
+*** Add File: d.txt
++four
+*** Update File: b.txt
+@@
+-second
++patched
+*** End Patch"""
+
+
+def steps_of_work() -> tuple[Answer, ...]:
+    """Give the twelve answers; each line that a command appends to `log` is appended once in the whole turn."""
+    together = (
+        *bash("echo two >> log", "c6a").calls,
+        *call("read", call_id="c6b", filePath="b.txt").calls,
+        *call("grep", call_id="c6c", pattern="beta").calls,
+    )
+    return (
+        bash("echo one >> log", "c1"),
+        call("write", call_id="c2", filePath="b.txt", content="second\n"),
+        call("read", call_id="c3", filePath="a.txt"),
+        call("edit", call_id="c4", filePath="a.txt", oldString="alpha", newString="beta"),
+        call("todowrite", call_id="c5", todos=TODO),
+        Answer(text="Three at once.", calls=together),
+        Answer(text="That fills it up.", calls=bash("echo three >> log", "c7").calls, counts=FULL),
+        Answer(text="After the note.", deltas=0, calls=bash("echo four >> log", "c8").calls),
+        Answer(calls=(*bash("echo five >> log", "c9").calls, Call("apply_patch", json.dumps({"patchText": PATCH}), "p"))),
+        call("write", call_id="c10", filePath="c.txt", content="x\ny\n"),
+        call("edit", call_id="c11", filePath="c.txt", oldString="x", newString="z"),
+        Answer(reasoning="Is all done?", signature="s", text="All of the work is done now.", deltas=0),
+    )
+
+
+class Work:
+    """Gives the answers in turn, whatever the history holds: a step that was broken off is not asked for again."""
+
+    def __init__(self) -> None:
+        self._answers = steps_of_work()
+        self._given = 0
+
+    def __call__(self, received: Received) -> Answer:
+        """Choose an answer; a request without tools asks for a summary."""
+        if b'"tools"' not in received.body:
+            return Answer(text="NOTE: the work goes on.", deltas=0)
+        answer = self._answers[min(self._given, len(self._answers) - 1)]
+        self._given += 1
+        return answer
+
+
+def prepare(desk: Desk, server: ModelServer) -> None:
+    """Put the project and the configuration there."""
+    desk.use(server)
+    (desk.work / "a.txt").write_text("alpha\n")
+
+
+def broken(desk: Desk, fault: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the turn, or what `arguments` say, with a fault."""
+    said = arguments or ("--title", "T", "work")
+    return desk.run("run", "--auto", "--format", "json", *said, CODELOOP_FAULT=fault)
+
+
+def acknowledged_is_stored(desk: Desk, stdout: str) -> None:
+    """Check that every part that was shown, in a line that came whole, is stored as it was shown."""
+    whole = stdout[: stdout.rfind("\n") + 1]
+    lines = events(whole) if whole else []
+    shown = [line["part"] for line in lines if "part" in line]
+    stored = {part["id"]: part for part in parts(desk)} if shown else {}
+    for part in shown:
+        assert stored[part["id"]] == part
+
+
+def open_before(desk: Desk) -> list[str]:
+    """Give the ids of calls that the fault left running."""
+    running = [part for part in parts(desk) if part["type"] == "tool" and part["state"]["status"] == "running"]
+    return [part["callID"] for part in running]
+
+
+def has_sessions(desk: Desk) -> bool:
+    """Tell whether a session with a prompt is there to go on with."""
+    with closing(sqlite3.connect(desk.database())) as database:
+        return bool(database.execute("SELECT count(*) FROM session").fetchone()[0])
+
+
+def go_on(desk: Desk, server: ModelServer, *, told: list[str]) -> dict[str, Any]:
+    """Go on as a person would, to the end of the work; gives the result. The server checks every history."""
+    before = len(server.requests)
+    again = ("-c", "go on") if has_sessions(desk) else ("--title", "T", "work")
+    ended = result(desk.run("run", "--auto", "--format", "json", *again))
+    assert (ended["exitCode"], ended["reason"]) == (0, "done"), ended
+    sent = server.requests[before].body.decode()
+    for call_id in told:
+        assert call_id in sent
+    assert not told or "Interrupted: the call was started" in sent
+    return ended
+
+
+def is_whole(desk: Desk) -> None:
+    """Check the database, the pairing of calls and results, and that nothing was done twice."""
+    is_sound(desk)
+    assert calls_without_result(desk) == []
+    calls = Counter(part["callID"] for part in parts(desk) if part["type"] == "tool")
+    assert set(calls.values()) <= {1}, calls
+    log = (desk.work / "log").read_text().split() if (desk.work / "log").exists() else []
+    assert max(Counter(log).values(), default=1) == 1, log
+    left = [path.name for path in desk.work.iterdir() if path.name.startswith(".codeloop-")]
+    assert len(left) <= 2 * 3, "a killed write leaves at most two names beside each of its files"
+    for name, contents in TEXTS.items():
+        if (desk.work / name).exists():
+            assert (desk.work / name).read_text() in contents, name
+
+
+TEXTS = {
+    "a.txt": {"alpha\n", "beta\n", "gamma\n"},
+    "b.txt": {"second\n", "patched\n"},
+    "c.txt": {"x\ny\n", "z\ny\n"},
+    "d.txt": {"four\n"},
+}
+"""What each file may hold: what it was before a step or after it, nothing in between."""
