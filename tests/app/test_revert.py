@@ -27,7 +27,7 @@ from codeloop.schema.message import (
 )
 from codeloop.schema.operation import SESSION_MESSAGES, MessageWithParts, Operation
 from codeloop.schema.part import PatchPart, StepFinishPart, TextPart
-from codeloop.schema.reverting import SESSION_REVERT, SESSION_UNREVERT, RevertSession, UnrevertSession
+from codeloop.schema.operation import SESSION_REVERT, SESSION_UNREVERT, RevertSession, UnrevertSession
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
 from codeloop.workspace.recorder import Recorder

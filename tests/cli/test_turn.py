@@ -9,9 +9,9 @@ import pytest
 
 from codeloop.cli.ask import Answerer, read_line
 from codeloop.cli.outcome import Outcome
+from codeloop.cli.output import Outlet, standard
 from codeloop.cli.signals import Signals
 from codeloop.cli.turn import Turn
-from codeloop.cli.view import standard
 from codeloop.model.answers import Answer
 from codeloop.schema.event import Event, PartUpdated
 from codeloop.schema.operation import PROMPT, TextInput
@@ -38,10 +38,10 @@ class Broken:
 
 
 async def outcome(made: Rig, view: Broken) -> Outcome:
-    stdout, _ = standard()
+    stdout, _ = standard(Outlet(asyncio.get_running_loop()))
     turn = Turn(made.client, made.session_id, view, Answerer(None, auto=False), stdout)
     said = (PROMPT, {"parts": [TextInput(text="go")]})
-    return await within(turn.run(said, None, Signals(lambda: None)), 20)
+    return await within(turn.run(said, None, Signals(lambda: None, lambda: None)), 20)
 
 
 async def test_a_fault_while_it_is_shown_ends_the_turn(tmp_path: Path) -> None:

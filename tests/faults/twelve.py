@@ -36,6 +36,7 @@ def steps_of_work() -> tuple[Answer, ...]:
         *call("read", call_id="c6b", filePath="b.txt").calls,
         *call("grep", call_id="c6c", pattern="beta").calls,
     )
+    patched = Call("apply_patch", json.dumps({"patchText": PATCH}), "c9b")
     return (
         bash("echo one >> log", "c1"),
         call("write", call_id="c2", filePath="b.txt", content="second\n"),
@@ -45,10 +46,10 @@ def steps_of_work() -> tuple[Answer, ...]:
         Answer(text="Three at once.", calls=together),
         Answer(text="That fills it up.", calls=bash("echo three >> log", "c7").calls, counts=FULL),
         Answer(text="After the note.", deltas=0, calls=bash("echo four >> log", "c8").calls),
-        Answer(calls=(*bash("echo five >> log", "c9").calls, Call("apply_patch", json.dumps({"patchText": PATCH}), "p"))),
+        Answer(calls=(*bash("echo five >> log", "c9").calls, patched)),
         call("write", call_id="c10", filePath="c.txt", content="x\ny\n"),
         call("edit", call_id="c11", filePath="c.txt", oldString="x", newString="z"),
-        Answer(reasoning="Is all done?", signature="s", text="All of the work is done now.", deltas=0),
+        Answer(reasoning="Is all done?", signature="s", text="All of the work is done now.", deltas=0, delay=0.01),
     )
 
 
@@ -99,7 +100,10 @@ def open_before(desk: Desk) -> list[str]:
 def has_sessions(desk: Desk) -> bool:
     """Tell whether a session with a prompt is there to go on with."""
     with closing(sqlite3.connect(desk.database())) as database:
-        return bool(database.execute("SELECT count(*) FROM session").fetchone()[0])
+        try:
+            return bool(database.execute("SELECT count(*) FROM session").fetchone()[0])
+        except sqlite3.OperationalError:  # not even the tables are there
+            return False
 
 
 def go_on(desk: Desk, server: ModelServer, *, told: list[str]) -> dict[str, Any]:

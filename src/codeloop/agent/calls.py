@@ -8,6 +8,7 @@ from itertools import islice, takewhile
 from codeloop.agent.context import CallContext
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, open_calls
+from codeloop.agent.recording import Recording
 from codeloop.agent.settle import interrupted, part_event
 from codeloop.kit import fault
 from codeloop.model.chat import CallReady, Finished
@@ -44,10 +45,11 @@ class Running:
 class Calls:
     """The calls of one step. A call that changes something runs as if all calls were made one by one."""
 
-    def __init__(self, engine: Engine, agent: Agent, info: AssistantMessage) -> None:
+    def __init__(self, engine: Engine, agent: Agent, info: AssistantMessage, recording: Recording) -> None:
         self._engine = engine
         self._agent = agent
         self._info = info
+        self._recording = recording
         self._begun: dict[str, list[ToolPart]] = {}
         self._running: list[Running] = []
         self._rejected = False
@@ -130,7 +132,7 @@ class Calls:
             self._store_error(part, start, CANCELLED)
             return
         self._engine.store.append(part_event(part))
-        context = CallContext(self._engine, self._agent, part)
+        context = CallContext(self._engine, self._agent, part, self._recording)
         try:
             await fault.reach("call.start")
             await self._guard_repeats(prepared, part, context)

@@ -3,6 +3,7 @@
 import asyncio
 
 from codeloop.agent.engine import Engine
+from codeloop.agent.recording import Recording
 from codeloop.agent.settle import part_event
 from codeloop.schema.agent import Agent
 from codeloop.schema.limits import PROGRESS
@@ -15,7 +16,7 @@ from codeloop.tool.tool import Subtask, SubtaskResult
 class CallContext:
     """The ToolContext of one call."""
 
-    def __init__(self, engine: Engine, agent: Agent, part: ToolPart) -> None:
+    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, recording: Recording) -> None:
         self.session_id = part.session_id
         self.message_id = part.message_id
         self.call_id = part.call_id
@@ -24,6 +25,7 @@ class CallContext:
         self._engine = engine
         self._agent = agent
         self._part = part
+        self._recording = recording
         self._timer: asyncio.TimerHandle | None = None
         self._changed = False
 
@@ -33,6 +35,7 @@ class CallContext:
         tool = ToolRef(message_id=self.message_id, call_id=self.call_id)
         bounds = self._engine.bounds(self.session_id, self._agent)
         await self._engine.gate.pass_through(need, self.session_id, tool, *rulesets, within=bounds)
+        await self._recording.allowed(need)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client, at most ten times a second; the last report always shows."""

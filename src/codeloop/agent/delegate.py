@@ -5,6 +5,7 @@ import msgspec
 from codeloop.agent.calls import Calls
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import Delegate
+from codeloop.agent.recording import Recording
 from codeloop.agent.settle import message_event
 from codeloop.agent.step import StoredAbort, new_message, show_status
 from codeloop.model.chat import CallReady, Finished
@@ -22,7 +23,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     info = replace(new_message(engine, session_id, move.user), mode=first, agent=first)
     show_status(engine, session_id, Busy())
     engine.store.append(message_event(info))
-    calls = Calls(engine, engine.agent(move.user.agent), info)
+    calls = Calls(engine, engine.agent(move.user.agent), info, Recording())  # each subagent records its own steps
     with StoredAbort(engine, info):
         try:
             for work in move.work:

@@ -18,6 +18,7 @@ from codeloop.schema.rules import Ruleset
 from codeloop.store.store import Store
 from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.tool.toolbox import Toolbox
+from codeloop.workspace.snapshot import Snapshots
 from codeloop.workspace.workspace import Workspace
 
 
@@ -78,6 +79,7 @@ class Engine:
     instructions: Callable[[], tuple[tuple[Path, str], ...]]
     spawn: Spawn
     """How a subagent is run: it needs the loop, which stands above the calls."""
+    snapshots: Snapshots | None = None
     policy: Policy = Policy()
     output: OutputLimits = OutputLimits()
     background: set[asyncio.Task[SubtaskResult]] = field(default_factory=set[asyncio.Task[SubtaskResult]])

@@ -9,6 +9,7 @@ from codeloop.agent.draft import Draft
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel
 from codeloop.agent.prefix import Prefix
+from codeloop.agent.recording import Recording
 from codeloop.agent.settle import ABORTED, closing, message_event, part_event
 from codeloop.kit import fault
 from codeloop.model.chat import (
@@ -64,18 +65,22 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Pre
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
     engine.store.append(message_event(info), part_event(start))
     draft = Draft(engine.store, session_id, info.id)
-    calls = Calls(engine, agent, info)
+    recording = Recording(engine.snapshots, engine.workspace.root, engine.store.whisper)
+    calls = Calls(engine, agent, info, recording)
+    whole = False
     with StoredAbort(engine, info):
         try:
             await fault.reach("step.start")
             finished = await _stream(engine, model, request, draft, calls)
             draft.close()
             await calls.join(finished)
+            whole = True
         finally:
             await calls.cancel()
             draft.close()
+            snapshot = await _store_changes(engine, info, recording, whole=whole)
         await fault.reach("step.finish")
-        store_finish(engine, model, info, finished, called=calls.any_made)
+        store_finish(engine, model, info, finished, snapshot, called=calls.any_made)
 
 
 def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, prefix: Prefix) -> ModelRequest:
@@ -148,8 +153,33 @@ async def _stream(engine: Engine, model: ChatModel, request: ModelRequest, draft
     return Finished("stop")
 
 
+async def _store_changes(engine: Engine, info: AssistantMessage, recording: Recording, *, whole: bool) -> str | None:
+    """Store which files a step has changed, whatever ended it; gives the state of the work tree after it."""
+    snapshot, events = await recording.finish(info)
+    if events and not whole:
+        finish = StepFinishPart(
+            id=new_id("prt"),
+            session_id=info.session_id,
+            message_id=info.id,
+            reason="error",
+            cost=0,
+            tokens=NO_TOKENS,
+            snapshot=snapshot,
+        )
+        events.append(part_event(finish))
+    if events:
+        engine.store.append(*events)
+    return snapshot
+
+
 def store_finish(
-    engine: Engine, model: ChatModel, info: AssistantMessage, finished: Finished, *, called: bool = False
+    engine: Engine,
+    model: ChatModel,
+    info: AssistantMessage,
+    finished: Finished,
+    snapshot: str | None = None,
+    *,
+    called: bool = False,
 ) -> None:
     """Store how the step ended, and the session's new sums, in one transaction."""
     cost = model.info.prices.cost(finished.tokens)
@@ -169,7 +199,13 @@ def store_finish(
         time=replace(info.time, completed=now_ms()),
     )
     finish = StepFinishPart(
-        id=new_id("prt"), session_id=info.session_id, message_id=info.id, reason=reason, cost=cost, tokens=tokens
+        id=new_id("prt"),
+        session_id=info.session_id,
+        message_id=info.id,
+        reason=reason,
+        cost=cost,
+        tokens=tokens,
+        snapshot=snapshot,
     )
     session = _with_cost(engine.store.session(info.session_id), cost, finished.tokens)
     updated = SessionUpdated(properties=SessionInfo(session_id=session.id, info=session))

@@ -35,6 +35,7 @@ from codeloop.tool.tool import Tool
 from codeloop.tool.web.keys import SEARCH_KEYS
 from codeloop.tool.web.search import search_tools
 from codeloop.workspace.scratch import prune_in_background
+from codeloop.workspace.snapshot import Snapshots
 from codeloop.workspace.workspace import Workspace
 
 
@@ -127,6 +128,8 @@ class Project:
         rules = base_rules(scratch, *self.setting.skills.readable)
         agents = agents_of(self.setting.config, rules)
         cut = self.setting.config.tool_output
+        own = (self.setting.paths.data, self.setting.paths.state, self.setting.paths.cache)
+        self.snapshots = Snapshots(place.root, home / "snapshot", startup.environment, own)
         self.engine = Engine(
             store=self.store,
             workspace=self.workspace,
@@ -137,6 +140,7 @@ class Project:
             rules=rules,
             instructions=self._instructions,
             spawn=spawn,
+            snapshots=self.snapshots if self.setting.config.snapshot else None,
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
         self.runs = Runs(self.engine)
@@ -157,6 +161,7 @@ class Project:
             child.cancel()
         await asyncio.gather(*self.engine.background, return_exceptions=True)
         await self.workspace.shells.close()
+        await self.snapshots.close()
         self.store.close()
 
     def _tools(self) -> tuple[Tool, ...]:

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
@@ -15,6 +16,8 @@ from codeloop.schema.limits import LEASE
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
 
+T = TypeVar("T")
+
 
 class Runs:
     """Starts, joins and aborts turns. The store is the queue: a running turn takes up what is sent meanwhile."""
@@ -23,7 +26,7 @@ class Runs:
         self._engine = engine
         self._turns: dict[str, asyncio.Task[Stop]] = {}
         self._aborted: set[asyncio.Task[Stop]] = set()
-        self._before: dict[asyncio.Task[str], str] = {}
+        self._before: dict[asyncio.Task[Any], str] = {}
 
     def wake(self, session_id: str, policy: Policy) -> asyncio.Task[Stop]:
         """Give the session's running turn, or start one. Raises OperationError when another process works on it."""
@@ -39,7 +42,7 @@ class Runs:
         """Tell whether a turn of the session runs in this process."""
         return session_id in self._turns
 
-    async def before_turn(self, session_id: str, work: asyncio.Task[str]) -> str:
+    async def before_turn(self, session_id: str, work: asyncio.Task[T]) -> T:
         """Give what comes before a prompt is stored; ends with its caller. Raises OperationError when it is aborted."""
         self._before[work] = session_id
         try:

@@ -3,8 +3,11 @@
 import asyncio
 import os
 import sys
+import termios
+from contextlib import suppress
 
-from codeloop.cli.view import Output, View
+from codeloop.cli.output import Output
+from codeloop.cli.view import View
 from codeloop.client.client import Client
 from codeloop.kit.plain import inert
 from codeloop.schema.errors import OperationError
@@ -72,8 +75,7 @@ async def ask_question(terminal: Output, view: View, question: Question) -> list
     several = "numbers, as in 1 3" if question.multiple else "a number"
     free = "" if question.custom is False else ", or your own words"
     while True:
-        terminal.write(f"{several}{free}: " if question.options else "> ")
-        line = await read_line()
+        line = await ask_line(terminal, f"{several}{free}: " if question.options else "> ")
         if line is None:
             return None
         words = line.replace(",", " ").split()
@@ -95,8 +97,7 @@ async def ask(terminal: Output, view: View, request: PermissionRequest) -> tuple
         terminal.write(inert(diff).rstrip() + "\n")
     always = f", a = always ({inert(', '.join(request.always))})" if request.always else ""
     while True:
-        terminal.write(f"y = yes{always}, n = no, or say what to do instead: ")
-        line = await read_line()
+        line = await ask_line(terminal, f"y = yes{always}, n = no, or say what to do instead: ")
         if line is None:
             return "reject", None
         match line.strip().lower():
@@ -112,8 +113,18 @@ async def ask(terminal: Output, view: View, request: PermissionRequest) -> tuple
                 return "reject", line.strip()
 
 
+async def ask_line(terminal: Output, question: str) -> str | None:
+    """Ask, and read the answer; None at the end of input. What was typed before the question was shown is no answer."""
+    await terminal.drain()
+    with suppress(termios.error):  # the terminal is gone
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    terminal.write(question)
+    await terminal.drain()
+    return await read_line()
+
+
 async def read_line() -> str | None:
-    """Read a line from the terminal without blocking the loop; None at its end."""
+    """Read one line from the terminal without blocking the loop; None at its end."""
     loop = asyncio.get_running_loop()
     descriptor = sys.stdin.fileno()
     ready: asyncio.Future[bytes] = loop.create_future()
@@ -130,4 +141,4 @@ async def read_line() -> str | None:
         data = await ready
     finally:
         loop.remove_reader(descriptor)
-    return data.decode(sys.stdin.encoding or "utf-8", "replace") if data else None
+    return data.decode(sys.stdin.encoding or "utf-8", "replace").partition("\n")[0] if data else None

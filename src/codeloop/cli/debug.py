@@ -85,6 +85,27 @@ def show_limits(*, as_json: bool) -> None:
     _table(("limit", "value", "what happens then"), rows)
 
 
+@debug.command("snapshot")
+@click.option("--prune", is_flag=True, help="Remove what no session needs any more.")
+def show_snapshot(*, prune: bool) -> None:
+    """Show what is kept for undo in this project, and what is not in it."""
+    from codeloop.cli.opened import with_client
+    from codeloop.client.local import LocalClient
+
+    async def command(client: LocalClient) -> None:
+        snapshots = client.project.snapshots
+        await snapshots.take()
+        removed = snapshots.prune() if prune else 0
+        facts = snapshots.facts()
+        rows = [("folder", str(facts.folder)), ("files", f"{facts.files:,}"), ("objects", f"{facts.objects:,}")]
+        rows += [("size", f"{facts.bytes / 1024:,.0f} KB"), ("removed", f"{removed:,}")]
+        rows += [("left out", f"{left.path}: {left.reason}") for left in facts.left]
+        rows += [("off", facts.off)] if facts.off else []
+        _table(("what", "value"), rows)
+
+    with_client(command)
+
+
 def effective(config: Config) -> dict[str, Any]:
     """Give a configuration as JSON values, the defaults too; what is not set at all is left out."""
     values = {name: msgspec.to_builtins(getattr(config, name)) for name in config.__struct_fields__}

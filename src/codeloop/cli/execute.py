@@ -12,14 +12,15 @@ from codeloop.app.project import Project, Startup
 from codeloop.cli import exits
 from codeloop.cli.ask import Answerer
 from codeloop.cli.exits import UsageProblem
-from codeloop.cli.opened import find
+from codeloop.cli.opened import find, fork
 from codeloop.cli.outcome import Outcome, unfinished
+from codeloop.cli.output import Outlet, standard
 from codeloop.cli.run import Options
 from codeloop.cli.shown import view_of
 from codeloop.cli.signals import Signals
 from codeloop.cli.trusting import ask_trust
 from codeloop.cli.turn import Turn
-from codeloop.cli.view import View, standard
+from codeloop.cli.view import View
 from codeloop.client.local import LocalClient
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import ModelRef, Session
@@ -30,6 +31,7 @@ from codeloop.schema.operation import (
     SESSION_DELETE,
     SESSION_LIST,
     SESSION_MESSAGES,
+    SESSION_UPDATE,
     FileInput,
     PartInput,
     RunLimits,
@@ -40,10 +42,18 @@ from codeloop.schema.wire import replace
 
 async def execute(options: Options, message: str) -> int:
     """Run one turn as the flags say and give the exit code. A result is always shown, whatever happened."""
+    outlet = Outlet(asyncio.get_running_loop())
+    try:
+        return await _executed(options, message, outlet)
+    finally:
+        outlet.abandon()
+
+
+async def _executed(options: Options, message: str, outlet: Outlet) -> int:
     start = time.monotonic()
     task = asyncio.current_task()
-    signals = Signals(task.cancel if task is not None else lambda: False)
-    running = Running(options, signals)
+    signals = Signals(task.cancel if task is not None else lambda: False, outlet.hurry)
+    running = Running(options, signals, outlet)
     try:
         outcome = await running.turn(message)
     except CodeloopError as error:
@@ -54,20 +64,22 @@ async def execute(options: Options, message: str) -> int:
         outcome = unfinished(
             "interrupted", exits.INTERRUPTED, f"Interrupted ({signals.name}).", session_id=running.session_id
         )
-    signals.is_told = True
     if not outcome.duration_ms:
         outcome = replace(outcome, duration_ms=int((time.monotonic() - start) * 1000))
+    signals.act = lambda: None  # only the wait for a reader is left to end
     running.view.finish(outcome)
-    return outcome.exit_code
+    await outlet.drain()
+    signals.is_told = True
+    return exits.INTERRUPTED if signals.name and running.stdout.closed else outcome.exit_code
 
 
 class Running:
-    """A command on its way: `view` and `session_id` are what is known of it so far."""
+    """A command on its way: `view`, `stdout` and `session_id` are what is known of it so far."""
 
-    def __init__(self, options: Options, signals: Signals) -> None:
+    def __init__(self, options: Options, signals: Signals, outlet: Outlet) -> None:
         self._options = options
         self._signals = signals
-        self._stdout, self._stderr = standard()
+        self.stdout, self._stderr = standard(outlet)
         is_terminal = sys.stdin is not None and sys.stdin.isatty() and self._stderr.stream.isatty()
         self._terminal = self._stderr if is_terminal else None
         self.session_id = ""
@@ -92,7 +104,7 @@ class Running:
             self.session_id = session.id
             self.view = self._view()
             answerer = Answerer(self._terminal, auto=options.auto)
-            turn = Turn(client, session.id, self.view, answerer, self._stdout)
+            turn = Turn(client, session.id, self.view, answerer, self.stdout)
             return await turn.run(said, options.timeout, self._signals)
         finally:
             await self._keep(client)
@@ -107,7 +119,7 @@ class Running:
 
     def _view(self) -> View:
         options = self._options
-        return view_of(options.format, self._stdout, self._stderr, self.session_id, thinking=options.thinking)
+        return view_of(options.format, self.stdout, self._stderr, self.session_id, thinking=options.thinking)
 
 
 def _startup(options: Options) -> Startup:
@@ -165,14 +177,27 @@ def _model(name: str | None) -> ModelRef | None:
 
 
 async def _session(client: LocalClient, options: Options, directory: Path) -> Session:
+    found = await _known(client, options, directory)
+    if options.at is not None and not options.fork:
+        raise UsageProblem("--at says where a fork begins. Add --fork, or leave it out.")
+    if not options.fork:
+        return found or await client.call(SESSION_CREATE, title=options.title)
+    if found is None:
+        raise UsageProblem("--fork copies a session: say which one with --continue or --session ID.")
+    made = await fork(client, found, options.at)
+    return await client.call(SESSION_UPDATE, session_id=made.id, title=options.title) if options.title else made
+
+
+async def _known(client: LocalClient, options: Options, directory: Path) -> Session | None:
+    """Give the session that the flags name; None when they name none."""
     if options.session is not None:
         if options.go_on:
             raise UsageProblem("--continue and --session name two sessions. Leave one of them out.")
         return await find(client, options.session)
-    if options.go_on:
-        sessions: list[Session] = await client.call(SESSION_LIST, directory=str(directory), limit=100)
-        last = next((session for session in sessions if session.parent_id is None), None)
-        if last is None:
-            raise UsageProblem("There is no session in this directory to go on with. Leave --continue out.")
-        return last
-    return await client.call(SESSION_CREATE, title=options.title)
+    if not options.go_on:
+        return None
+    sessions: list[Session] = await client.call(SESSION_LIST, scope="project", roots=True, limit=100_000)
+    last = next((session for session in sessions if session.directory == str(directory)), None)
+    if last is None:
+        raise UsageProblem("There is no session in this directory to go on with. Leave --continue out.")
+    return last

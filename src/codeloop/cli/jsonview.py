@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from codeloop.cli.outcome import Outcome
-from codeloop.cli.view import Output
+from codeloop.cli.output import Output
 from codeloop.kit.plain import inert_json
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, Retry, SessionErrored, StatusChanged
 from codeloop.schema.ids import now_ms

@@ -11,8 +11,9 @@ from codeloop.cli.exits import UsageProblem
 from codeloop.client.local import LocalClient
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import is_id
-from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_GET, SESSION_LIST
+from codeloop.schema.message import Session, UserMessage
+from codeloop.schema.operation import SESSION_FORK, SESSION_GET, SESSION_LIST, SESSION_MESSAGES, MessageWithParts
+from codeloop.schema.part import CompactionPart, TextPart
 
 T = TypeVar("T")
 
@@ -47,6 +48,32 @@ async def find(client: LocalClient, wanted: str | None) -> Session:
         names = ", ".join(session.id for session in found[:3])
         raise UsageProblem(f"{wanted} may mean {len(found)} sessions: {names}. Give more of the id.")
     return found[0]
+
+
+async def fork(client: LocalClient, session: Session, at: str | None) -> Session:
+    """Copy a session up to a message: its id (or the end of it), or the number of a prompt, from 1 on.
+
+    Raises UsageProblem when there is no such message.
+    """
+    if at is None:
+        return await client.call(SESSION_FORK, session_id=session.id)
+    messages: list[MessageWithParts] = await client.call(SESSION_MESSAGES, session_id=session.id)
+    if at.isdecimal() and len(at) < 8:
+        prompts = [message.info.id for message in messages if _is_prompt(message)]
+        found = prompts[int(at) - 1 : int(at)] if int(at) else []
+        there = f"It has {len(prompts)} prompts."
+    else:
+        found = [m.info.id for m in messages if m.info.id == at or (len(at) >= 4 and m.info.id.endswith(at))]
+        there = f"`codeloop export {session.id}` names them."
+    if len(found) != 1:
+        raise UsageProblem(f"There is no message {at} in {session.id}. {there}")
+    return await client.call(SESSION_FORK, session_id=session.id, message_id=found[0])
+
+
+def _is_prompt(message: MessageWithParts) -> bool:
+    """Tell whether a person said this: not what asks for a summary, and not what the program added."""
+    said = (part for part in message.parts if not (isinstance(part, TextPart) and part.synthetic))
+    return isinstance(message.info, UserMessage) and any(not isinstance(part, CompactionPart) for part in said)
 
 
 def _is_meant(session: Session, wanted: str) -> bool:

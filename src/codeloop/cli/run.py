@@ -20,6 +20,8 @@ class Options:
     agent: str | None = None
     go_on: bool = False
     session: str | None = None
+    fork: bool = False
+    at: str | None = None
     command: str | None = None
     title: str | None = None
     format: str = "text"
@@ -63,6 +65,8 @@ class RunCommand(click.Command):
 @click.option("--agent", metavar="NAME", help="The agent to use.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with this directory's last session.")
 @click.option("-s", "--session", metavar="ID", help="Go on with a session.")
+@click.option("--fork", is_flag=True, help="Go on with a copy of the session; it stays as it is.")
+@click.option("--at", metavar="MESSAGE", help="With --fork: copy what is before this message (its id, or N: prompt N).")
 @click.option("--command", metavar="NAME", help="Run a command; MESSAGE is what follows its name.")
 @click.option("--title", help="Title of a new session.")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", help="Text, or JSON Lines.")

@@ -1,34 +1,106 @@
-"""`codeloop session`: list, show, delete."""
+"""`codeloop session`: list, show, rename, search, fork, compact, delete."""
 
 import click
 
 
 @click.group()
 def session() -> None:
-    """List, show and delete the sessions of this project."""
+    """List, show, search, fork and delete the sessions of this project."""
 
 
 @session.command("list")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
-def list_(*, as_json: bool, limit: int) -> None:
-    """List sessions, the newest change first."""
+@click.option("--all", "everything", is_flag=True, help="Those of all projects.")
+@click.option("--archived", is_flag=True, help="Those that are archived too.")
+def list_(*, as_json: bool, limit: int, everything: bool, archived: bool) -> None:
+    """List sessions, the newest change first, with what they cost; those of subagents are left out."""
     import msgspec
 
     from codeloop.cli.opened import with_client
     from codeloop.cli.style import dollars
-    from codeloop.kit.plain import inert_json, one_line
-    from codeloop.schema.operation import SESSION_LIST
+    from codeloop.client.local import LocalClient
+    from codeloop.kit.plain import inert, inert_json, one_line
+    from codeloop.schema.message import Session
+    from codeloop.schema.operation import SESSION_EVERYTHING, SESSION_LIST
 
-    sessions = with_client(lambda client: client.call(SESSION_LIST, limit=limit))
+    async def command(client: LocalClient) -> list[Session]:
+        if everything:
+            return await client.call(SESSION_EVERYTHING, limit=100_000)
+        return await client.call(SESSION_LIST, limit=100_000)
+
+    found = (each for each in with_client(command) if each.parent_id is None and (archived or not each.time.archived))
+    sessions = list(found)[:limit]
     if as_json:
         click.echo(inert_json(msgspec.json.encode(sessions).decode()))
         return
     for each in sessions:
-        changed = _when(each.time.updated)
-        click.echo(f"{each.id}  {changed}  {dollars(each.cost or 0):>9}  {one_line(each.title, 70)}")
+        where = f"  {inert(each.directory)}" if everything else ""
+        mark = "[archived] " if each.time.archived else ""
+        title = one_line(mark + each.title, 70)
+        click.echo(f"{each.id}  {_when(each.time.updated)}  {dollars(each.cost or 0):>9}  {title}{where}")
     if not sessions:
         click.echo('No sessions yet. Start one: codeloop run "what is this project about?"', err=True)
+
+
+@session.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
+def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
+    """Find sessions by their titles and what was said in them; WORDS are looked for as they stand."""
+    import msgspec
+
+    from codeloop.cli.opened import with_client
+    from codeloop.kit.plain import inert_json, one_line
+    from codeloop.schema.operation import SESSION_SEARCH
+
+    query = " ".join(words)
+    result = with_client(lambda client: client.call(SESSION_SEARCH, query=query, limit=limit))
+    if as_json:
+        click.echo(inert_json(msgspec.json.encode(result).decode()))
+        return
+    for hit in result.hits:
+        click.echo(f"{hit.session.id}  {_when(hit.session.time.updated)}  {one_line(hit.session.title, 70)}")
+        for excerpt in hit.excerpts:
+            click.echo(f"    {'>' if excerpt.role == 'user' else ' '} {one_line(excerpt.text, 160)}")
+    if not result.complete:
+        click.echo("There may be more: narrow the words, or ask for more with -n.", err=True)
+    elif not result.hits:
+        click.echo(f"Nothing holds {one_line(query, 60)}.", err=True)
+
+
+@session.command()
+@click.argument("name")
+@click.argument("title")
+def rename(name: str, title: str) -> None:
+    """Give the session that NAME means a TITLE."""
+    from codeloop.cli.opened import find, with_client
+    from codeloop.client.local import LocalClient
+    from codeloop.schema.operation import SESSION_UPDATE
+
+    async def command(client: LocalClient) -> None:
+        found = await find(client, name)
+        await client.call(SESSION_UPDATE, session_id=found.id, title=title)
+        click.echo(f"Renamed {found.id}.")
+
+    with_client(command)
+
+
+@session.command()
+@click.argument("name", required=False)
+@click.option("--at", metavar="MESSAGE", help="Copy what is before this message: its id, or N for prompt N.")
+def fork(name: str | None, at: str | None) -> None:
+    """Copy a session (the latest, or the one NAME means), so that it can go on in two ways."""
+    from codeloop.cli import opened
+    from codeloop.client.local import LocalClient
+    from codeloop.kit.plain import one_line
+
+    async def command(client: LocalClient) -> None:
+        made = await opened.fork(client, await opened.find(client, name), at)
+        click.echo(f"{made.id}  {one_line(made.title, 70)}")
+
+    opened.with_client(command)
 
 
 @session.command()
@@ -39,12 +111,13 @@ def show(name: str | None, *, thinking: bool) -> None:
     from codeloop.cli.opened import find, with_client
     from codeloop.cli.transcript import transcript
     from codeloop.client.local import LocalClient
-    from codeloop.schema.operation import SESSION_MESSAGES
+    from codeloop.schema.operation import SESSION_MESSAGES, SESSION_QUEUED
 
     async def command(client: LocalClient) -> None:
         found = await find(client, name)
         messages = await client.call(SESSION_MESSAGES, session_id=found.id)
-        transcript(found, messages, thinking=thinking)
+        waiting = await client.call(SESSION_QUEUED, session_id=found.id)
+        transcript(found, messages, thinking=thinking, queued={message.info.id for message in waiting})
 
     with_client(command)
 

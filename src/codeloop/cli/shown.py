@@ -1,8 +1,9 @@
 """Which view shows a turn."""
 
 from codeloop.cli.jsonview import JsonView
+from codeloop.cli.output import Output
 from codeloop.cli.textview import TextView
-from codeloop.cli.view import Output, View
+from codeloop.cli.view import View
 
 
 def view_of(form: str, stdout: Output, stderr: Output, session_id: str, *, thinking: bool = False) -> View:

@@ -7,19 +7,21 @@ from collections.abc import Callable
 from codeloop.cli import exits
 from codeloop.cli.early import handled
 from codeloop.cli.outcome import unfinished
+from codeloop.cli.output import Outlet, standard
 from codeloop.cli.shown import view_of
-from codeloop.cli.view import standard
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import OUTPUT_READER
 
 
 class Signals:
-    """The signals while the loop runs. `act` is called for the first; a second one ends the process at once.
+    """The signals while the loop runs. `act` and `hurry` are called for the first; a second ends the process at once.
 
     `is_told`: the result was shown, and the process is about to end by itself: further signals change nothing.
     """
 
-    def __init__(self, act: Callable[[], object]) -> None:
+    def __init__(self, act: Callable[[], object], hurry: Callable[[], object]) -> None:
         self.act = act
+        self._hurry = hurry
         self.name = ""
         self.is_second = False
         self.is_told = False
@@ -34,6 +36,7 @@ class Signals:
             self.is_second = True
             raise KeyboardInterrupt
         self.name = number.name
+        self._hurry()
         self.act()
 
 
@@ -59,6 +62,6 @@ def to_the_end(form: str, command: Callable[[], int]) -> int:
 
 def tell(form: str, code: int, reason: str, message: str) -> int:
     """Show a result of a turn that never began; gives the exit code."""
-    stdout, stderr = standard()
+    stdout, stderr = standard(Outlet(patience=OUTPUT_READER.seconds))
     view_of(form, stdout, stderr, "").finish(unfinished(reason, code, message))
     return code

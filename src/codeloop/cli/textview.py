@@ -1,11 +1,11 @@
 """A turn as text: the answer on stdout, everything about it on stderr."""
 
 from codeloop.cli.outcome import Outcome
+from codeloop.cli.output import Output
 from codeloop.cli.style import count, dollars, duration, has_colour, paint
 from codeloop.cli.toolview import heading, lines
-from codeloop.cli.view import Output
 from codeloop.kit.plain import inert
-from codeloop.schema.event import Event, MessageUpdated, PartDelta, PartUpdated, Retry, StatusChanged
+from codeloop.schema.event import Event, MessageUpdated, PartDelta, PartUpdated, Retry, StatusChanged, ToastShown
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ReasoningPart, TextPart, ToolCompleted, ToolError, ToolPart, ToolRunning
@@ -37,6 +37,8 @@ class TextView:
                 self._part(p.part)
             case PartDelta(properties=p) if p.part_id in self._kinds:
                 self._grow(p.part_id, p.delta)
+            case ToastShown(properties=p):
+                self.note(inert(p.message))
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
                 wait = max(0, p.status.next - now_ms())
                 reason = inert(p.status.message)

@@ -1,8 +1,10 @@
 """A stored session as text: prompts, answers, calls and sums, in the form in which they ran."""
 
+from codeloop.cli.output import Outlet, standard
+from collections.abc import Collection
+
 from codeloop.cli.style import count, dollars, has_colour, paint
 from codeloop.cli.toolview import lines
-from codeloop.cli.view import standard
 from codeloop.kit.plain import inert
 from codeloop.schema.errors import error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
@@ -10,15 +12,19 @@ from codeloop.schema.operation import MessageWithParts
 from codeloop.schema.part import FilePart, Part, ReasoningPart, TextPart, ToolPart
 
 
-def transcript(session: Session, messages: list[MessageWithParts], *, thinking: bool) -> None:
-    """Print a session on stdout."""
-    out, _ = standard()
+def transcript(
+    session: Session, messages: list[MessageWithParts], *, thinking: bool, queued: Collection[str] = ()
+) -> None:
+    """Print a session on stdout; `queued`: the ids of prompts that wait for a running turn to take them up."""
+    out, _ = standard(Outlet())
     colour = has_colour(out.stream)
     out.write(paint(inert(session.title), "bold", colour=colour) + "\n")
     for message in messages:
         match message.info:
             case UserMessage():
                 out.write("\n" + "".join(_user(part, colour=colour) for part in message.parts))
+                if message.info.id in queued:
+                    out.write(paint("  queued", "yellow", colour=colour) + "\n")
             case AssistantMessage(error=error):
                 out.write("".join(_assistant(part, colour=colour, thinking=thinking) for part in message.parts))
                 if error is not None:

@@ -1,8 +1,8 @@
 """The question, asked once in a terminal, whether a directory's own configuration may count."""
 
 from codeloop.app.project import Startup, find_setting
-from codeloop.cli.ask import read_line
-from codeloop.cli.view import Output
+from codeloop.cli.ask import ask_line
+from codeloop.cli.output import Output
 from codeloop.config.trust import trust
 from codeloop.kit.plain import inert
 
@@ -12,10 +12,10 @@ async def ask_trust(startup: Startup, terminal: Output) -> None:
     setting = find_setting(startup)
     if setting.trusted or not setting.loaded.ignored:
         return
-    terminal.write(
+    answer = await ask_line(
+        terminal,
         f"{inert(str(setting.place.root))} brings its own configuration: {inert(', '.join(setting.loaded.ignored))}\n"
-        "It can run programs and choose where your prompts and keys go. Trust it? [y/N] "
+        "It can run programs and choose where your prompts and keys go. Trust it? [y/N] ",
     )
-    answer = await read_line()
     if (answer or "").strip().lower() in {"y", "yes"}:
         trust(setting.paths, setting.place.root)

@@ -9,8 +9,9 @@ from typing import Any
 from codeloop.cli import exits
 from codeloop.cli.ask import Answerer
 from codeloop.cli.outcome import Outcome, Tally
+from codeloop.cli.output import Output
 from codeloop.cli.signals import Signals
-from codeloop.cli.view import Output, View
+from codeloop.cli.view import View
 from codeloop.client.client import Client
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import (
@@ -94,10 +95,10 @@ class Turn:
         match end.reason:
             case "timeout":
                 return exits.TIMEOUT
-            case "error":
+            case "error" | "closed":
                 return exits.ERROR
             case _:
-                return exits.ERROR if self._stdout.closed else exits.INTERRUPTED
+                return exits.INTERRUPTED
 
     def _outcome(self, reason: str, code: int, message: str, seconds: float) -> Outcome:
         tally = self._tally

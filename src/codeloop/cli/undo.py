@@ -10,9 +10,14 @@ from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.kit.plain import inert, one_line
 from codeloop.schema.message import Session, UserMessage
-from codeloop.schema.operation import SESSION_MESSAGES, MessageWithParts
+from codeloop.schema.operation import (
+    SESSION_MESSAGES,
+    SESSION_REVERT,
+    SESSION_UNREVERT,
+    MessageWithParts,
+    RevertedSession,
+)
 from codeloop.schema.part import TextPart
-from codeloop.schema.reverting import SESSION_REVERT, SESSION_UNREVERT, RevertedSession
 
 SHOWN = 60
 

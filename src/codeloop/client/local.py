@@ -13,12 +13,12 @@ class LocalClient:
     """Calls the handlers directly and follows the store."""
 
     def __init__(self, project: Project) -> None:
-        self._project = project
+        self.project = project
 
     async def call(self, operation: Operation, **args: Any) -> Any:
         """Carry out an operation. Raises CodeloopError when it is refused."""
-        return await HANDLERS[operation.id](self._project, operation.takes(**args))
+        return await HANDLERS[operation.id](self.project, operation.takes(**args))
 
     def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
         """Give every stored event after `after` (None: from now on), then live ones."""
-        return self._project.store.follow(after)
+        return self.project.store.follow(after)

@@ -161,6 +161,15 @@ class FilePath(Wire):
     file: str
 
 
+class Toast(Wire):
+    """Properties of `tui.toast.show`: something to tell the person that is no part of the conversation."""
+
+    message: str
+    variant: Literal["info", "success", "warning", "error"]
+    title: str | None = None
+    duration: int | None = None
+
+
 class EventId(Wire, kw_only=True, tag_field="type"):
     """What every event has."""
 
@@ -298,6 +307,12 @@ class SessionDiff(EventId, tag="session.diff"):
     properties: SessionDiffs
 
 
+class ToastShown(EventId, tag="tui.toast.show"):
+    """The person is told something."""
+
+    properties: Toast
+
+
 class FileEdited(EventId, tag="file.edited"):
     """A tool changed a file."""
 
@@ -318,6 +333,7 @@ LiveEvent = (
     | SessionErrored
     | SessionDiff
     | FileEdited
+    | ToastShown
     | CommandExecuted
 )
 Event = StoredEvent | LiveEvent

@@ -63,6 +63,12 @@ STORE_POLL = Limit("store.poll", 40, "ms", "how often a follower looks for other
 STORE_QUEUE = Limit(
     "store.queue", 20_000, "count", "live events that wait for one slow follower; deltas beyond are dropped"
 )
+OUTPUT_READER = Limit(
+    "cli.output_reader",
+    500,
+    "ms",
+    "after a signal, a reader of stdout or stderr that reads nothing for so long counts as gone",
+)
 STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for replay; older ones are pruned")
 MODEL_CONNECT = Limit("model.connect", 15_000, "ms", "connecting to the model's service, then a retry")
 MODEL_FIRST_BYTE = Limit("model.first_byte", 300_000, "ms", "waiting for the first byte of an answer, then a retry")
@@ -195,6 +201,9 @@ SUMMARY_INPUT = Limit(
 SUMMARY_OUTPUT = Limit("agent.summary_output", 8_000, "tokens", "the longest summary")
 PROGRESS = Limit("agent.progress", 100, "ms", "how often a running tool's progress is shown")
 ATTACHED_FILE = Limit("app.attached_file", 5 * 1024 * 1024, "bytes", "a larger text file named in a prompt is refused")
+SESSION_SEARCH = Limit("app.session_search", 3_000, "ms", "a search in sessions ends with what it has found")
+SESSION_SEARCH_TEXT = Limit("app.session_search_text", 500, "characters", "a longer text to search for is refused")
+IMPORT_BYTES = Limit("app.import_bytes", 256 * 1024 * 1024, "bytes", "a larger file of a session is not imported")
 BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line is the title")
 SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot, then the turn goes on without it")

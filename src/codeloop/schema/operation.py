@@ -155,6 +155,45 @@ class RejectQuestion(Wire):
     message: str | None = None
 
 
+class RevertSession(Wire):
+    """Takes a session back to before a message, or to before the step that holds a part of it.
+
+    `dry_run`: only tell what would become of the files.
+    """
+
+    session_id: str
+    message_id: str
+    part_id: str | None = None
+    dry_run: bool = False
+
+
+class UnrevertSession(OfOneSession):
+    """Takes a reverted session forward again, with its files. `dry_run` as in RevertSession."""
+
+    dry_run: bool = False
+
+
+class FileConflict(Wire):
+    """A file (relative to the work tree) that was left as it is, and why."""
+
+    path: str
+    reason: str
+
+
+class FilesOutcome(Wire):
+    """What became of the files: put back, already as wanted, left alone."""
+
+    restored: list[str]
+    unchanged: list[str]
+    conflicts: list[FileConflict]
+
+
+class RevertedSession(Session):
+    """The session, and (ours, not the reference's) what became of its files. Only ever an answer; never stored."""
+
+    outcome: FilesOutcome | None = None
+
+
 class NoArguments(Wire):
     """Takes nothing."""
 
@@ -230,6 +269,10 @@ QUESTION_REJECT = Operation("question.reject", "POST", "/question/{requestID}/re
 AGENT_LIST = Operation("app.agents", "GET", "/agent", NoArguments, list[Agent])
 COMMAND_LIST = Operation("command.list", "GET", "/command", NoArguments, list[Command])
 SKILL_LIST = Operation("app.skills", "GET", "/skill", NoArguments, list[Skill])
+SESSION_REVERT = Operation("session.revert", "POST", "/session/{sessionID}/revert", RevertSession, RevertedSession)
+SESSION_UNREVERT = Operation(
+    "session.unrevert", "POST", "/session/{sessionID}/unrevert", UnrevertSession, RevertedSession
+)
 
 OPERATIONS: tuple[Operation, ...] = (
     SESSION_CREATE,
@@ -256,6 +299,8 @@ OPERATIONS: tuple[Operation, ...] = (
     COMMAND,
     SUMMARIZE,
     ABORT,
+    SESSION_REVERT,
+    SESSION_UNREVERT,
     PERMISSION_LIST,
     PERMISSION_REPLY,
     QUESTION_LIST,

@@ -12,6 +12,10 @@ from codeloop.schema.limits import LEASE
 from codeloop.store.database import Database
 
 
+ALIVE = "alive"
+"""What is known of a process where there is no /proc."""
+
+
 class Holder(msgspec.Struct, frozen=True):
     """A process: machine, id, and when it started, since ids are used again. `until`: ms since the epoch."""
 
@@ -61,11 +65,15 @@ class Leases:
         holder = Holder(*row)
         if (holder.host, holder.pid, holder.started) == (self._host, os.getpid(), self._started):
             return None
-        if holder.until < _now():
-            return None
+        return holder if self._lives(holder) else None
+
+    def _lives(self, holder: Holder) -> bool:
+        """Tell whether a holder is still there: on this machine by looking, however long it was asleep."""
         if holder.host == self._host and _start_of(holder.pid) != holder.started:
-            return None
-        return holder
+            return False
+        if holder.host == self._host and holder.started != ALIVE:
+            return True
+        return _now() <= holder.until <= _now() + LEASE.value  # a later end is from a clock that was set back since
 
 
 def _now() -> int:
@@ -76,7 +84,8 @@ def _start_of(pid: int) -> str:
     """Give what tells a process from a later one of the same id; empty when there is no such process."""
     try:
         # Field 22 of proc_pid_stat(5), counted behind the command's closing bracket.
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19]
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        return "" if state[0] in {"Z", "X"} else state[19]  # one that is dead may still wait to be collected
     except OSError:
         pass
     if Path("/proc/self").exists():
@@ -86,5 +95,5 @@ def _start_of(pid: int) -> str:
     except ProcessLookupError:
         return ""
     except PermissionError:
-        return "alive"
-    return "alive"
+        return ALIVE
+    return ALIVE

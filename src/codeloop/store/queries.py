@@ -1,7 +1,8 @@
 """Reading that the loop does not need: filtered lists, pages of messages, searches, sums. Never changes anything."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -71,12 +72,14 @@ class Queries:
             WHERE (?1 IS NULL OR directory = ?1) AND (?2 = 0 OR parent_id IS NULL) AND (?3 IS NULL OR updated >= ?3)
                 AND (?4 IS NULL OR title LIKE ?4 ESCAPE '!')
                 AND (?5 IS NULL OR json_extract(CAST(data AS TEXT), '$.path') = ?5
-                    OR json_extract(CAST(data AS TEXT), '$.path') LIKE ?6 ESCAPE '!')
-            ORDER BY updated DESC, id LIMIT ?7"""
-        below = None if wanted.below is None else like(wanted.below)[1:-1] + "/%"
-        search = like(wanted.search) if wanted.search else None
-        values = (wanted.directory, int(wanted.roots), wanted.start, search, wanted.below, below, wanted.limit)
-        return [_session(row[0]) for row in self._db.all(sql, *values)]
+                    OR substr(json_extract(CAST(data AS TEXT), '$.path'), 1, length(?5) + 1) = ?5 || '/')
+            ORDER BY updated DESC, id LIMIT ?6"""
+        search = wanted.search or ""
+        limit = ALL if search else wanted.limit
+        values = (wanted.directory, int(wanted.roots), wanted.start, like(search) if search else None, wanted.below)
+        found = (_session(row[0]) for row in self._db.all(sql, *values, limit))
+        folded = search.casefold()
+        return list(islice((each for each in found if folded in each.title.casefold()), wanted.limit))
 
     def titles(self, start: str) -> list[str]:
         """Give the titles that begin with a text."""
@@ -100,10 +103,11 @@ class Queries:
 
     def taken(self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]) -> bool:
         """Tell whether any of these ids is in use."""
-        return any(
-            self._db.one(f"SELECT 1 FROM {table} WHERE id IN (SELECT value FROM json_each(?))", _listed(ids))
-            for table, ids in (("session", sessions), ("message", messages), ("part", parts))
-        )
+        sql = """
+            SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE id IN (SELECT value FROM json_each(?)))
+                OR EXISTS (SELECT 1 FROM message WHERE id IN (SELECT value FROM json_each(?)))
+                OR EXISTS (SELECT 1 FROM part WHERE id IN (SELECT value FROM json_each(?)))"""
+        return self._db.one(sql, _listed(sessions), _listed(messages), _listed(parts)) is not None
 
     def texts(self, session_id: str, text: str, limit: int) -> list[tuple[Message, TextPart]]:
         """Give the first texts of a session that hold a text, in any case; not what the program itself added."""
@@ -155,7 +159,9 @@ def open_queries(path: Path) -> Queries:
         version = (db.one("PRAGMA user_version") or (0,))[0]
         if version != len(MIGRATIONS):
             known = f"it is at version {version}, this one reads {len(MIGRATIONS)}"
-            raise StoreError(f"The database {path} is of another codeloop ({known}). Open its project once to bring it up.")
+            raise StoreError(
+                f"The database {path} is of another codeloop ({known}). Open its project once to bring it up."
+            )
     except StoreError:
         db.close()
         raise
@@ -163,5 +169,4 @@ def open_queries(path: Path) -> Queries:
 
 
 def _listed(ids: Iterable[str]) -> str:
-    values: Sequence[str] = list(ids)
-    return msgspec.json.encode(values).decode()
+    return msgspec.json.encode(list(ids)).decode()

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from codeloop.agent.context import CallContext
+from codeloop.agent.recording import Recording
 from codeloop.app.attach import mime_of
 from codeloop.app.handlers.prompt import prompt, summarize
 from codeloop.app.project import Project
@@ -123,7 +124,7 @@ async def _text(project: Project, args: RunCommand, found: Command, agent: Agent
         tool="bash",
         state=ToolPending(input={}, raw=""),
     )
-    context = CallContext(project.engine, agent, part)
+    context = CallContext(project.engine, agent, part, Recording())
     working = asyncio.create_task(_said(project, found.name, context, pieces))
     return (await project.runs.before_turn(args.session_id, working)).strip()
 

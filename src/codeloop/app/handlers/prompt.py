@@ -6,6 +6,7 @@ from codeloop.agent.compact import room_of
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.moves import Stop
 from codeloop.app.attach import attached
+from codeloop.app.handlers.revert import discard_reverted
 from codeloop.app.project import Project
 from codeloop.extend.agents import parse_ref
 from codeloop.kit import fault
@@ -32,7 +33,7 @@ from codeloop.store.conversation import next_created
 
 async def prompt(project: Project, args: Prompt) -> MessageWithParts:
     """Store a prompt, run the turn and give its last answer. The turn goes on when the caller goes away."""
-    message, parts = await _store(project, args)
+    message, parts = await _stored(project, args)
     if args.no_reply:
         return MessageWithParts(info=message, parts=parts)
     stop = await asyncio.shield(project.runs.wake(args.session_id, _policy(args.limits, message, project)))
@@ -41,7 +42,7 @@ async def prompt(project: Project, args: Prompt) -> MessageWithParts:
 
 async def prompt_async(project: Project, args: Prompt) -> None:
     """Store a prompt and start the turn."""
-    message, _ = await _store(project, args)
+    message, _ = await _stored(project, args)
     if not args.no_reply:
         project.runs.wake(args.session_id, _policy(args.limits, message, project))
 
@@ -76,6 +77,11 @@ async def abort(project: Project, args: OfOneSession) -> bool:
     return True
 
 
+async def _stored(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
+    """Store a prompt; an abort ends what comes before that, such as reading a large file."""
+    return await project.runs.before_turn(args.session_id, asyncio.create_task(_store(project, args)))
+
+
 async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
@@ -101,6 +107,14 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
             parts += await asyncio.to_thread(attached, project.workspace, message, given)
         else:
             parts += attached(project.workspace, message, given)
+    await fault.reach("prompt.store")
+    if not args.no_reply:  # another process may have begun meanwhile; what is refused must not be stored
+        project.store.leases.take(session.id)
+    discarded = discard_reverted(project.store, session.id)
+    session = project.store.session(session.id)  # a running turn may have changed it meanwhile
+    for event in discarded:
+        if isinstance(event, SessionUpdated):
+            session = event.properties.info
     session = replace(
         session,
         agent=agent.name,
@@ -108,10 +122,8 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         permission=_with_tools(session, args.tools),
         time=replace(session.time, updated=now_ms()),
     )
-    await fault.reach("prompt.store")
-    if not args.no_reply:  # another process may have begun meanwhile; what is refused must not be stored
-        project.store.leases.take(session.id)
     project.store.append(
+        *discarded,
         MessageUpdated(properties=MessageInfo(session_id=session.id, info=message)),
         *(PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now_ms())) for part in parts),
         SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)),
@@ -172,6 +184,8 @@ def _policy(limits: RunLimits | None, message: UserMessage, project: Project) ->
 
 def _answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:
     entries = project.store.conversation(session_id).entries
+    if not entries:
+        raise OperationError("NotFoundError", "The prompt was cancelled before anything answered it.")
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
     return MessageWithParts(
         info=last.info, parts=list(last.parts), stop=TurnEnd(reason=stop.reason, message=stop.message)

@@ -29,8 +29,8 @@ from codeloop.schema.message import (
     Tokens,
     UserMessage,
 )
+from codeloop.schema.operation import FileConflict, FilesOutcome, RevertedSession, RevertSession, UnrevertSession
 from codeloop.schema.part import PatchPart, StepFinishPart
-from codeloop.schema.reverting import FileConflict, FilesOutcome, RevertedSession, RevertSession, UnrevertSession
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store

@@ -1,17 +1,25 @@
-"""Sessions: make, list, read, delete."""
+"""Sessions: make, list, read, change, delete."""
 
+import asyncio
+from contextlib import closing, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 from codeloop import __version__
 from codeloop.agent.title import UNTITLED
 from codeloop.app.names import slug
 from codeloop.app.project import Project
+from codeloop.config.project import GLOBAL
 from codeloop.kit import fault
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import SessionCreated, SessionDeleted, SessionInfo, StoredEvent
+from codeloop.schema.event import SessionCreated, SessionDeleted, SessionInfo, SessionUpdated, Status
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.message import NO_TOKENS, Session, SessionTime
-from codeloop.schema.operation import CreateSession, ListSessions, MessageWithParts, OfOneSession
+from codeloop.schema.message import NO_TOKENS, Session, SessionTime, Todo
+from codeloop.schema.operation import CreateSession, NoArguments
+from codeloop.schema.sessions import ListEverything, ListSessions, OfOneSession, UpdateSession
+from codeloop.schema.wire import replace
+from codeloop.store.database import StoreError
+from codeloop.store.queries import ALL, Filter, open_queries
 
 
 async def create(project: Project, args: CreateSession) -> Session:
@@ -51,8 +59,47 @@ def untitled(now: int) -> str:
 
 
 async def listed(project: Project, args: ListSessions) -> list[Session]:
-    """Give sessions, newest change first."""
-    return project.store.sessions(directory=args.directory, limit=args.limit)
+    """Give sessions, newest change first. Raises OperationError when `limit` is below 1."""
+    if args.limit < 1:
+        raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
+    below = (args.path or "").strip("/") or None
+    directory = args.directory if args.path is None and args.scope is None else None
+    if directory is not None and _is_top(project, directory):
+        directory = None
+    return project.store.queries.sessions(
+        Filter(
+            directory=directory,
+            below=None if args.scope else below,
+            roots=args.roots,
+            start=args.start,
+            search=args.search,
+            limit=min(args.limit, ALL),
+        )
+    )
+
+
+def _is_top(project: Project, directory: str) -> bool:
+    """Tell whether a directory is the top of the repository's work tree and so stands for the whole project."""
+    place = project.setting.place
+    return place.vcs is not None and place.project_id != GLOBAL and directory.rstrip("/") == str(place.root)
+
+
+async def everything(project: Project, args: ListEverything) -> list[Session]:
+    """Give the sessions of every project, newest change first; databases that can't be read are left out."""
+
+    def read() -> list[Session]:
+        found: list[Session] = []
+        for path in databases(project):
+            with suppress(StoreError), closing(open_queries(path)) as queries:
+                found += queries.sessions(Filter(limit=min(args.limit, ALL)))
+        return sorted(found, key=lambda each: -each.time.updated)[: args.limit]
+
+    return await asyncio.to_thread(read)
+
+
+def databases(project: Project) -> list[Path]:
+    """Give the databases of all projects."""
+    return sorted(project.setting.paths.project("x").parent.glob("*/codeloop.db"))
 
 
 async def get(project: Project, args: OfOneSession) -> Session:
@@ -60,24 +107,55 @@ async def get(project: Project, args: OfOneSession) -> Session:
     return project.store.session(args.session_id)
 
 
-async def delete(project: Project, args: OfOneSession) -> bool:
-    """Delete a session and its children, with everything they hold."""
+async def update(project: Project, args: UpdateSession) -> Session:
+    """Rename a session, archive it, or change its metadata and rules. Its place in the list stays."""
     session = project.store.session(args.session_id)
-    if project.runs.is_running(session.id):
-        raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
-    project.store.append(*_deletions(project, session))
+    if args.title is not None:
+        if not args.title.strip():
+            raise OperationError("BadRequest", "A title can't be empty.")
+        session = replace(session, title=args.title)
+    if args.metadata is not None:
+        session = replace(session, metadata=args.metadata)
+    if args.permission is not None:
+        session = replace(session, permission=args.permission)
+    if args.time is not None:
+        session = replace(session, time=replace(session.time, archived=args.time.archived))
+    project.store.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
+    return session
+
+
+async def children(project: Project, args: OfOneSession) -> list[Session]:
+    """Give the sessions of a session's subagents, newest change first."""
+    return project.store.sessions(parent=project.store.session(args.session_id).id, limit=ALL)
+
+
+async def todo(project: Project, args: OfOneSession) -> list[Todo]:
+    """Give the task list that the model keeps."""
+    return project.store.todos(project.store.session(args.session_id).id)
+
+
+async def status(project: Project, args: NoArguments) -> dict[str, Status]:
+    """Give what the sessions are doing that are not idle, in this process."""
+    del args
+    return dict(project.store.statuses)
+
+
+async def delete(project: Project, args: OfOneSession) -> bool:
+    """Delete a session and its children, with everything they hold. Raises OperationError while one is worked on."""
+    family = _family(project, project.store.session(args.session_id))
+    for each in family:
+        project.store.leases.check(each.id)
+        if each.id in project.store.statuses:
+            raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
+    project.store.append(
+        *(SessionDeleted(properties=SessionInfo(session_id=each.id, info=each)) for each in reversed(family))
+    )
     return True
 
 
-def _deletions(project: Project, session: Session) -> list[StoredEvent]:
-    events: list[StoredEvent] = []
-    for child in project.store.sessions(parent=session.id, limit=100_000):
-        events += _deletions(project, child)
-    events.append(SessionDeleted(properties=SessionInfo(session_id=session.id, info=session)))
-    return events
-
-
-async def messages(project: Project, args: OfOneSession) -> list[MessageWithParts]:
-    """Give the messages of a session, oldest first."""
-    view = project.store.conversation(args.session_id)
-    return [MessageWithParts(info=entry.info, parts=list(entry.parts)) for entry in view.entries]
+def _family(project: Project, session: Session) -> list[Session]:
+    """Give a session and all below it, children after their parents."""
+    family = [session]
+    for each in family:
+        family += project.store.sessions(parent=each.id, limit=ALL)
+    return family

@@ -1,0 +1,78 @@
+"""Recording what a step changes, so that it can be undone: before a call may write, and when the step is over."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from codeloop.agent.settle import part_event
+from codeloop.kit.wildcard import matches
+from codeloop.schema.event import StoredEvent, Toast, ToastShown
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import PatchPart
+from codeloop.schema.rules import Need
+from codeloop.workspace.recorder import Recorder
+from codeloop.workspace.snapshot import Snapshots
+
+DESTRUCTIVE = (
+    "rm *",
+    "rmdir *",
+    "shred *",
+    "truncate *",
+    "dd *",
+    "find *-delete*",
+    "find *-exec*",
+    "git clean *",
+    "git reset *",
+    "git checkout *",
+    "git restore *",
+    "git stash *",
+    "git switch *",
+)
+"""Commands that may take away files which git ignores too: before these, everything is looked at."""
+
+
+class Recording:
+    """The changes of one step. Without snapshots it does nothing."""
+
+    def __init__(
+        self,
+        snapshots: Snapshots | None = None,
+        root: Path = Path(),
+        tell: Callable[[ToastShown], None] = lambda _: None,
+    ) -> None:
+        self._recorder = Recorder(snapshots) if snapshots is not None else None
+        self._tell = tell
+        self._root = root
+
+    async def allowed(self, need: Need) -> None:
+        """Note what is about to change: what an edit names, or anything a command may reach."""
+        if self._recorder is None:
+            return
+        match need.permission:
+            case "edit":
+                await self._recorder.before([self._root / pattern for pattern in need.patterns])
+            case "bash":
+                destructive = any(matches(command, row) for command in need.patterns for row in DESTRUCTIVE)
+                await self._recorder.before(everything=destructive)
+            case _:
+                pass
+
+    async def finish(self, info: AssistantMessage) -> tuple[str | None, list[StoredEvent]]:
+        """Give the state after the step (None: not recorded), and the part that names the files it changed."""
+        if self._recorder is None:
+            return None, []
+        recorded = await self._recorder.finish()
+        for note in self._recorder.notes:
+            self._tell(ToastShown(properties=Toast(message=note, variant="warning")))
+        if recorded is None:
+            return None, []
+        if not recorded.files:
+            return recorded.after, []
+        patch = PatchPart(
+            id=new_id("prt"),
+            session_id=info.session_id,
+            message_id=info.id,
+            hash=recorded.before,
+            files=list(recorded.files),
+        )
+        return recorded.after, [part_event(patch)]

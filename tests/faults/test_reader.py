@@ -1,0 +1,107 @@
+"""A reader of stdout that is slow, or that does not read at all."""
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.answers import Answer
+from tests.cli.program import COMMAND, Desk, bash, events, serving, steps
+from tests.cli.terminal import Terminal
+from tests.faults.store import is_sound
+
+HELLO = Answer(text="Hello.")
+LONG = Answer(text="".join(f"word {number} " for number in range(40_000)), deltas=50)
+
+
+def until(is_true: object, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not (callable(is_true) and is_true()):
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("form", "stream"), [("json", "stdout"), ("text", "stdout"), ("text", "stderr")])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_though_nobody_reads(tmp_path: Path, form: str, stream: str, number: int) -> None:
+    desk = Desk(tmp_path)
+    talk = Answer(text=LONG.text, reasoning=LONG.text, deltas=50, calls=bash("touch begun; sleep 60").calls)
+    with serving(steps(talk, HELLO)) as server:
+        desk.use(server)
+        flags = ["--format", form, "--title", "T", *(["--thinking"] if stream == "stderr" else [])]
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: subprocess.PIPE}
+        child = subprocess.Popen(
+            [*COMMAND, "run", *flags, "talk"], **desk.options(), stdin=subprocess.DEVNULL, **streams
+        )
+        until((desk.work / "begun").exists)
+        child.send_signal(number)
+        assert child.wait(timeout=10) == 130
+        child.communicate(timeout=10)
+        server.answers = [HELLO]
+        is_sound(desk)
+        assert desk.run("run", "-c", "go on").returncode == 0
+
+
+def test_the_turn_and_its_time_limit_do_not_wait_for_a_reader(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    talk = Answer(text=LONG.text, deltas=50, calls=bash("touch begun; sleep 60; touch ended").calls)
+    with serving(steps(talk, HELLO)) as server:
+        desk.use(server)
+        child = desk.start("run", "--format", "json", "--timeout", "1", "talk")
+        until((desk.work / "begun").exists)
+        time.sleep(1.2)
+        out, err = child.communicate(timeout=10)
+    assert (child.returncode, events(out)[-1]["reason"]) == (124, "timeout"), err
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_slow_reader_gets_everything_in_order(tmp_path: Path, form: str) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("echo side"), LONG)) as server:
+        desk.use(server)
+        child = subprocess.Popen(
+            [*COMMAND, "run", "--format", form, "--title", "T", "talk"],
+            **desk.options(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0,
+        )  # fmt: skip
+        assert child.stdout
+        pieces: list[bytes] = []
+        while piece := child.stdout.read(9_973):
+            pieces.append(piece)
+            time.sleep(0.002)
+            if len(pieces) == 3:
+                time.sleep(0.2)
+        out = b"".join(pieces).decode()
+        assert child.wait(timeout=10) == 0
+    if form == "json":
+        assert events(out)[-1]["text"] == LONG.text
+        assert [line["type"] for line in events(out)].count("result") == 1
+        return
+    heading, body = out.index("bash"), out.index("word 0 ")
+    assert heading < body < out.index("word 39999") < out.index("2 steps")
+    assert LONG.text.strip() in out
+
+
+def test_a_signal_does_not_cut_off_a_reader_that_still_reads(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    talk = Answer(text=LONG.text, deltas=50, calls=bash("touch begun; sleep 60").calls)
+    with serving(steps(talk, HELLO)) as server:
+        desk.use(server)
+        child = desk.start("run", "--format", "json", "talk")
+        until((desk.work / "begun").exists)
+        child.send_signal(signal.SIGTERM)
+        out, err = child.communicate(timeout=10)
+    assert (child.returncode, events(out)[-1]["reason"]) == (130, "interrupted"), err
+
+
+def test_ctrl_c_in_a_terminal_that_shows_nothing_more(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    talk = Answer(text=LONG.text, deltas=50, calls=bash("touch begun; sleep 60").calls)
+    with serving(steps(talk, HELLO)) as server:
+        desk.use(server)
+        terminal = Terminal(desk, "run", "--title", "T", "talk")
+        until((desk.work / "begun").exists)
+        terminal.child.send_signal(signal.SIGINT)
+        assert terminal.child.wait(timeout=10) == 130
+        terminal.end()

@@ -1,0 +1,170 @@
+"""Several processes on one project: nothing lost, nothing interleaved, one writer a session (F9, F10)."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bench.answers import Answer
+from tests.cli.program import COMMAND, Desk, bash, events, result, serving, steps
+from tests.faults.store import calls_without_result, is_sound, parts
+from tests.faults.test_kill import kill, wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+HELLO = Answer(text="Hello.")
+WORKER = """
+import sys, time
+sys.path.insert(0, sys.argv[4])
+from pathlib import Path
+from codeloop.store.store import Store
+from tests.store.states import created, put, said, session, text, updated, user
+store = Store(Path(sys.argv[1]))
+name, count = sys.argv[2], int(sys.argv[3])
+one = session(f"ses_{name}")
+store.append(created(one))
+message = user(one.id)
+for number in range(count):
+    part = text(message, f"{name} {number}")
+    store.append(said(message), put(part), updated(session(one.id, title=f"{name} {number}", at=number)))
+    print(number, flush=True)
+view = store.conversation(one.id)
+assert [part.text for part in view.entries[0].parts] == [f"{name} {number}" for number in range(count)]
+"""
+STOPPED = """
+import sys
+sys.path.insert(0, sys.argv[4])
+from pathlib import Path
+from codeloop.store.store import Store
+from codeloop.store.database import transaction
+from tests.store.states import created, session
+store = Store(Path(sys.argv[1]))
+with store._db.transaction():
+    store._db.execute("INSERT INTO todo (session_id, data) VALUES ('ses_half', '[]')")
+    print("inside", flush=True)
+    sys.stdin.readline()
+    raise SystemExit(3)
+"""
+
+
+def start(desk: Desk, code: str, database: Path, name: str, count: int) -> subprocess.Popen[str]:
+    argv = [COMMAND[0], "-c", code, str(database), name, str(count), str(ROOT)]
+    options = desk.options()
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, **options, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+@pytest.mark.parametrize("writes", [200, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_eight_processes_and_two_turns_write_at_once_and_one_is_stopped_inside(tmp_path: Path, writes: int) -> None:
+    desk = Desk(tmp_path)
+    turn = steps(*(bash(f"echo {number} >> log", f"c{number}") for number in range(12)), HELLO)
+    with serving(turn) as server:
+        desk.use(server)
+        assert result(desk.run("run", "--format", "json", "hello"))["exitCode"] == 0
+        before = max(number for number, _, _ in outbox(desk))
+        database = desk.database()
+        workers = [start(desk, WORKER, database, f"w{number}", writes) for number in range(8)]
+        stopped = start(desk, STOPPED, database, "half", 0)
+        assert stopped.stdout is not None
+        assert stopped.stdout.readline() == "inside\n"
+        stopped.send_signal(signal.SIGSTOP)
+        runs = [desk.start("run", "--auto", "--format", "json", "--title", f"T{n}", "work") for n in range(2)]
+        time.sleep(1.0)
+        stopped.send_signal(signal.SIGCONT)
+        assert stopped.communicate("go\n", timeout=20)[1] == ""
+        said = [worker.communicate(timeout=60) for worker in workers]
+        told = [run.communicate(timeout=60) for run in runs]
+        assert [(worker.returncode, err) for worker, (_, err) in zip(workers, said, strict=True)] == [(0, "")] * 8
+        assert [(run.returncode, err) for run, (_, err) in zip(runs, told, strict=True)] == [(0, "")] * 2
+    assert all(len(out.split()) == writes for out, _ in said)
+    assert not any("locked" in text for pair in (*said, *told) for text in pair)
+    is_sound(desk)
+    check_outbox(desk, before, writes)
+
+
+def outbox(desk: Desk) -> list[tuple[int, str, str]]:
+    """Give number, session and kind of every stored event."""
+    with closing(sqlite3.connect(desk.database())) as database:
+        return database.execute("SELECT seq, session_id, json_extract(data, '$.type') FROM event").fetchall()
+
+
+def check_outbox(desk: Desk, before: int, writes: int) -> None:
+    """Check that the events of each append stand together, all there, and nothing of what was rolled back."""
+    rows = [row for row in outbox(desk) if row[0] > before]
+    numbers = [number for number, _, _ in rows]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), "no gap"
+    kinds = ["message.updated", "message.part.updated", "session.updated"]
+    seen: dict[str, int] = {}
+    at = 0
+    while at < len(rows):
+        _, session_id, kind = rows[at]
+        if not session_id.startswith("ses_w") or kind == "session.created":
+            at += 1
+            continue
+        assert [row[1] for row in rows[at : at + 3]] == [session_id] * 3
+        assert [row[2] for row in rows[at : at + 3]] == kinds
+        seen[session_id] = seen.get(session_id, 0) + 1
+        at += 3
+    assert seen == {f"ses_w{number}": writes for number in range(8)}
+    with closing(sqlite3.connect(desk.database())) as database:
+        assert database.execute("SELECT count(*) FROM todo WHERE session_id = 'ses_half'").fetchone() == (0,)
+
+
+SLOW = "touch begun; sleep 60 & echo $! > pid; wait"
+
+
+def test_a_busy_session_refuses_a_second_process_and_keeps_what_it_does(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("touch begun; while [ ! -e go ]; do sleep 0.05; done"), HELLO)) as server:
+        desk.use(server)
+        first = desk.start("run", "--auto", "--format", "json", "--title", "T", "work")
+        wait_for((desk.work / "begun").exists)
+        stored = len(parts(desk))
+        refused = desk.run("run", "--format", "json", "-c", "me too")
+        ended = result(refused)
+        assert (ended["exitCode"], ended["reason"]) == (1, "error")
+        assert f"is being worked on by process {first.pid}" in ended["message"]
+        assert "Wait until it is done, end it, or start another session." in ended["message"]
+        assert len(parts(desk)) == stored, "what is refused is not stored"
+        assert desk.run("run", "--format", "text", "-c", "me too").returncode == 1
+        other = result(desk.run("run", "--format", "json", "--title", "T2", "--max-steps", "1", "hello"))
+        assert other["reason"] in {"done", "limit"}, "another session is free"
+        (desk.work / "go").touch()
+        out, err = first.communicate(timeout=30)
+        assert (first.returncode, err) == (0, "")
+        session_id = events(out)[-1]["sessionID"]
+        again = result(desk.run("run", "--format", "json", "-s", session_id, "now"))
+        assert again["exitCode"] == 0
+    with closing(sqlite3.connect(desk.database())) as database:
+        said = [json.loads(row[0])["text"] for row in database.execute(PROMPTS, (session_id,))]
+        assert database.execute("SELECT count(*) FROM lease").fetchone() == (0,)
+    assert said == ["work", "now"]
+
+
+PROMPTS = """
+SELECT part.data FROM part JOIN message ON message.id = message_id
+WHERE json_extract(message.data, '$.role') = 'user' AND part.session_id = ? ORDER BY created, part.id"""
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_holder_that_is_killed_is_taken_over_from_at_once_a_stopped_one_is_not(
+    tmp_path: Path, *, is_stopped: bool
+) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash(SLOW), HELLO)) as server:
+        desk.use(server)
+        first = desk.start("run", "--auto", "--format", "json", "--title", "T", "work")
+        wait_for((desk.work / "begun").exists)
+        if is_stopped:
+            first.send_signal(signal.SIGSTOP)
+            assert result(desk.run("run", "--format", "json", "-c", "go on"))["exitCode"] == 1
+        kill(first)
+        server.answers = [HELLO]
+        ended = result(desk.run("run", "--format", "json", "-c", "go on"))
+        assert (ended["exitCode"], ended["text"]) == (0, "Hello."), ended
+    assert calls_without_result(desk) == []
+    is_sound(desk)
