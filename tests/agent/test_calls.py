@@ -9,11 +9,14 @@ import msgspec
 import pytest
 
 from codeloop.agent.calls import Calls
+from codeloop.agent.recording import Recording
+from codeloop.app.runs import Runs
 from codeloop.app.tools import toolbox_of
 from codeloop.model.answers import Answer, Call
 from codeloop.model.chat import CallReady, CallStarted, Finished
 from codeloop.schema.operation import PROMPT_ASYNC, TextInput
 from codeloop.schema.part import ToolCompleted, ToolError, ToolPending
+from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolResult, tool
 from tests.agent.harness import Rig, call, calls, check_turns, result, rig, until
 from tests.store.states import assistant, said, user
@@ -212,7 +215,7 @@ async def test_a_tool_that_breaks_gives_an_error_without_a_traceback(tmp_path: P
 
     async with rig(tmp_path, [calls(call("broken"), call("glob", pattern="*")), DONE]) as it:
         box = toolbox_of([broken])
-        object.__setattr__(it.project.engine, "toolbox", box)
+        it.project.runs = Runs(replace(it.project.engine, toolbox=box))
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == "done"
@@ -244,7 +247,7 @@ async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Pat
         asking = user(it.session_id, at=5)
         info = assistant(it.session_id, asking.id, at=6)
         engine.store.append(said(asking), said(info))
-        made = Calls(engine, engine.agent("build"), info)
+        made = Calls(engine, engine.agent("build"), info, Recording())
         for event in (CallStarted("a", "glob"), CallStarted("a", "glob"), CallStarted("b", "write")):
             made.started(event.id, event.name)
         made.ready(CallReady("a", "glob", '{"pattern": "*.a"}'))
@@ -262,7 +265,7 @@ async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -
         asking = user(it.session_id, at=5)
         info = assistant(it.session_id, asking.id, at=6)
         engine.store.append(said(asking), said(info))
-        made = Calls(engine, engine.agent("build"), info)
+        made = Calls(engine, engine.agent("build"), info, Recording())
         made.started("a", "write")
         made.forget()
         assert not made.any_made

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.model.chat import ChatModel
 from codeloop.permission.defaults import guards
@@ -34,8 +36,7 @@ class Models(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """What bounds one run: requests, dollars and tokens (input and output of all its steps)."""
 
     steps: int | None = None
@@ -48,8 +49,7 @@ class Policy:
     compact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class OutputLimits:
+class OutputLimits(Struct, frozen=True):
     """Where a tool's output is cut."""
 
     lines: int = TOOL_OUTPUT_LINES.value
@@ -64,8 +64,7 @@ class Spawn(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """Store, tools, models, rules and texts of one project. `instructions`: AGENTS.md and the like, path and text."""
 
     store: Store
@@ -82,7 +81,7 @@ class Engine:
     snapshots: Snapshots | None = None
     policy: Policy = Policy()
     output: OutputLimits = OutputLimits()
-    background: set[asyncio.Task[SubtaskResult]] = field(default_factory=set[asyncio.Task[SubtaskResult]])
+    background: set[asyncio.Task[SubtaskResult]] = struct_field(default_factory=set[asyncio.Task[SubtaskResult]])
     """Subagents that nobody waits for; whoever closes the project ends them."""
 
     def agent(self, name: str) -> Agent:

@@ -1,8 +1,9 @@
 """What to do next, decided from what is stored. Pure."""
 
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
+
+from msgspec import Struct
 
 from codeloop.agent.engine import Policy
 from codeloop.agent.window import compaction_of
@@ -16,30 +17,26 @@ REJECTED = "rejected"
 """The key in a tool part's metadata that says a person refused the call without a word."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskModel:
+class AskModel(Struct, frozen=True):
     """Send a request that answers `user`."""
 
     user: UserMessage
 
 
-@dataclass(frozen=True, slots=True)
-class Settle:
+class Settle(Struct, frozen=True):
     """Close what a crash left open in these entries: nothing of it is run again."""
 
     entries: tuple[Entry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """The turn is over; `message` says why in a line when it is not simply done."""
 
     reason: StopReason
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Compact:
+class Compact(Struct, frozen=True):
     """Make room. `request`: the stored message that asks for it, when there is one. `overflow`: the service refused."""
 
     auto: bool
@@ -47,8 +44,7 @@ class Compact:
     request: UserMessage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delegate:
+class Delegate(Struct, frozen=True):
     """Hand the subtasks of a prompt to their subagents."""
 
     user: UserMessage

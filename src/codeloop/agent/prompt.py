@@ -1,6 +1,6 @@
 """The system prompt: who the agent is, where it works, and what the project's people want it to know."""
 
-import platform
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def environment_block(engine: Engine, session: Session, info: ModelInfo) -> str:
         f"Working directory: {workspace.directory}",
         *([f"Top of the work tree: {workspace.root}"] if workspace.root != workspace.directory else []),
         f"Git repository: {'yes' if (workspace.root / '.git').exists() else 'no'}",
-        f"Platform: {platform.system()} {platform.machine()}",
+        f"Platform: {os.uname().sysname} {os.uname().machine}",
         f"Date: {day:%a %d %b %Y}",
         f"Model: {info.ref}",
     ]

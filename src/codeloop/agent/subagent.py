@@ -1,7 +1,6 @@
 """Subagents: a call that is answered by another agent, in a session of its own."""
 
 import asyncio
-import dataclasses
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.loop import run
@@ -80,7 +79,7 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON)
     try:
         steps = engine.agent(child.agent or "general").steps
         stop = await run(
-            dataclasses.replace(engine, policy=dataclasses.replace(engine.policy, steps=steps, cost_before=before)),
+            replace(engine, policy=replace(engine.policy, steps=steps, cost_before=before)),
             child.id,
         )
     finally:

@@ -3,7 +3,7 @@
 Pure. Before the first compaction it is simply everything.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from codeloop.model.chat import TextPiece, UserTurn
 from codeloop.schema.limits import KEPT_PROMPTS
@@ -19,8 +19,7 @@ SAID = """What the user said until then, word for word:
 {prompts}"""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """Which entries are shown: all, or those from `start` on without the summary at `place` and the request for it.
 
     `head` is the turn that stands for what is left out; empty when nothing is.

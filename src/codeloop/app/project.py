@@ -3,8 +3,10 @@
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.subagent import spawn
@@ -29,7 +31,7 @@ from codeloop.permission.defaults import base_rules
 from codeloop.permission.gate import Gate
 from codeloop.schema.config import Config
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.store.store import Store
 from codeloop.tool.tool import Tool
 from codeloop.tool.web.keys import SEARCH_KEYS
@@ -39,14 +41,13 @@ from codeloop.workspace.snapshot import Snapshots
 from codeloop.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, kw_only=True)
-class Startup:
+class Startup(Struct, frozen=True, kw_only=True):
     """What a process was started with. `trust`: treat the directory as trusted this once."""
 
     directory: Path
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    environment: Mapping[str, str] = struct_field(default_factory=lambda: dict(os.environ))
     config_file: Path | None = None
-    settings: JSON = field(default_factory=dict[str, object])
+    settings: JSON = struct_field(default_factory=dict[str, object])
     """Configuration from the command line."""
     trust: bool = False
     record: Path | None = None
@@ -55,15 +56,14 @@ class Startup:
     """How quickly a recording is played: 1 as it was recorded, 0 without pauses."""
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """Where a process stands: paths, place, configuration and skills, before anything is opened."""
 
     paths: Paths
     place: Place
     loaded: Loaded
     trusted: bool
-    skills: Skills = field(default_factory=Skills)
+    skills: Skills = struct_field(default_factory=Skills)
 
     @property
     def config(self) -> Config:

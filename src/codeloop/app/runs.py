@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from codeloop.agent.engine import Engine, Policy, model_ref
@@ -15,6 +14,7 @@ from codeloop.schema.event import Busy, Idle, OfSession, SessionIdle
 from codeloop.schema.limits import LEASE
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
+from codeloop.schema.wire import replace
 
 T = TypeVar("T")
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +60,7 @@ def show_paths(*, as_json: bool) -> None:
     """Print the folders and files that codeloop uses."""
     paths = find_paths(os.environ)
     place = find_place(Path.cwd(), paths, os.environ)
-    rows = {each.name: str(getattr(paths, each.name)) for each in fields(paths)}
+    rows = {name: str(getattr(paths, name)) for name in paths.__struct_fields__}
     rows |= {"credentials": str(paths.credentials), "trust": str(paths.trust), "log": str(paths.log)}
     rows |= {
         "root": str(place.root),

@@ -39,7 +39,7 @@ async def find(client: LocalClient, wanted: str | None) -> Session:
     if wanted is not None and is_id(wanted, "ses"):
         with suppress(OperationError):
             return await client.call(SESSION_GET, session_id=wanted)
-    sessions: list[Session] = await client.call(SESSION_LIST, limit=100_000)
+    sessions: list[Session] = await client.call(SESSION_LIST, roots=wanted is None, limit=100_000)
     found = [session for session in sessions if wanted is None or _is_meant(session, wanted)]
     if not found:
         what = "There is no session yet." if wanted is None else f"There is no session {wanted}."

@@ -1,17 +1,16 @@
 """`codeloop run`: one task from the command line, to its end."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from codeloop.cli.early import wants_json
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """The flags of `run`."""
 
     message: tuple[str, ...]

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from codeloop.config.load import load
 from codeloop.config.paths import Paths, find_paths
@@ -16,8 +16,7 @@ from codeloop.model.credentials import Credentials
 from codeloop.model.providers import Providers
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Folders, keys and providers for the current directory and environment."""
 
     paths: Paths

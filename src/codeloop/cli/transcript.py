@@ -1,8 +1,8 @@
 """A stored session as text: prompts, answers, calls and sums, in the form in which they ran."""
 
-from codeloop.cli.output import Outlet, standard
 from collections.abc import Collection
 
+from codeloop.cli.output import Outlet, standard
 from codeloop.cli.style import count, dollars, has_colour, paint
 from codeloop.cli.toolview import lines
 from codeloop.kit.plain import inert

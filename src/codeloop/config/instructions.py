@@ -9,6 +9,8 @@ from fnmatch import translate
 from itertools import islice
 from pathlib import Path
 
+from msgspec import Struct
+
 from codeloop.config.files import read_start, reason
 from codeloop.config.paths import Paths
 from codeloop.config.project import Place
@@ -20,16 +22,14 @@ _MAGIC = re.compile(r"[*?\[]")
 _SKIPPED = frozenset((".git", "node_modules", ".venv", "__pycache__"))
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(Struct, frozen=True):
     """One file's text; `path` as it was found."""
 
     path: Path
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(Struct, frozen=True):
     """The files in the order in which the model reads them, and one line for each that had to be left out or cut."""
 
     files: tuple[Instruction, ...]

@@ -1,8 +1,9 @@
 """One source of configuration each, in the order in which later ones win, and where each of its values stands."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.config.files import read_text
 from codeloop.config.paths import Paths
@@ -19,8 +20,7 @@ OWN_FILES = ("codeloop.json", "codeloop.jsonc")
 FOLDERS = ((".opencode", ("opencode.json", "opencode.jsonc")), (".codeloop", OWN_FILES))
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """One source as it was written.
 
     `source` is a file's path or a variable's name; `base` is the folder that `{file:..}` starts from.
@@ -47,12 +47,11 @@ class Layer:
         return f"{self.source}:{position}" if position else self.source
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Which layer set a value; `keys` lead to it as it was written there."""
 
     layer: Layer
-    keys: Keys = field(default=())
+    keys: Keys = ()
 
     @property
     def position(self) -> Position | None:
@@ -64,8 +63,7 @@ class Origin:
         return self.layer.place(self.keys)
 
 
-@dataclass(frozen=True)
-class Further:
+class Further(Struct, frozen=True):
     """Layers that are no configuration files.
 
     `ignored`: what an untrusted project has of them; `warnings`: a line each. They stand after the files

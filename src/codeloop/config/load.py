@@ -1,11 +1,12 @@
 """Layers of configuration, merged into one frozen Config with the origin of every value."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.config.faults import find_fault
 from codeloop.config.known import unknown_keys
@@ -27,8 +28,7 @@ _MOST_NAMED = 12
 _ORDER = {"global": 0, "project": 2, "command line": 3}
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """The configuration that holds, and where it comes from.
 
     `provenance`: the layer that won, for each value that some layer set, by its dotted path
@@ -43,12 +43,11 @@ class Loaded:
     """What an untrusted project's configuration asked for in vain."""
 
 
-@dataclass(frozen=True)
-class _Merged:
+class _Merged(Struct, frozen=True):
     """What the layers so far come to."""
 
-    values: JSON = field(default_factory=dict[str, Any])
-    origins: dict[Keys, Origin] = field(default_factory=dict[Keys, Origin])
+    values: JSON = struct_field(default_factory=dict[str, Any])
+    origins: dict[Keys, Origin] = struct_field(default_factory=dict[Keys, Origin])
 
 
 def load(

@@ -1,8 +1,10 @@
 """The forms that configuration files may take, turned into the one form of `schema.config`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
+
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.config.known import settings
 from codeloop.config.layers import Layer, dotted
@@ -17,13 +19,12 @@ _EDITS = frozenset(("write", "patch", "multiedit", "apply_patch"))
 _RENAMED = {"logLevel": "log_level"}
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(Struct, frozen=True):
     """A layer's values in the form of `schema.config`. `written` says of keys that moved where they were written."""
 
     layer: Layer
     values: JSON
-    written: dict[Keys, Keys] = field(default_factory=dict[Keys, Keys])
+    written: dict[Keys, Keys] = struct_field(default_factory=dict[Keys, Keys])
 
     def origin(self, keys: Keys) -> Keys:
         """Give the keys of a value as they were written."""

@@ -1,14 +1,14 @@
 """Where codeloop keeps its own files: the XDG folders, or all of them below `CODELOOP_HOME`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.schema.errors import CodeloopError
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(Struct, frozen=True):
     """Our four folders, the home directory, and two folders of other programs that we read.
 
     `reference`: the reference's global configuration. `claude`: the folder of a global CLAUDE.md. None need exist.

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from zlib import crc32
 
 import msgspec
+from msgspec import Struct
 
 from codeloop.config.files import read_start, reason, write_private
 from codeloop.config.paths import Paths
@@ -19,8 +19,7 @@ GLOBAL = "global"
 _POINTER_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a run works. Both paths are absolute with every link followed; `directory` is `root` or below it.
 
     `root`: the work tree's top, or the directory itself outside a repository. `project_id`: the hash of the

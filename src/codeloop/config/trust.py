@@ -5,10 +5,10 @@ import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from codeloop.config.files import read_start, reason, write_private
 from codeloop.config.paths import Paths
@@ -29,8 +29,7 @@ class _File(msgspec.Struct, frozen=True):
     directories: dict[str, Entry] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class TrustList:
+class TrustList(Struct, frozen=True):
     """The trusted directories by their resolved path. `warning` says what was wrong with the file, if anything."""
 
     directories: dict[str, Entry]

@@ -1,7 +1,8 @@
 """The agents of a project: the built-in ones with what the configuration changes, and the configured ones."""
 
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
 
 from codeloop.config.tighten import configured_rules
 from codeloop.kit.plain import one_line
@@ -12,14 +13,14 @@ from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import SUBAGENT_LISTING
 from codeloop.schema.message import ModelRef
 from codeloop.schema.rules import Ruleset
+from codeloop.schema.wire import replace
 from codeloop.tool.tool import Tool
 
 Mode = Literal["primary", "subagent", "all"]
 SUBAGENT_WIDTH = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Native:
+class Native(Struct, frozen=True):
     """A built-in agent; its rules are in `permission.defaults`, its prompt in `agent/prompts`."""
 
     mode: Mode

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -33,8 +32,7 @@ _FOREIGN = {"agent": frozenset(("name",)), "command": frozenset(("name", "argume
 """Keys that other programs write and that mean nothing here."""
 
 
-@dataclass(frozen=True)
-class PageLayer(Layer):
+class PageLayer(Layer, frozen=True):
     """One page: `document` holds its values under `agent.<name>` or `command.<name>`, `text` what was written."""
 
     text: str = ""

@@ -3,11 +3,12 @@
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.config.files import read_start, read_text, reason
 from codeloop.config.paths import Paths
@@ -29,8 +30,7 @@ _LONGEST = 64
 _DESCRIPTION = Path(__file__).with_name("skill.md")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A skill whose head was read. `bound`: where its file has to lie, links followed; None: anywhere."""
 
     name: str
@@ -40,14 +40,13 @@ class Found:
     bound: Path | None = None
 
 
-@dataclass(frozen=True)
-class Skills:
+class Skills(Struct, frozen=True):
     """The skills by name, in that order. `readable`: resolved folders outside the project that hold them.
 
     `warnings`: a line for each one that can't be used.
     """
 
-    found: dict[str, Found] = field(default_factory=dict[str, Found])
+    found: dict[str, Found] = struct_field(default_factory=dict[str, Found])
     readable: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
 

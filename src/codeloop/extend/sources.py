@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.config.paths import Paths
 from codeloop.config.project import Place
@@ -13,8 +14,7 @@ from codeloop.schema.limits import EXTEND_DEPTH, EXTEND_ENTRIES
 _NAME = r"\w[\w.-]*(/\w[\w.-]*)*"
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(Struct, frozen=True):
     """A folder that may hold agents, commands and skills. `names`: what lies in it. `is_project`: it came with it.
 
     `only_skills`: its agents and commands have another form than ours.

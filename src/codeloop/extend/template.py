@@ -1,7 +1,8 @@
 """A command's template and what was typed after its name, taken apart. Pure."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # Compiled (and kept by `re`) when first used: most runs use no command.
 _PLACEHOLDER = r"\$(ARGUMENTS\b|[1-9](?![0-9]))"
@@ -11,15 +12,13 @@ _QUOTED = r""""([^"]*)"|'([^']*)'"""
 _MENTION = r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))"""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A piece that is said as it stands."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Shell:
+class Shell(Struct, frozen=True):
     """A line whose output stands in its place."""
 
     line: str

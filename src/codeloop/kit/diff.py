@@ -2,16 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+
+from msgspec import Struct
 
 Edit = tuple[str, int, int, int, int]
 _CONTEXT = 3
 _WORK = 2_000_000  # comparisons; a middle part that needs more is shown as one replacement
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(Struct, frozen=True):
     """A change of one file: the patch as text, and how many lines it adds and deletes."""
 
     patch: str

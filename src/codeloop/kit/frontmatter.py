@@ -1,8 +1,9 @@
 """Markdown with a YAML head between two lines of three dashes."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from codeloop.kit.jsonc import is_object
 
@@ -19,8 +20,7 @@ class FrontmatterError(ValueError):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A head (empty when there is none) and everything after it."""
 
     head: dict[str, Any]

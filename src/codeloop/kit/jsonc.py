@@ -2,9 +2,10 @@
 
 import json
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, TypeGuard
+
+from msgspec import Struct
 
 Path = tuple[str | int, ...]
 """The keys and list indexes that lead to a value."""
@@ -18,8 +19,7 @@ _DEPTH = 128
 _DECODER = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A place in a text; both count from 1, columns in characters."""
 
     line: int
@@ -38,8 +38,7 @@ class JsoncError(ValueError):
         self.position = position
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True, dict=True):
     """A parsed text: its value, and the place of every key and value in it (found when first asked for)."""
 
     text: str

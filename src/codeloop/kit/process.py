@@ -5,16 +5,16 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _PROC = Path("/proc")
 _POLL = 0.01
 _ROUNDS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """One living process. `started` tells two apart that had the same id one after the other."""
 
     pid: int

@@ -1,13 +1,13 @@
 """Cutting text to a number of lines and bytes, keeping its head, its tail or both. Pure."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Keep = Literal["head", "tail", "both"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """What is kept of a text: a prefix and a suffix of it, and how many lines and bytes (UTF-8) lie between.
 
     `is_cut` is false when the text fits: then `head` is the whole text.

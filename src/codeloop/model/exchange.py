@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from codeloop.model.chat import Finished, ModelEvent
 from codeloop.model.endpoint import Endpoint
@@ -43,8 +44,7 @@ class AnswerReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """One request at one service."""
 
     http: Http

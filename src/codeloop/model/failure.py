@@ -1,11 +1,11 @@
 """What the service or the network did wrong, as the errors that a message stores. No key is ever part of one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from codeloop.model.chat import ModelInfo
 from codeloop.model.endpoint import Endpoint
@@ -36,8 +36,7 @@ class Interrupted(Exception):
         self.kind: Trouble = kind
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(Struct, frozen=True):
     """Words failures of one model at one service. `path` is what requests go to, below the base URL."""
 
     info: ModelInfo

@@ -5,7 +5,8 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from codeloop.model.anthropic import AnthropicMessages
 from codeloop.model.catalog import Catalog
@@ -28,8 +29,7 @@ Store a key with `codeloop auth login anthropic` (or openai, openrouter, ...), o
 or start a local server (such as Ollama), or name one in codeloop.json: {"model": "provider/model"}."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usable:
+class Usable(Struct, frozen=True):
     """A provider that can be used now.
 
     `source` says where its key is from: configuration, environment, credentials, none (it needs none).

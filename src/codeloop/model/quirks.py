@@ -1,12 +1,13 @@
 """How vendors of one wire protocol differ, as rows of data."""
 
-from dataclasses import dataclass, field, replace
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.model.chat import ModelInfo
+from codeloop.schema.wire import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Quirks:
+class Quirks(Struct, frozen=True):
     """One vendor's differences from the common form of its protocol; the defaults fit most services."""
 
     max_tokens_field: str = "max_tokens"
@@ -29,8 +30,8 @@ class Quirks:
     """Call ids must have exactly this many letters and digits; 0: any."""
     cache_marks: bool = True
     """Accepts Anthropic's `cache_control`."""
-    headers: dict[str, str] = field(default_factory=dict[str, str])
-    names: dict[str, str] = field(default_factory=dict[str, str])
+    headers: dict[str, str] = struct_field(default_factory=dict[str, str])
+    names: dict[str, str] = struct_field(default_factory=dict[str, str])
     """Configuration's spelling of a body field -> the wire's."""
 
 

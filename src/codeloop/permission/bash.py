@@ -1,8 +1,9 @@
 """What a shell line would do, without running it: its simple commands, the paths it names, whether it only reads."""
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.arity import leading_words
@@ -17,8 +18,7 @@ SHOWN = 1_000
 COMPARED = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Struct, frozen=True):
     """What is known of a line before it runs.
 
     `commands`: the text of every simple command, also of those inside others, one spelling for all ways of quoting.

@@ -1,7 +1,8 @@
 """Where a permission question waits for its answer, whoever gives it: this process's terminal or another process."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from codeloop.permission.rules import Verdict, decide, strictest
 from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied, SessionDeleted, Stamped
@@ -39,8 +40,7 @@ class Rejected(Exception):
         )
 
 
-@dataclass(frozen=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """Decides needs for a session; questions and grants live in the store, so any process may answer."""
 
     store: Store

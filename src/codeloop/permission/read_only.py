@@ -1,13 +1,13 @@
 """Commands that are sure to change nothing, as rows of data."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from codeloop.permission.simple import Simple
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A program, or one subcommand of it, that only reads unless an argument matches `forbidden` (whole words)."""
 
     program: str

@@ -1,15 +1,15 @@
 """What is allowed: layered rules, the last one that matches counts. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.kit.wildcard import covers, matches, overlaps
 from codeloop.schema.rules import Action, Need, Rule, Ruleset
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The answer to a need: the action, the patterns that still have to be asked for, and the rule that decided.
 
     `doubtful`: asked because of what may happen beyond the patterns; an "always" for these can't settle it.

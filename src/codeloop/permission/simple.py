@@ -1,8 +1,9 @@
 """A simple command as it was written, and as rules see it."""
 
 import re
-from dataclasses import dataclass
 from posixpath import normpath
+
+from msgspec import Struct
 
 from codeloop.permission.words import Word
 
@@ -17,8 +18,7 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 RESERVED = frozenset(_RESERVED.split())
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True):
     """`operator` with its descriptor (`2>`), and where it leads."""
 
     operator: str
@@ -40,8 +40,7 @@ class Redirect:
         return self.operator + self.target.possible if self.is_file else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(Struct, frozen=True):
     """A simple command: its words (the name first), its redirections, the script given to its standard input."""
 
     words: tuple[Word, ...]

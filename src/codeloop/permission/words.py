@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY, MARKS, WORDS
 
@@ -22,8 +23,7 @@ _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _EXPANDS = re.compile(r"`|\$[\w({@*#?!-]")
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """A word: what it stands for, marks included, and how it was written."""
 
     value: str

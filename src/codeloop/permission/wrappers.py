@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY, MARKS, WORDS
 from codeloop.permission.words import Word, known
@@ -11,8 +12,7 @@ MORE = Word(WORDS, "")
 STDIN = re.compile(r"-|/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
+class Inner(Struct, frozen=True):
     """What a wrapper runs: other commands (lists of words), scripts, and whether there is more that can't be known."""
 
     commands: tuple[tuple[Word, ...], ...] = ()
@@ -24,8 +24,7 @@ NOTHING = Inner()
 UNKNOWN = Inner(is_unknown=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(Struct, frozen=True):
     """How a program's own arguments are told from the command behind them.
 
     `valued`: options that take the next word; `bare`: those that do not (`-#`: a number); `skip`: own operands;

@@ -1,7 +1,8 @@
 """The table of everything a client can ask for: routes, documents and clients all derive from it."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from codeloop.schema.agent import Agent
 from codeloop.schema.command import Command
@@ -213,8 +214,7 @@ class MessageWithParts(Wire):
     stop: TurnEnd | None = None
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One row: fields of `takes` that are named in `path` come from there, the others from the query or the body.
 
     The body of `part.update` is its field `part` alone.

@@ -3,6 +3,8 @@
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from codeloop.schema.event import (
     Event,
     MessageRemoved,
@@ -16,16 +18,14 @@ from codeloop.schema.message import Message, Session
 from codeloop.schema.part import Part
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A message and its parts in their order. The same object as long as nothing of it changed."""
 
     info: Message
     parts: tuple[Part, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     """A session and its entries, oldest first."""
 
     session: Session

@@ -1,7 +1,6 @@
 """Which process works on which session: one at a time, and a dead one is taken over from."""
 
 import os
-import platform
 import time
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import msgspec
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import LEASE
 from codeloop.store.database import Database
-
 
 ALIVE = "alive"
 """What is known of a process where there is no /proc."""
@@ -30,7 +28,7 @@ class Leases:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._host = platform.node()
+        self._host = os.uname().nodename
         self._started = _start_of(os.getpid())
 
     def check(self, session_id: str) -> None:

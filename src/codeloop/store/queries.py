@@ -1,11 +1,11 @@
 """Reading that the loop does not need: filtered lists, pages of messages, searches, sums. Never changes anything."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from codeloop.schema.message import Message, Session, Tokens
 from codeloop.schema.part import Part, TextPart
@@ -21,8 +21,7 @@ TEXT, TOOL = b'{"type":"text"', b'{"type":"tool"'
 """How the stored parts of these kinds begin: the tag is written first."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filter:
+class Filter(Struct, frozen=True, kw_only=True):
     """Which sessions are listed. `below`: at or below this path of the work tree; `start`: ms since the epoch."""
 
     directory: str | None = None
@@ -42,8 +41,7 @@ class Step(msgspec.Struct, frozen=True):
     model_id: str = msgspec.field(name="modelID")
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """One step of a session, with the calls that it made; `created` in ms since the epoch."""
 
     session_id: str

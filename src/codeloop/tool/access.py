@@ -2,8 +2,9 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.kit.diff import Diff, trim_indent, unified
 from codeloop.permission.defaults import SECRETS
@@ -30,8 +31,7 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A change of one file that waits for leave. `after` is None for a deletion; `text_*` are for the diff."""
 
     target: Target

@@ -1,11 +1,12 @@
 """A tool is a value: name, description, parameters and one async function."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import msgspec
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.schema.part import FilePart
 from codeloop.schema.rules import Need
@@ -17,8 +18,7 @@ BUILTIN = Path(__file__).with_name("builtin")
 """Where a built-in tool's description lies beside it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(Struct, frozen=True):
     """How a call may be treated.
 
     `read_only`: changes nothing. `concurrent`: may run beside other calls of its step; a call that is not waits for
@@ -33,21 +33,20 @@ class Traits:
     permission: str = ""
 
 
+NO_TRAITS = Traits()
 READ_ONLY = Traits(read_only=True, concurrent=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What a call gives: `output` is for the model, `metadata` for the person's screen."""
 
     title: str
     output: str
-    metadata: JSON = field(default_factory=dict[str, Any])
+    metadata: JSON = struct_field(default_factory=dict[str, Any])
     attachments: tuple[FilePart, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Subtask:
+class Subtask(Struct, frozen=True):
     """Work for a subagent; `session_id` continues an earlier one; `background`: do not wait for it."""
 
     agent: str
@@ -57,8 +56,7 @@ class Subtask:
     background: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SubtaskResult:
+class SubtaskResult(Struct, frozen=True):
     """What a subagent said last, and where it can be read."""
 
     session_id: str
@@ -102,8 +100,7 @@ Describe = Callable[..., str | None]
 """Takes the rulesets of a session and gives a description that depends on them; None: nothing is left to offer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A named function that the model may call."""
 
     name: str
@@ -119,7 +116,7 @@ def tool(
     name: str,
     *,
     params: type[msgspec.Struct],
-    traits: Traits = Traits(),
+    traits: Traits = NO_TRAITS,
     description: str | None = None,
     describe: Describe | None = None,
 ) -> Callable[[ToolRun], Tool]:

@@ -1,11 +1,11 @@
 """The tools of one project: which are offered, how a call's arguments are read, and what a bad call turns into."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 
 from codeloop.model.chat import ToolSpec
 from codeloop.permission.rules import is_offered
@@ -19,8 +19,7 @@ from codeloop.tool.tool import Tool
 _object = msgspec.json.Decoder(JSON).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A call that can run: the tool, its arguments as a struct, and the JSON object they came from."""
 
     tool: Tool
@@ -28,8 +27,7 @@ class Prepared:
     input: JSON
 
 
-@dataclass(frozen=True, slots=True)
-class Invalid:
+class Invalid(Struct, frozen=True):
     """A call that can't run, and why; `input` is the JSON object as far as there is one.
 
     `unusable`: no such tool, or arguments that are no JSON object, so the call is shown as the tool `invalid`.
@@ -40,8 +38,7 @@ class Invalid:
     unusable: bool
 
 
-@dataclass(frozen=True)
-class Toolbox:
+class Toolbox(Struct, frozen=True, dict=True):
     """Tools by name, in a fixed order, so that a session's requests keep their prefix."""
 
     tools: tuple[Tool, ...]

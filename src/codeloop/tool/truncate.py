@@ -1,11 +1,11 @@
 """Cutting what a tool gives the model; the whole is kept in a file that the cut text names."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from codeloop.kit.truncate import count_lines, cut
 from codeloop.schema.limits import TOOL_FILE, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolResult
 from codeloop.workspace.scratch import save
 

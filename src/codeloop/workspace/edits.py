@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.landing import land, replaced
@@ -31,8 +32,7 @@ class NoMatch(CodeloopError):
     """The old text is not there, is there more than once, or changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Replace `old` by `new`: its only place, or every place with `every`."""
 
     old: str
@@ -40,8 +40,7 @@ class Edit:
     every: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(Struct, frozen=True):
     """The edited text, how many places changed, and whether each stood there exactly."""
 
     content: str

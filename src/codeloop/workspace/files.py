@@ -6,9 +6,10 @@ import os
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
+
+from msgspec import Struct
 
 from codeloop.kit import fault
 from codeloop.schema.errors import CodeloopError
@@ -35,8 +36,7 @@ class FileChanged(FileRefused):
     """A file is not what it was when it was read; nothing was changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(Struct, frozen=True):
     """What a file was: modification time in ns, size in bytes, and a hash of its bytes when all of them were read."""
 
     mtime_ns: int
@@ -50,8 +50,7 @@ class Stamp:
         return (self.mtime_ns, self.size) == (other.mtime_ns, other.size)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """A whole file: its bytes, its stamp, its mode, owner and group."""
 
     data: bytes
@@ -60,8 +59,7 @@ class Loaded:
     owner: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Struct, frozen=True):
     """What a file is to become. `before`: what it must still be (None: not there). `data`: None deletes it.
 
     `mode`: for a new file that takes the place of a moved one.

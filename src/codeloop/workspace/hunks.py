@@ -1,15 +1,15 @@
 """The hunks of a patch, found in a text and applied in order. Pure."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from codeloop.workspace.edits import Edit, NoMatch, ambiguous, find, nearest, put
 from codeloop.workspace.matchers import LINEWISE, Span
 from codeloop.workspace.text import Unix, check_new
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(Struct, frozen=True):
     """A block of lines to find and what they become, without line ends.
 
     `sections`: lines (`@@ ...`) that come before it in the file. `line`: where it should begin (from 1), 0 if unknown.

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 
+from msgspec import Struct
+
 _Test = Callable[[str], object]
 _Run = tuple[bool, _Test | None, _Test | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """One line. `regex` is for the name alone, or (`anchored`) for the path relative to the file's folder."""
 
     regex: str

@@ -2,15 +2,15 @@
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _JPEG_BARE = {0x01, *range(0xD0, 0xD8)}
 Size = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Media:
+class Media(Struct, frozen=True):
     """A picture or a PDF. `mime`: its type; `size`: width and height in pixels, None where there is none."""
 
     mime: str

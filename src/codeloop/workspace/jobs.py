@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from codeloop.workspace.running import Running
 
@@ -12,8 +13,7 @@ _KEPT = 64
 Status = Literal["running", "exited", "killed"]
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """What a job printed since it was asked last, and how it stands. `code`: negative for a signal, None for none."""
 
     output: str

@@ -1,16 +1,16 @@
 """How a new text lands where an old one was found: lines that stay keep their bytes, others fit in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
+
+from msgspec import Struct
 
 from codeloop.kit.diff import changes
 from codeloop.workspace.text import Unix
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """Lines of the old text that a new text replaces, beside the lines of the file that they stand for."""
 
     wanted: tuple[str, ...]

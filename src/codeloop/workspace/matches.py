@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from codeloop.kit.glob import compiled
 from codeloop.schema.limits import SEARCH_FILES, SEARCH_MATCHES, SEARCH_PATTERN
 
@@ -20,8 +22,7 @@ class SearchError(Exception):
     """The search can't be done: a bad pattern, or ripgrep is missing. The text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line of a file, without its end, cut when long. `number` from 1. `is_match`: false for a line of context."""
 
     number: int
@@ -38,8 +39,7 @@ class Hits:
     lines: list[Line] = field(default_factory=list[Line])
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """What to look for. `include`: a pattern for paths (`!` before it excludes). `context`: lines around a match."""
 
     pattern: str
@@ -51,8 +51,7 @@ class Query:
     shown: int = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The result of a search, files with the newest first. `stopped`: why it ended early (empty: it did not)."""
 
     files: list[Hits]
@@ -60,16 +59,14 @@ class Found:
     stopped: str
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """The result of a listing. `stopped` as in Found."""
 
     paths: list[str]
     stopped: str
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Which files count; a pattern with a slash speaks of the whole path below the root, else of the name alone.
 
     ripgrep's own --glob would also show ignored files, so names are chosen as a file type.

@@ -1,7 +1,8 @@
 """Patches as models write them, `*** Begin Patch` and unified diffs, parsed into the same operations. Pure."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.hunks import Hunk
@@ -14,23 +15,20 @@ class BadPatch(CodeloopError):
     """A patch can't be read; the message names the line (from 1) of the patch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Add:
+class Add(Struct, frozen=True):
     """Make a file."""
 
     path: str
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     """Remove a file."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """Change a file, and perhaps move it."""
 
     path: str

@@ -1,8 +1,9 @@
 """Pictures as services take them: whole, upright, and no larger than their limits."""
 
-from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import IMAGE_DECODE, READ_IMAGE, READ_PIXELS
@@ -20,8 +21,7 @@ class PictureRefused(CodeloopError):
     """The picture can't be shown: it is broken or would unpack to too much. The text says which, without the name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """A picture that can be sent. `size` in pixels; `original`: what it was before, None when it is unchanged."""
 
     mime: str

@@ -3,8 +3,9 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.kit.process import end_tree
 from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE, SHELL_TERM
@@ -14,8 +15,7 @@ from codeloop.workspace.leash import MARK
 from codeloop.workspace.scratch import save
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """What a shell leaves to the next one of its session: where it stood, and its exports as shell source text."""
 
     directory: Path

@@ -5,8 +5,9 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.kit.process import end_tree, which
 from codeloop.schema.limits import SHELL_JOBS, SHELL_REPORT, SHELL_TERM
@@ -27,8 +28,7 @@ _PLAIN = {
 """Shells that understand what models write, and what keeps them from reading the user's start-up files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a session's commands run. `session`: its id; the rest as in Workspace."""
 
     session: str
@@ -37,8 +37,7 @@ class Place:
     scratch: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """One command. `directory`: where to run this one only; None: where the session stands. `timeout`: seconds."""
 
     text: str
@@ -46,8 +45,7 @@ class Command:
     directory: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a command ended.
 
     `output`: for the model, `recent`: for the screen. `code`: None when it was ended at its timeout (`timed_out`) or by

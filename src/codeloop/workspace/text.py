@@ -3,7 +3,8 @@
 import codecs
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from codeloop.schema.errors import CodeloopError
 
@@ -24,8 +25,7 @@ class NotText(CodeloopError):
     """The bytes are no text that could be written back unchanged, or a text that the file's encoding can't hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(Struct, frozen=True):
     """How a file holds text. `codec`: Python's name. `mark`: its byte-order mark. `lax`: stray bytes survive."""
 
     codec: str = "utf-8"
@@ -41,8 +41,7 @@ class Encoding:
 UTF8 = Encoding()
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A file's text with its own line ends, and the encoding that gives its bytes back."""
 
     content: str

@@ -4,12 +4,12 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from codeloop.schema.limits import SNAPSHOT_TRACKED
+from codeloop.schema.wire import replace
 from codeloop.workspace import files
 from codeloop.workspace.contents import LINK, Unreadable, blob_name, git_mode, item_of
 from codeloop.workspace.objects import Item, Missing, Objects

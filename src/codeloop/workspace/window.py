@@ -3,8 +3,9 @@
 import codecs
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.schema.limits import READ_BYTES, READ_LINE, READ_SCAN
 from codeloop.workspace.files import Stamp, open_file
@@ -14,8 +15,7 @@ _CHUNK = 256 * 1024
 _SAMPLE = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """Lines of a file from line `first` (from 1), without their ends.
 
     `total`: how many lines there are, None when they were not counted to the end. `cut`: what ended the window

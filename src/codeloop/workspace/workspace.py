@@ -4,13 +4,14 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from codeloop.workspace.files import FileLog
 from codeloop.workspace.search import Ripgrep
 from codeloop.workspace.shell import Shells
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A path that a tool was given, resolved.
 
     `path`: absolute, as named (`.` and `..` folded). `real`: with every symbolic link followed, also of the parents

@@ -1,10 +1,10 @@
 """Undo and redo: takes a session and the files that its agent changed back to a message, and forward again."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from codeloop.app.runs import Runs
 from codeloop.schema.errors import OperationError
@@ -60,8 +60,7 @@ class Place(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """The files that one message changed: `index` is its place in the conversation."""
 
     index: int
@@ -69,8 +68,7 @@ class _Step:
     lost: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """What a move in the conversation means for the files. `snapshot`: the tree from before the first undo."""
 
     snapshot: str

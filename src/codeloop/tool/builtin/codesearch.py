@@ -1,12 +1,11 @@
 """The tool `codesearch`: documentation and code examples from a search service."""
 
-from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta
 
 from codeloop.schema.rules import Need
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolResult, tool
 from codeloop.tool.web.engine import Engine, ask_engine, checked_query
 

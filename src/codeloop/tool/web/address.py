@@ -1,14 +1,16 @@
 """What a URL names, and whether an address belongs to the public internet. Pure."""
 
 import re
-from dataclasses import dataclass, replace
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from string import punctuation
 from unicodedata import normalize
 from urllib.parse import quote, urljoin, urlsplit
 
+from msgspec import Struct
+
 from codeloop.schema.limits import WEB_URL
+from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
 
 PORTS = {"http": 80, "https": 443}
@@ -54,8 +56,7 @@ NAT64 = "64:ff9b::/96"
 PUBLIC_V6 = "2000::/3"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A URL, read. `host` is lower-case ASCII without a final dot, an address in its usual spelling without brackets.
 
     `target`: path and query as they are sent. `literal`: the host is an address. `odd`: an address in a spelling that

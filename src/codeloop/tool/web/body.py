@@ -1,7 +1,8 @@
 """Reading a body that may be endless, or a few bytes that unpack to gigabytes."""
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from codeloop.tool.tool import ToolFailure
 
@@ -9,8 +10,7 @@ ENCODINGS = ("gzip", "x-gzip", "deflate")
 _GZIP = b"\x1f\x8b"
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """What was read. `is_cut`: there was more."""
 
     data: bytes

@@ -1,15 +1,15 @@
 """A chosen search service as the tools use it."""
 
 import asyncio
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from codeloop.schema.limits import WEBSEARCH_QUERY, WEBSEARCH_TIME
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.service import Found, Search, Service
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """`fault`: why it can't be used, empty when it can. `code` is None where a service has no search for code."""
 
     provider: str

@@ -4,9 +4,12 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ssl import SSLContext
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop import __version__
 from codeloop.model.http import tls_context
@@ -43,21 +46,19 @@ def same(address: str, port: int) -> tuple[str, int]:
     return address, port
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Struct, frozen=True):
     """The way out: how names are looked up, whom TLS trusts, which proxies the environment names.
 
     `dial` gives where a checked address is really connected to; only a test has anything else there than the same.
     """
 
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
     resolve: Resolve = look_up
     tls: Callable[[], SSLContext] = tls_context
     dial: Dial = same
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """What to get. `seconds`: in all, without the time that questions take; `given`: the input, for questions."""
 
     url: str
@@ -66,8 +67,7 @@ class Order:
     given: JSON
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """An answer. `headers` have lower-case names; `notes` say what a reader must know of the way here."""
 
     url: str

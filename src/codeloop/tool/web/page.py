@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from codeloop.schema.limits import WEB_BYTES
 from codeloop.tool.tool import ToolFailure
@@ -27,8 +28,7 @@ _CONTROLS = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A body as it was fetched. `url`: what its links are relative to; `is_cut`: only its beginning was read."""
 
     url: str
@@ -42,8 +42,7 @@ class Source:
         return self.content_type.partition(";")[0].strip().lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """`text` is for the model. `image`: a picture that is to be attached. `note`: what is left out."""
 
     text: str

@@ -4,10 +4,10 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from codeloop.schema.limits import PDF_MEMORY, PDF_PAGES, PDF_TEXT, PDF_TIME
 from codeloop.tool.tool import ToolFailure
@@ -22,8 +22,7 @@ class _Said(msgspec.Struct):
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pdf:
+class Pdf(Struct, frozen=True):
     """`text` of the pages that were read; `note`: why others were not, empty when all were."""
 
     text: str

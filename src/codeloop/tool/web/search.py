@@ -1,7 +1,8 @@
 """Which search service is used, and the tools that it gives."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from codeloop.schema.config import SearchConfig
 from codeloop.tool.builtin.codesearch import codesearch
@@ -12,8 +13,7 @@ from codeloop.tool.web.engine import Engine
 from codeloop.tool.web.service import Search, Service
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """A search service. `keys` and `addresses`: variables with its key and its base URL, the first that is set counts.
 
     `base_url` is empty where everybody has a server of their own.

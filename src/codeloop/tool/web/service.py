@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop import __version__
 from codeloop.model.http import tls_context
@@ -34,16 +36,14 @@ class Service:
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a search gives: text for the model, and how many results it holds."""
 
     text: str
     results: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """One result."""
 
     url: str
@@ -56,19 +56,17 @@ Search = Callable[[Service, str, int], Awaitable[Found]]
 """Takes a service, a query, and how many results (web) or tokens (code). Raises ToolFailure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One request. `path` is added to the service's base URL; `query` to the URL; `body` is sent as JSON."""
 
     method: str
     path: str = ""
-    query: Mapping[str, str] = field(default_factory=dict[str, str])
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    query: Mapping[str, str] = struct_field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = struct_field(default_factory=dict[str, str])
     body: JSON | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The head of an answer that was a success, and its body as it comes."""
 
     headers: Mapping[str, str]

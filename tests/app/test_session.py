@@ -1,0 +1,221 @@
+"""Sessions as a client sees them: lists, changes, what they are doing, and deleting."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.app.project import Project
+from codeloop.client.local import LocalClient
+from codeloop.model.answers import Answer
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import Busy, Retry
+from codeloop.schema.message import Session, Todo
+from codeloop.schema.operation import (
+    ABORT,
+    PROMPT_ASYNC,
+    SESSION_CHILDREN,
+    SESSION_CREATE,
+    SESSION_DELETE,
+    SESSION_EVERYTHING,
+    SESSION_GET,
+    SESSION_LIST,
+    SESSION_STATUS,
+    SESSION_TODO,
+    SESSION_UPDATE,
+    TextInput,
+)
+from codeloop.schema.rules import Rule
+from codeloop.schema.sessions import ArchiveTime
+from tests.agent.harness import Rig, call, calls, rig, startup, until
+
+SLEEP = calls(call("bash", command="touch begun; sleep 77"))
+
+
+def titles(sessions: list[Session]) -> list[str]:
+    return [each.title for each in sessions]
+
+
+async def refused(wait: Any) -> OperationError:
+    with pytest.raises(OperationError) as raised:
+        await wait
+    return raised.value
+
+
+async def begin(it: Rig) -> None:
+    await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+    await until((it.work / "begun").exists)
+
+
+async def test_what_is_given_changes_and_nothing_else(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        before = await it.client.call(SESSION_GET, session_id=it.session_id)
+        rules = [Rule(permission="bash", pattern="*", action="deny")]
+        for change in (
+            {"title": "a new name"},
+            {"metadata": {"a": [1]}},
+            {"permission": rules},
+            {"time": ArchiveTime(archived=77)},
+        ):
+            await it.client.call(SESSION_UPDATE, session_id=it.session_id, **change)
+        after: Session = await it.client.call(SESSION_GET, session_id=it.session_id)
+        assert (after.title, after.metadata, after.permission) == ("a new name", {"a": [1]}, rules)
+        assert after.time.archived == 77
+        assert (after.time.updated, after.slug, after.cost) == (before.time.updated, before.slug, before.cost)
+        back = await it.client.call(SESSION_UPDATE, session_id=it.session_id, time=ArchiveTime())
+        assert back.time.archived is None
+        assert (await refused(it.client.call(SESSION_UPDATE, session_id=it.session_id, title=" "))).kind == "BadRequest"
+        assert (await refused(it.client.call(SESSION_UPDATE, session_id="ses_x", title="a"))).kind == "NotFoundError"
+
+
+async def test_a_name_given_while_a_turn_runs_stays(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(call("bash", command="until [ -e go ]; do sleep 0.01; done")), Answer(text="Done.")]) as it:
+        turn = asyncio.create_task(it.prompt())
+        await until(it.calls)
+        await it.client.call(SESSION_UPDATE, session_id=it.session_id, title="mine")
+        (it.work / "go").touch()
+        await turn
+        assert it.view().session.title == "mine"
+
+
+async def test_a_list_is_filtered_as_asked(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        await it.client.call(SESSION_UPDATE, session_id=it.session_id, title="100% of Ärger")
+        await it.client.call(SESSION_CREATE, title="child", parent_id=it.session_id)
+        await asyncio.sleep(0.002)
+        last = await it.client.call(SESSION_CREATE, title="last_one")
+        assert titles(await it.client.call(SESSION_LIST))[0] == "last_one"
+        assert len(await it.client.call(SESSION_LIST)) == 3
+        assert "child" not in titles(await it.client.call(SESSION_LIST, roots=True))
+        assert titles(await it.client.call(SESSION_LIST, limit=1)) == ["last_one"]
+        assert titles(await it.client.call(SESSION_LIST, start=last.time.updated)) == ["last_one"]
+        for search, found in (
+            ("ärger", ["100% of Ärger"]),
+            ("0% O", ["100% of Ärger"]),
+            ("t_o", ["last_one"]),
+            ("_%", []),
+            ("ö", []),
+        ):
+            assert titles(await it.client.call(SESSION_LIST, search=search)) == found
+        assert (await refused(it.client.call(SESSION_LIST, limit=0))).kind == "BadRequest"
+
+
+async def test_directories_of_a_repository_are_told_apart(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "sub" / "deep").mkdir(parents=True)
+    (work / "subway").mkdir()
+    subprocess.run(["git", "init", "-q", str(work)], check=True)
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    subprocess.run(["git", "-C", str(work), *who, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    for name in (".", "sub", "sub/deep", "subway"):
+        project = Project(startup(tmp_path / "home", work / name))
+        await LocalClient(project).call(SESSION_CREATE, title=name)
+        await project.close()
+    project = Project(startup(tmp_path / "home", work / "sub"))
+    client = LocalClient(project)
+
+    async def found(**query: Any) -> set[str]:
+        return set(titles(await client.call(SESSION_LIST, **query)))
+
+    everything = {".", "sub", "sub/deep", "subway"}
+    try:
+        assert await found(directory=str(work / "sub")) == {"sub"}
+        assert await found(directory=str(work)) == everything
+        assert await found(directory=str(work / "sub"), path="") == everything
+        assert await found(directory=str(work / "sub"), scope="project") == everything
+        assert await found(path="sub") == {"sub", "sub/deep"}
+        assert await found(path="sub/deep/") == {"sub/deep"}
+        assert await found(path="s_b") == set()
+        assert await found(directory="/elsewhere") == set()
+    finally:
+        await project.close()
+
+
+async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        other = it.project.setting.paths.project("0" * 40)
+        damaged = it.project.setting.paths.project("1" * 40)
+        damaged.mkdir(parents=True)
+        (damaged / "codeloop.db").write_text("not a database, but long enough to be looked at as one" * 9)
+        (tmp_path / "else").mkdir()
+        project = Project(startup(tmp_path / "second", tmp_path / "else"))
+        await LocalClient(project).call(SESSION_CREATE, title="elsewhere")
+        path = project.store.path
+        await project.close()
+        other.mkdir(parents=True)
+        path.rename(other / "codeloop.db")
+        assert "elsewhere" not in titles(await it.client.call(SESSION_LIST, scope="project"))
+        assert titles(await it.client.call(SESSION_EVERYTHING, limit=1)) == ["elsewhere"]
+        assert len(await it.client.call(SESSION_EVERYTHING)) == 2
+
+
+async def test_children_and_the_task_list_are_given(tmp_path: Path) -> None:
+    todo = {"content": "a", "status": "pending", "priority": "low"}
+    async with rig(tmp_path, [calls(call("todowrite", todos=[todo])), Answer(text="Done.")]) as it:
+        child = await it.client.call(SESSION_CREATE, parent_id=it.session_id)
+        assert await it.client.call(SESSION_CHILDREN, session_id=it.session_id) == [child]
+        assert await it.client.call(SESSION_TODO, session_id=it.session_id) == []
+        await it.prompt()
+        assert await it.client.call(SESSION_TODO, session_id=it.session_id) == [
+            Todo(content="a", status="pending", priority="low")
+        ]
+        for operation in (SESSION_CHILDREN, SESSION_TODO):
+            assert (await refused(it.client.call(operation, session_id="ses_x"))).kind == "NotFoundError"
+
+
+async def test_only_what_is_not_idle_has_a_status(tmp_path: Path) -> None:
+    async with rig(tmp_path, [SLEEP]) as it:
+        assert await it.client.call(SESSION_STATUS) == {}
+        await begin(it)
+        assert await it.client.call(SESSION_STATUS) == {it.session_id: Busy()}
+        await it.client.call(ABORT, session_id=it.session_id)
+        assert await it.client.call(SESSION_STATUS) == {}
+
+
+async def test_waiting_for_another_try_shows_when_it_comes(tmp_path: Path) -> None:
+    from codeloop.model.chat import Finished, Retrying
+
+    class Flaky:
+        def __init__(self, info: Any) -> None:
+            self.info = info
+
+        async def stream(self, request: Any) -> Any:
+            yield Retrying(attempt=1, message="overloaded", at=123)
+            await asyncio.Event().wait()
+            yield Finished("stop")
+
+    from codeloop.model.scripted import SCRIPTED
+
+    async with rig(tmp_path, Flaky(SCRIPTED)) as it:
+        await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+        retry = Retry(attempt=1, message="overloaded", next=123)
+        await until(lambda: it.project.store.statuses.get(it.session_id) == retry)
+        assert await it.client.call(SESSION_STATUS) == {it.session_id: retry}
+        await it.client.call(ABORT, session_id=it.session_id)
+        assert await it.client.call(SESSION_STATUS) == {}
+
+
+async def test_a_subagent_is_busy_while_it_works_and_then_idle(tmp_path: Path) -> None:
+    task = call("task", description="d", prompt="p", subagent_type="general")
+    async with rig(tmp_path, [calls(task), SLEEP, Answer(text="Child."), Answer(text="Done.")]) as it:
+        turn = asyncio.create_task(it.prompt())
+        await until((it.work / "begun").exists)
+        (child,) = await it.client.call(SESSION_CHILDREN, session_id=it.session_id)
+        assert set(await it.client.call(SESSION_STATUS)) == {it.session_id, child.id}
+        await it.client.call(ABORT, session_id=it.session_id)
+        await turn
+        assert await it.client.call(SESSION_STATUS) == {}
+
+
+async def test_a_session_whose_subagent_works_is_not_deleted(tmp_path: Path) -> None:
+    async with rig(tmp_path, [SLEEP]) as it:
+        parent = await it.client.call(SESSION_CREATE)
+        child = await it.client.call(SESSION_CREATE, parent_id=parent.id)
+        await it.client.call(PROMPT_ASYNC, session_id=child.id, parts=[TextInput(text="go")])
+        await until((it.work / "begun").exists)
+        assert (await refused(it.client.call(SESSION_DELETE, session_id=parent.id))).kind == "SessionBusyError"
+        await it.client.call(ABORT, session_id=child.id)
+        assert await it.client.call(SESSION_DELETE, session_id=parent.id) is True
+        assert it.project.store.find_session(child.id) is None
