@@ -45,4 +45,8 @@ BUDGETS = (
     Budget("snapshot-next", None, "the next snapshot, 10 of them changed", "ms", 100),
     Budget("snapshot-step", None, "recording a step that changes 1 of 50 files", "ms", 15),
     Budget("snapshot-idle", None, "recording a step that changes none of 50 files", "ms", 15),
+    Budget("long-show", None, "session show, 10,000 messages, whole process", "ms", 1_000),
+    Budget("long-export", None, "export, 10,000 messages, whole process", "ms", 1_000),
+    Budget("long-fork", None, "session fork, 10,000 messages, whole process", "ms", 1_000),
+    Budget("long-step", None, "a step after 10,000 messages against one in a new session", "times", 1.2),
 )

@@ -18,7 +18,7 @@ from typing import Literal, Self
 from bench.answers import Answer, Call
 from bench.answers import Script as Answers
 from bench.protocols import openai_events
-from bench.provider import ModelServer, Received, by_step
+from bench.provider import STEP, Choose, ModelServer, Received, by_step
 from bench.requests import Request
 
 START = 10.0
@@ -96,6 +96,18 @@ def _step(number: int) -> Answer:
     return Answer(calls=(Call("bash", arguments, f"call_{number}"),))
 
 
+def _by_prompt(answers: tuple[Answer, ...]) -> Choose:
+    """Choose by how many answers have come since the last prompt, so that a session of any length goes on with it."""
+
+    def choose(received: Received) -> Answer:
+        if b'"tools"' not in received.body:
+            return Answers(answers).without_tools
+        prompt = max(received.body.rfind(b'"role":"user"'), 0)
+        return answers[min(len(STEP.findall(received.body, prompt)), len(answers) - 1)]
+
+    return choose
+
+
 def _rendered(answer: Answer) -> Answer:
     """Give the answer with its chat completion events made beforehand, so that sending them costs next to nothing."""
     events = (event.decode().removeprefix("data: ").rstrip("\n") for event in openai_events(answer, "bench"))
@@ -104,7 +116,7 @@ def _rendered(answer: Answer) -> Answer:
 
 async def _serve(scenario: Scenario, log: Path, *, bodies: bool) -> None:
     plain = by_step(Answers(scenario.answers()))
-    rendered = by_step(Answers(tuple(_rendered(answer) for answer in scenario.answers())))
+    rendered = _by_prompt(tuple(_rendered(answer) for answer in scenario.answers()))
 
     with log.open("ab", buffering=0) as file:
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from bench import requests, script, snapshots, tools
+from bench import large, requests, script, snapshots, tools
 from bench.figures import Bench
 from bench.measure import Failed, run
 from bench.server import Scenario, Server
@@ -101,6 +101,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     tools.edit: ("edit-large",),
     tools.search: ("grep-large", "glob-large"),
     tools.shell: ("bash-memory",),
+    large.sessions: ("long-show", "long-export", "long-fork", "long-step"),
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
 }
 

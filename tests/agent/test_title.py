@@ -4,16 +4,20 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from codeloop.agent.title import LONGEST, first_line, is_untitled, make_title
 from codeloop.app.models import OneModel
 from codeloop.app.project import Project
 from codeloop.client.local import LocalClient
-from codeloop.model.answers import Answer
-from codeloop.model.scripted import ScriptedModel
+from codeloop.model.answers import Answer, Count
+from codeloop.model.chat import Prices
+from codeloop.model.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.errors import APIError, APIErrorData
-from codeloop.schema.operation import PROMPT, SESSION_CREATE, TextInput
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.operation import ABORT, PROMPT, SESSION_CREATE, TextInput
+from codeloop.store.conversation import Entry
 from tests.agent.harness import startup, until
 
 SLOW = Answer(text="Done.", deltas=5, delay_ms=10)
@@ -46,8 +50,51 @@ async def test_the_small_model_gives_the_title(tmp_path: Path) -> None:
 
 
 async def test_without_an_answer_in_time_the_first_line_is_the_title(tmp_path: Path) -> None:
-    side = Answer(kind="side", text="too late", deltas=8, delay_ms=100)
+    side = Answer(kind="side", text="too late", deltas=8, delay_ms=400)
     assert await titled(tmp_path, [Answer(text="Done."), side], "\n  fix the bug \nplease") == "fix the bug"
+
+
+async def test_a_short_turn_waits_a_little_for_its_title(tmp_path: Path) -> None:
+    side = Answer(kind="side", text="just in time", deltas=4, delay_ms=40)
+    assert await titled(tmp_path, [Answer(text="Done."), side], "fix it") == "just in time"
+
+
+async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    side = Answer(kind="side", text="A title", tokens=Count(input=100, output=10))
+    main = Answer(text="Done.", deltas=5, delay_ms=10, tokens=Count(input=1_000, output=100))
+    priced = msgspec.structs.replace(SCRIPTED, prices=Prices(input=1.0, output=2.0))
+    project = Project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([main, side], priced)))
+    client = LocalClient(project)
+    session = await client.call(SESSION_CREATE)
+    await client.call(PROMPT, session_id=session.id, parts=[TextInput(text="go")])
+    after = project.store.session(session.id)
+    await project.close()
+    assert after.tokens is not None
+    assert (after.title, after.tokens.input, after.tokens.output) == ("A title", 1_100, 110)
+    assert after.cost == pytest.approx((1_100 * 1.0 + 110 * 2.0) / 1e6)
+
+
+async def test_an_abort_does_not_wait_for_a_title(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    side = Answer(kind="side", text="slow", deltas=4, delay_ms=1_000)
+    project = Project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([Answer(text="Done."), side])))
+    client = LocalClient(project)
+    session = await client.call(SESSION_CREATE)
+    turn = asyncio.create_task(client.call(PROMPT, session_id=session.id, parts=[TextInput(text="go")]))
+    await until(lambda: any(isinstance(entry.info, AssistantMessage) for entry in entries(project, session.id)), 2)
+    await until(lambda: not project.runs.is_running(session.id), 2)
+    assert not turn.done()
+    await client.call(ABORT, session_id=session.id)
+    await asyncio.wait_for(turn, 0.2)
+    assert project.store.session(session.id).title == "go"
+    await project.close()
+
+
+def entries(project: Project, session_id: str) -> Sequence[Entry]:
+    return project.store.conversation(session_id).entries
 
 
 async def test_a_failing_small_model_does_no_harm(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from codeloop.model.answers import Answer, Count
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import MessageUpdated, PartUpdated, SessionUpdated
-from codeloop.schema.event import MessageInfo, PartInfo, SessionInfo
+from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Revert, Session
 from codeloop.schema.operation import ABORT, SESSION_DELETE, SESSION_FORK, SESSION_UPDATE
@@ -29,7 +28,7 @@ async def fork(it: Rig, **more: Any) -> Session:
 def bare(it: Rig, session_id: str) -> list[tuple[Any, ...]]:
     """Give what was said, without ids."""
     entries = it.project.store.conversation(session_id).entries
-    return [(entry.info.role, entry.info.time, words(entry.parts), [type(p) for p in entry.parts]) for entry in entries]
+    return [(type(e.info), e.info.time, words(e.parts), [type(part) for part in e.parts]) for e in entries]
 
 
 async def test_a_fork_holds_the_same_under_new_ids(tmp_path: Path) -> None:
@@ -120,14 +119,15 @@ async def test_what_points_at_other_messages_points_into_the_copy(tmp_path: Path
     async with rig(tmp_path, [DONE]) as it:
         await it.prompt("one")
         asked, answer = it.view().entries
-        owner = {"session_id": it.session_id, "message_id": answer.info.id}
-        file = FilePart(id=new_id("prt"), mime="text/plain", url="data:,x", **owner)
+        own, of = it.session_id, answer.info.id
+        file = FilePart(id=new_id("prt"), session_id=own, message_id=of, mime="text/plain", url="data:,x")
         state = ToolCompleted(
             input={}, output="", title="", metadata={}, time=ToolTime(start=1, end=2), attachments=[file]
         )
+        tail = asked.info.id
         parts = [
-            CompactionPart(id=new_id("prt"), auto=True, tail_start_id=asked.info.id, **owner),
-            ToolPart(id=new_id("prt"), call_id="c", tool="read", state=state, **owner),
+            CompactionPart(id=new_id("prt"), session_id=own, message_id=of, auto=True, tail_start_id=tail),
+            ToolPart(id=new_id("prt"), session_id=own, message_id=of, call_id="c", tool="read", state=state),
         ]
         it.project.store.append(
             MessageUpdated(properties=MessageInfo(session_id=it.session_id, info=answer.info)),

@@ -119,12 +119,15 @@ async def test_what_is_not_there_or_does_not_belong_together_is_refused(tmp_path
         stored = await it.prompt("one", no_reply=True)
         part = stored.parts[0]
         where = {"session_id": it.session_id, "message_id": stored.info.id}
-        assert (await refused(it.client.call(MESSAGE_DELETE, **{**where, "message_id": "msg_x"}))).kind == "NotFoundError"
-        assert (await refused(it.client.call(MESSAGE_GET, **{**where, "session_id": "ses_x"}))).kind == "NotFoundError"
-        assert (await refused(it.client.call(PART_DELETE, **where, part_id="prt_x"))).kind == "NotFoundError"
         other = replace(part, id="prt_x")
-        assert (await refused(it.client.call(PART_UPDATE, **where, part_id=part.id, part=other))).kind == "BadRequest"
-        assert (await refused(it.client.call(PART_UPDATE, **where, part_id="prt_x", part=other))).kind == "NotFoundError"
+        for operation, args, kind in (
+            (MESSAGE_DELETE, {**where, "message_id": "msg_x"}, "NotFoundError"),
+            (MESSAGE_GET, {**where, "session_id": "ses_x"}, "NotFoundError"),
+            (PART_DELETE, {**where, "part_id": "prt_x"}, "NotFoundError"),
+            (PART_UPDATE, {**where, "part_id": part.id, "part": other}, "BadRequest"),
+            (PART_UPDATE, {**where, "part_id": "prt_x", "part": other}, "NotFoundError"),
+        ):
+            assert (await refused(it.client.call(operation, **args))).kind == kind
 
 
 async def test_a_waiting_prompt_is_shown_edited_cancelled_and_taken_up(tmp_path: Path) -> None:

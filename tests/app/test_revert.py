@@ -25,9 +25,16 @@ from codeloop.schema.message import (
     UserMessage,
     UserTime,
 )
-from codeloop.schema.operation import SESSION_MESSAGES, MessageWithParts, Operation
+from codeloop.schema.operation import (
+    SESSION_MESSAGES,
+    SESSION_REVERT,
+    SESSION_UNREVERT,
+    MessageWithParts,
+    Operation,
+    RevertSession,
+    UnrevertSession,
+)
 from codeloop.schema.part import PatchPart, StepFinishPart, TextPart
-from codeloop.schema.operation import SESSION_REVERT, SESSION_UNREVERT, RevertSession, UnrevertSession
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
 from codeloop.workspace.recorder import Recorder

@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from codeloop.app.project import Project
 from codeloop.client.local import LocalClient
 from codeloop.model.answers import Answer
+from codeloop.model.chat import ModelEvent, ModelRequest, Retrying
+from codeloop.model.scripted import SCRIPTED
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import Busy, Retry
 from codeloop.schema.message import Session, Todo
@@ -71,7 +74,9 @@ async def test_what_is_given_changes_and_nothing_else(tmp_path: Path) -> None:
 
 
 async def test_a_name_given_while_a_turn_runs_stays(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("bash", command="until [ -e go ]; do sleep 0.01; done")), Answer(text="Done.")]) as it:
+    async with rig(
+        tmp_path, [calls(call("bash", command="until [ -e go ]; do sleep 0.01; done")), Answer(text="Done.")]
+    ) as it:
         turn = asyncio.create_task(it.prompt())
         await until(it.calls)
         await it.client.call(SESSION_UPDATE, session_id=it.session_id, title="mine")
@@ -174,21 +179,18 @@ async def test_only_what_is_not_idle_has_a_status(tmp_path: Path) -> None:
         assert await it.client.call(SESSION_STATUS) == {}
 
 
+class Overloaded:
+    """A model whose service asks to wait, for ever."""
+
+    info = SCRIPTED
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        yield Retrying(attempt=1, message="overloaded", at=123)
+        await asyncio.Event().wait()
+
+
 async def test_waiting_for_another_try_shows_when_it_comes(tmp_path: Path) -> None:
-    from codeloop.model.chat import Finished, Retrying
-
-    class Flaky:
-        def __init__(self, info: Any) -> None:
-            self.info = info
-
-        async def stream(self, request: Any) -> Any:
-            yield Retrying(attempt=1, message="overloaded", at=123)
-            await asyncio.Event().wait()
-            yield Finished("stop")
-
-    from codeloop.model.scripted import SCRIPTED
-
-    async with rig(tmp_path, Flaky(SCRIPTED)) as it:
+    async with rig(tmp_path, Overloaded()) as it:
         await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
         retry = Retry(attempt=1, message="overloaded", next=123)
         await until(lambda: it.project.store.statuses.get(it.session_id) == retry)

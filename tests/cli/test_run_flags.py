@@ -2,12 +2,13 @@
 
 import base64
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from bench.answers import Answer, Counts
-from tests.cli.program import Desk, bash, call, events, lives, result, serving, steps
+from tests.cli.program import COMMAND, Desk, bash, call, events, lives, result, serving, steps
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -164,12 +165,23 @@ def test_an_empty_message_is_a_wrong_call(tmp_path: Path, arguments: list[str]) 
 
 
 @pytest.mark.parametrize(
-    "flags", [["--max-steps", "0"], ["--nope"], ["--timeout", "soon"], ["--model", "plain"], ["--session", "ses_none"]]
+    "flags",
+    [
+        ["--max-steps", "0"],
+        ["--nope"],
+        ["--timeout", "soon"],
+        ["--model", "plain"],
+        ["--session", "ses_none"],
+        ["--agent", "nobody"],
+        ["--file", "missing.txt"],
+        ["--dir", "missing"],
+    ],
 )
 def test_a_wrong_call_is_2_and_still_has_a_result(tmp_path: Path, flags: list[str]) -> None:
     done = Desk(tmp_path).run("run", "--format=json", *flags, "hello")
     assert done.returncode == 2
-    assert result(done)["message"]
+    assert flags[-1] in result(done)["message"] or flags[0] in result(done)["message"]
+    assert "sessionID" not in result(done)
 
 
 def test_a_wrong_call_in_text_says_nothing_on_stdout(tmp_path: Path) -> None:
@@ -196,3 +208,42 @@ def test_an_answer_that_is_cut_by_the_output_limit_is_3(tmp_path: Path) -> None:
         desk.use(server)
         ended = result(desk.run("run", "--format", "json", "hello"))
     assert (ended["exitCode"], ended["reason"], ended["text"]) == (3, "length", "And so")
+
+
+def test_what_is_stored_and_recorded_is_private(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving([HELLO]) as server:
+        desk.use(server)
+        assert desk.run("run", "--record", "tape.jsonl", "hello").returncode == 0
+    made = [desk.home / "data", *(desk.home / "data").rglob("*")]
+    assert len(made) > 2
+    assert {path.stat().st_mode & 0o077 for path in [*made, desk.work / "tape.jsonl"]} == {0}
+
+
+@pytest.mark.parametrize("command", [[], ["--command", "init"]])
+def test_a_stdin_that_nobody_reads_is_said(tmp_path: Path, command: list[str]) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "change.diff").write_text("+ a line")
+    with serving([HELLO]) as server:
+        desk.use(server)
+        line = " ".join(["run", *command, "--title T hello"])
+        for source in ("printf '+ a line' |", "< change.diff"):
+            assert "stdin was not read" in in_shell(desk, line, source), source
+        for source in ("< /dev/null", "<&-", ": |", "sleep 1 |"):
+            assert "stdin" not in in_shell(desk, line, source), source
+
+
+def in_shell(desk: Desk, line: str, source: str) -> str:
+    """Run the program in a shell with a source of stdin; gives what it says on stderr."""
+    script = f'{source} "$@" {line}' if source.endswith("|") else f'"$@" {line} {source}'
+    command = ["sh", "-c", script, "sh", *COMMAND]
+    done = subprocess.run(command, **desk.options(), capture_output=True, text=True, timeout=30, check=True)
+    return done.stderr
+
+
+def test_the_name_of_a_tool_that_does_not_exist_is_shown(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(call("frobnicate", what="x"), HELLO)) as server:
+        desk.use(server)
+        shown = desk.run("run", "work").stderr
+    assert "invalid frobnicate" in shown

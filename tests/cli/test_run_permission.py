@@ -123,3 +123,17 @@ def test_env_files_links_and_neighbours_are_asked_about_by_their_real_name(tmp_p
     assert not (tmp_path / "outside" / "new.txt").exists()
     assert result(done)["exitCode"] == 5
     assert str(tmp_path / "outside") in done.stderr
+
+
+def test_what_is_typed_before_a_question_is_shown_does_not_answer_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("echo one >> log", "c1"), bash("echo two >> log", "c2"), DONE)) as server:
+        desk.use(server, permission=ASK)
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        terminal.type("y")
+        terminal.wait_for("instead: ")
+        terminal.type("y\ny")
+        terminal.wait_for("instead: ")
+        terminal.type("n")
+        assert terminal.end() == 5, terminal.shown
+    assert (desk.work / "log").read_text() == "one\n"

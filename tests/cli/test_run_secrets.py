@@ -1,13 +1,14 @@
 """No key leaves by a child's environment, arguments, output, exports or the database; nothing steers a terminal."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from bench.answers import Answer, Call
-from tests.cli.program import COMMAND, KEY, Desk, bash, call, events, serving, steps
+from tests.cli.program import COMMAND, KEY, Desk, bash, call, events, lives, result, serving, steps
 
 STORED = "sk-ant-stored-0123456789abcdef"
 EXPORTED = "sk-proj-env-0123456789abcdef"
@@ -95,3 +96,20 @@ def test_what_a_wrong_call_echoes_is_inert(tmp_path: Path) -> None:
         )
         assert done.returncode in {1, 2, 3}
         assert [char for char in FORBIDDEN if char in done.stdout + done.stderr] == [], done.stderr
+
+
+def test_a_command_can_not_read_the_environment_of_the_program_itself(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}, without_ptrace())
+    command = "cat /proc/$PPID/environ > seen; sleep 60 & echo $! > pid; exit 3"
+    with serving(steps(bash(command), Answer(text="Done."))) as server:
+        desk.use(server)
+        done = desk.run("run", "--format", "json", "--auto", "--title", "T", "look")
+    assert result(done)["exitCode"] == 0
+    assert (desk.work / "seen").read_text() == ""
+    assert not lives(int((desk.work / "pid").read_text())), "what it left running is still found by its mark"
+
+
+def without_ptrace() -> tuple[str, ...]:
+    """Give what starts a program that may not look into others, as that of a user who is not root."""
+    lost = "-sys_ptrace,-perfmon,-sys_admin"
+    return ("setpriv", f"--bounding-set={lost}", f"--inh-caps={lost}") if os.geteuid() == 0 else ()

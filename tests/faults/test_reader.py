@@ -3,7 +3,9 @@
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +18,9 @@ HELLO = Answer(text="Hello.")
 LONG = Answer(text="".join(f"word {number} " for number in range(40_000)), deltas=50)
 
 
-def until(is_true: object, seconds: float = 20) -> None:
+def until(is_true: Callable[[], bool], seconds: float = 20) -> None:
     end = time.monotonic() + seconds
-    while not (callable(is_true) and is_true()):
+    while not is_true():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.02)
 
@@ -31,7 +33,7 @@ def test_a_signal_ends_it_though_nobody_reads(tmp_path: Path, form: str, stream:
     with serving(steps(talk, HELLO)) as server:
         desk.use(server)
         flags = ["--format", form, "--title", "T", *(["--thinking"] if stream == "stderr" else [])]
-        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: subprocess.PIPE}
+        streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: subprocess.PIPE}
         child = subprocess.Popen(
             [*COMMAND, "run", *flags, "talk"], **desk.options(), stdin=subprocess.DEVNULL, **streams
         )

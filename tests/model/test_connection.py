@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from codeloop.model.connection import ChunkedBody
 from codeloop.model.failure import Interrupted
+from codeloop.model.retry import Retry
+from codeloop.schema.limits import MODEL_INFLATED
 
 
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=8), st.sampled_from([b"", b"x-a: b\r\n"]), st.data())
@@ -34,7 +36,10 @@ def test_what_is_no_chunk_is_an_error(raw: bytes) -> None:
     ("raw", "says"),
     [
         (b"SSH-2.0-OpenSSH\r\n\r\n", "did not answer as HTTP"),
-        (b"HTTP/1.1 200", "did not answer as HTTP"),
+        (b"HTTP/1.1 200", "closed the connection"),
+        (b"HTT", "closed the connection"),
+        (b"HTTP/1.1 200 OK\r\ncontent-type: text/ev", "closed the connection"),
+        (b"SSH-2.0-Op", "did not answer as HTTP"),
         (b"", "closed the connection"),
         (
             b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\ndata: {}\n\n",
@@ -93,3 +98,41 @@ async def test_chunks_count_where_a_length_is_given_too(openai: Any, asking: Any
     got = await asking(openai(f"http://127.0.0.1:{port}/v1"))
     server.close()
     assert (got.text, got.end.reason) == ("hi", "stop")
+
+
+async def test_compressed_data_can_not_fill_the_memory(openai: Any, asking: Any) -> None:
+    import gzip
+
+    data = gzip.compress(b"data: " + b" " * (MODEL_INFLATED.value + 1_000_000))
+    assert len(data) < 256 * 1024
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.0 200 OK\r\ncontent-encoding: gzip\r\n\r\n" + data)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    got = await asking(openai(f"http://127.0.0.1:{port}/v1"))
+    server.close()
+    assert "compressed data that becomes more than 16777216 bytes" in got.message
+
+
+async def test_an_answer_that_is_cut_in_its_headers_is_asked_for_again(openai: Any, asking: Any) -> None:
+    asked = list[int]()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        asked.append(1)
+        body = b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'
+        whole = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body
+        writer.write(whole if len(asked) > 1 else whole[:30])
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    got = await asking(Retry(openai(f"http://127.0.0.1:{port}/v1"), sleep=lambda _: asyncio.sleep(0)))
+    server.close()
+    assert (got.text, len(asked)) == ("hi", 2)

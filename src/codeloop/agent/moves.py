@@ -80,23 +80,25 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     work = tuple(part for entry in prompts for part in entry.parts if isinstance(part, SubtaskPart))
     if work:
         return Delegate(user, work)
-    if policy.compact and policy.room is not None and _used(entries) >= policy.room and _has_progress(entries):
+    if policy.compact and policy.room is not None and _fills(entries, policy.room) and _has_progress(entries):
         return Compact(auto=True, overflow=False)
     return AskModel(user)
 
 
-def _used(entries: tuple[Entry, ...]) -> int:
-    """Give how many tokens the last step's request and answer held, less what has been left out since."""
+def _fills(entries: tuple[Entry, ...], room: int) -> bool:
+    """Tell whether the last step held `room` tokens or more, less what has been left out since."""
     for place in range(len(entries) - 1, -1, -1):
         info = entries[place].info
         if not isinstance(info, AssistantMessage):
             continue
         if info.summary:
-            return 0
+            return False
         if info.tokens.all:
+            if info.tokens.all < room:  # the usual case: nothing else has to be looked at
+                return False
             at = info.time.completed or info.time.created
-            return info.tokens.all - sum(_left_out(entry, at) for entry in entries[: place + 1])
-    return 0
+            return info.tokens.all - sum(_left_out(entry, at) for entry in entries[: place + 1]) >= room
+    return False
 
 
 def _left_out(entry: Entry, since: int) -> int:
@@ -184,9 +186,19 @@ def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
         return None
     steps = steps_of_turn(view)
     if policy.steps is not None and len(steps) >= policy.steps:
-        return Stop("limit", f"The limit of {policy.steps} steps is reached.")
+        return Stop("limit", f"The limit of {_counted(policy.steps, 'step')} is reached.")
     if policy.cost is not None and (spent := (view.session.cost or 0.0) - policy.cost_before) >= policy.cost:
-        return Stop("limit", f"The limit of ${policy.cost:g} is reached: ${spent:.4f} spent.")
+        return Stop("limit", f"The limit of {_dollars(policy.cost)} is reached: {_dollars(spent)} spent.")
     if policy.tokens is not None and (used := sum(info.tokens.all for info in steps)) >= policy.tokens:
-        return Stop("limit", f"The limit of {policy.tokens} tokens is reached: {used} used.")
+        return Stop("limit", f"The limit of {_counted(policy.tokens, 'token')} is reached: {used} used.")
     return None
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _dollars(amount: float) -> str:
+    """Give dollars without an exponent: two digits after the point at least, eight at most."""
+    whole, _, rest = f"{amount:.8f}".rstrip("0").partition(".")
+    return f"${whole}.{rest:0<2}"

@@ -72,5 +72,8 @@ class Prefix:
 
 
 def _common(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:
-    """Give how many entries at the start are the same objects."""
+    """Give how many entries at the start are the same."""
+    for count in range(len(before), max(len(before) - 4, 0), -1):  # as a rule only the last ones have changed
+        if before[:count] == now[:count]:
+            return count
     return sum(1 for _ in takewhile(bool, map(is_, before, now)))

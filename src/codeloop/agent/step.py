@@ -207,7 +207,7 @@ def store_finish(
         tokens=tokens,
         snapshot=snapshot,
     )
-    session = _with_cost(engine.store.session(info.session_id), cost, finished.tokens)
+    session = with_cost(engine.store.session(info.session_id), cost, finished.tokens)
     updated = SessionUpdated(properties=SessionInfo(session_id=session.id, info=session))
     engine.store.append(part_event(finish), message_event(info), updated)
     if finished.error is not None:
@@ -237,7 +237,8 @@ class StoredAbort:
         show_error(self._engine, info.session_id, reason)
 
 
-def _with_cost(session: Session, cost: float, tokens: Tokens) -> Session:
+def with_cost(session: Session, cost: float, tokens: Tokens) -> Session:
+    """Give the session with dollars and tokens added to its sums."""
     old = session.tokens or NO_TOKENS
     total = Tokens(
         input=old.input + tokens.input,

@@ -1,14 +1,17 @@
 """A session's title: made by the small model beside the first turn, else the first line of the prompt."""
 
 import asyncio
+from contextlib import aclosing
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.prompt import shipped
+from codeloop.agent.step import with_cost
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserTurn
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import SessionInfo, SessionUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import TITLE
+from codeloop.schema.message import Tokens
 from codeloop.schema.wire import replace
 
 UNTITLED = "New session - "
@@ -34,27 +37,39 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str) -
     try:
         small = engine.models.small(model)
         if small is not None:
-            title = await asyncio.wait_for(_asked(engine, small, prompt), TITLE.seconds)
+            title = await asyncio.wait_for(_asked(engine, session_id, small, prompt), TITLE.seconds)
     except (CodeloopError, TimeoutError):
         title = ""
     finally:
         _store(engine, session_id, title or first_line(prompt))
 
 
-async def _asked(engine: Engine, model: str, prompt: str) -> str:
+async def _asked(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
+    """Give what the small model says, and add what it costs to the session's sums."""
     request = ModelRequest(
         system=shipped("title").strip(), turns=(UserTurn((TextPiece(prompt[:PROMPT]),)),), max_tokens=100
     )
     pieces: list[str] = []
-    async for event in engine.models.open(model).stream(request):
-        match event:
-            case TextDelta(text=text):
-                pieces.append(text)
-            case Finished(error=error) if error is not None:
-                return ""
-            case _:
-                pass
+    model = engine.models.open(ref)
+    async with aclosing(model.stream(request)) as events:
+        async for event in events:
+            match event:
+                case TextDelta(text=text):
+                    pieces.append(text)
+                case Finished(error=error, tokens=tokens):
+                    _count(engine, session_id, model.info.prices.cost(tokens), tokens)
+                    if error is not None:
+                        return ""
+                case _:
+                    pass
     return first_line("".join(pieces).strip().strip("\"'"))
+
+
+def _count(engine: Engine, session_id: str, cost: float, tokens: Tokens) -> None:
+    session = engine.store.find_session(session_id)
+    if session is not None:
+        session = with_cost(session, cost, tokens)
+        engine.store.append(SessionUpdated(properties=SessionInfo(session_id=session_id, info=session)))
 
 
 def _store(engine: Engine, session_id: str, title: str) -> None:

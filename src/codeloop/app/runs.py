@@ -11,7 +11,7 @@ from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.event import Busy, Idle, OfSession, SessionIdle
-from codeloop.schema.limits import LEASE
+from codeloop.schema.limits import LEASE, TITLE_GRACE
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
@@ -27,6 +27,7 @@ class Runs:
         self._turns: dict[str, asyncio.Task[Stop]] = {}
         self._aborted: set[asyncio.Task[Stop]] = set()
         self._before: dict[asyncio.Task[Any], str] = {}
+        self._titles: dict[asyncio.Task[None], str] = {}
 
     def wake(self, session_id: str, policy: Policy) -> asyncio.Task[Stop]:
         """Give the session's running turn, or start one. Raises OperationError when another process works on it."""
@@ -55,8 +56,9 @@ class Runs:
             work.cancel()
 
     async def abort(self, session_id: str) -> None:
-        """Stop the session's turn, and what comes before one, and wait until what there was is stored."""
-        for work in [work for work, session in self._before.items() if session == session_id]:
+        """Stop the session's turn, what comes before one and its title, and wait until what there was is stored."""
+        early_and_late = [*self._before.items(), *self._titles.items()]
+        for work in [work for work, session in early_and_late if session == session_id]:
             work.cancel()
             await asyncio.wait([work])
         task = self._turns.get(session_id)
@@ -70,21 +72,24 @@ class Runs:
 
     async def close(self) -> None:
         """Stop every turn."""
-        for session_id in {*self._turns, *self._before.values()}:
+        for session_id in {*self._turns, *self._before.values(), *self._titles.values()}:
             await self.abort(session_id)
 
     async def _drive(self, session_id: str, policy: Policy) -> Stop:
         engine = replace(self._engine, policy=policy)
-        title = self._title(session_id)
+        title, is_done = self._title(session_id), False
         renewing = asyncio.create_task(self._renew(session_id))
         try:
-            return await run(engine, session_id)
+            stop = await run(engine, session_id)
+            is_done = stop.reason == "done"
         except asyncio.CancelledError:
             return Stop("aborted", "Aborted")
         except CodeloopError as error:
             return self._failed(session_id, str(error))
         except Exception as error:
             return self._failed(session_id, f"{type(error).__name__}: {error}")
+        else:
+            return stop
         finally:
             self._turns.pop(session_id, None)
             renewing.cancel()
@@ -93,9 +98,16 @@ class Runs:
             show_status(self._engine, session_id, Idle())
             self._engine.store.whisper(SessionIdle(properties=OfSession(session_id=session_id)))
             if title is not None:
-                title.cancel()
-                with suppress(asyncio.CancelledError, CodeloopError):
-                    await title
+                await self._named(title, session_id, TITLE_GRACE.seconds if is_done else 0)
+
+    async def _named(self, title: asyncio.Task[None], session_id: str, seconds: float) -> None:
+        """Wait a little for the small model's title; an abort ends that too."""
+        self._titles[title] = session_id
+        await asyncio.wait([title], timeout=seconds)
+        del self._titles[title]
+        title.cancel()
+        with suppress(asyncio.CancelledError, CodeloopError):
+            await title
 
     async def _renew(self, session_id: str) -> None:
         while True:

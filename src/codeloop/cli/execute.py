@@ -12,6 +12,7 @@ from codeloop.app.project import Project, Startup
 from codeloop.cli import exits
 from codeloop.cli.ask import Answerer
 from codeloop.cli.exits import UsageProblem
+from codeloop.cli.message import is_stdin_unread
 from codeloop.cli.opened import find, fork
 from codeloop.cli.outcome import Outcome, unfinished
 from codeloop.cli.output import Outlet, standard
@@ -22,7 +23,7 @@ from codeloop.cli.trusting import ask_trust
 from codeloop.cli.turn import Turn
 from codeloop.cli.view import View
 from codeloop.client.local import LocalClient
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.operation import (
     COMMAND,
@@ -99,6 +100,9 @@ class Running:
         try:
             for warning in project.setting.loaded.warnings:
                 self.view.note(f"codeloop: {warning}")
+            if is_stdin_unread(options):
+                self.view.note("codeloop: stdin was not read; a message of `-`, beside other words too, reads it.")
+            _check_agent(project, options.agent)
             project.refresh_catalog()
             session = await _session(client, options, project.setting.place.directory)
             self.session_id = session.id
@@ -120,6 +124,14 @@ class Running:
     def _view(self) -> View:
         options = self._options
         return view_of(options.format, self.stdout, self._stderr, self.session_id, thinking=options.thinking)
+
+
+def _check_agent(project: Project, name: str | None) -> None:
+    if name is not None:
+        try:
+            project.engine.agent(name)
+        except OperationError as error:
+            raise UsageProblem(str(error)) from None
 
 
 def _startup(options: Options) -> Startup:
@@ -164,6 +176,8 @@ def _limits(options: Options) -> RunLimits:
 
 def _attachment(path: Path) -> FileInput:
     absolute = path.expanduser().absolute()
+    if not absolute.exists():
+        raise UsageProblem(f"The file {path} of --file does not exist. Correct its name.")
     return FileInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)
 
 

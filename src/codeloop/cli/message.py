@@ -1,6 +1,11 @@
 """The message of `codeloop run`: the words of the command line, stdin, or both."""
 
+import fcntl
+import os
+import stat
 import sys
+import termios
+from array import array
 
 from codeloop.cli.exits import UsageProblem
 from codeloop.cli.run import Options
@@ -28,6 +33,25 @@ def message_of(options: Options) -> str:
     if not text and not options.files:
         raise UsageProblem(f"There is no message: stdin is empty. Say what to do: {EXAMPLE}.")
     return text
+
+
+def is_stdin_unread(options: Options) -> bool:
+    """Tell whether stdin is a pipe or a file in which something waits now that `message_of` leaves alone."""
+    reads = "-" in options.message or not (options.message or options.command)
+    if reads or sys.stdin is None:
+        return False
+    try:
+        descriptor = sys.stdin.fileno()
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode):
+            return status.st_size > os.lseek(descriptor, 0, os.SEEK_CUR)
+        if not (stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode)):
+            return False
+        waiting = array("i", [0])
+        fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
+        return waiting[0] > 0
+    except OSError:
+        return False
 
 
 def quoted(word: str) -> str:

@@ -81,7 +81,7 @@ class RunCommand(click.Command):
 @click.option(
     "--dir",
     "directory",
-    type=click.Path(path_type=Path, file_okay=False, readable=False),
+    type=click.Path(path_type=Path, exists=True, file_okay=False, readable=False),
     default=".",
     help="Work in this directory.",
 )

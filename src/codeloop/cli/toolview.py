@@ -16,8 +16,10 @@ SHELL_NOTES = "\n\n<shell_metadata>\n"
 
 def heading(part: ToolPart) -> str:
     """Give the tool and its subject on one line."""
+    if part.tool == "invalid":  # the name that the model used
+        return f"{part.tool:<6} {one_line(str(part.state.input.get('tool', '')), WIDTH)}".rstrip()
     subject = next((str(part.state.input[key]) for key in SUBJECTS if part.state.input.get(key)), "")
-    if isinstance(part.state, ToolCompleted) and part.state.title and part.tool not in {"bash", "invalid"}:
+    if isinstance(part.state, ToolCompleted) and part.state.title and part.tool != "bash":
         subject = part.state.title
     return f"{part.tool:<6} {one_line(subject, WIDTH)}".rstrip()
 

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from codeloop.kit.folder import make_private
 from codeloop.schema.errors import CodeloopError
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -56,7 +57,7 @@ def read_text(path: Path, most: int) -> str | None:
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner may read, atomically; its folder is made when missing. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         draft.unlink()

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from codeloop.config.files import read_start, reason, write_private
 from codeloop.config.paths import Paths
+from codeloop.kit.folder import make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
 
@@ -89,7 +90,7 @@ def _resolved(root: Path) -> str:
 def _changing(paths: Paths) -> Generator[dict[str, Entry]]:
     """Give the directories to change, alone among all processes, and store them."""
     try:
-        paths.trust.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(paths.trust.parent)
         with _locked(paths.trust.parent):
             directories = dict(read_trust(paths).directories)
             yield directories

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 _PROC = Path("/proc")
 _POLL = 0.01
 _ROUNDS = 200
+_SET_DUMPABLE = 4
 
 
 class Process(Struct, frozen=True):
@@ -65,6 +67,17 @@ async def end_tree(root: int, mark: str = "", grace: float = 0.2) -> int:
         seen |= {(row.pid, row.started) for row in rest}
         await asyncio.sleep(_POLL / 2)
     return len(seen)
+
+
+def hide() -> None:
+    """Let no other process of the same user read this one's environment and memory (Linux; root still can).
+
+    Programs that are started from now on are readable again: the mark of a tree is found in their environment.
+    """
+    if sys.platform == "linux":
+        import ctypes  # 3 to 5 ms
+
+        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def which(name: str, path: str | None) -> str | None:

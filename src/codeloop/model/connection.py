@@ -13,6 +13,7 @@ from codeloop.model.failure import Interrupted, Trouble
 
 READ_SIZE = 256 * 1024
 LONGEST_CHUNK_HEAD = 4_096
+HTTP = b"HTTP/1."
 STATUS = re.compile(r"[1-9][0-9]{2}")
 LENGTH = re.compile(r"[0-9]{1,18}")
 
@@ -106,12 +107,14 @@ class Connection:
             return
 
     async def receive_head(self) -> None:
-        """Read status and headers, passing over interim answers. Raises Interrupted: "cut" when nothing came."""
+        """Read status and headers, passing over interim answers. Raises Interrupted: "cut" when it ends too early."""
         while True:
             try:
                 head = await self._reader.readuntil(b"\r\n\r\n")
             except asyncio.IncompleteReadError as error:
-                raise Interrupted("protocol" if error.partial else "cut", "no answer") from None
+                self.unused = self.unused and not error.partial  # what has begun to answer is not sent again unseen
+                is_http = HTTP.startswith(error.partial[: len(HTTP)])
+                raise Interrupted("cut" if is_http else "protocol", "no answer") from None
             except asyncio.LimitOverrunError:
                 raise Interrupted("protocol", "endless headers") from None
             except OSError as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from codeloop.kit.folder import make_private
 from codeloop.model.origin import origin
 from codeloop.model.unavailable import ModelUnavailable, WrongOrigin
 from codeloop.schema.errors import CodeloopError
@@ -112,7 +113,7 @@ class Credentials:
     def _change(self, edit: Callable[[dict[str, msgspec.Raw]], dict[str, msgspec.Raw]]) -> None:
         target = Path(os.path.realpath(self.path))
         try:
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(target.parent)
             with _lock(target.with_name(target.name + ".lock")):
                 entries = edit(self._read())
                 _replace(target, msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n")

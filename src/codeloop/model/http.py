@@ -15,7 +15,7 @@ from codeloop.model.connection import Connection
 from codeloop.model.endpoint import Endpoint
 from codeloop.model.failure import Interrupted, Trouble
 from codeloop.model.proxied import Proxied
-from codeloop.schema.limits import MODEL_GRACE, MODEL_KEEPALIVE
+from codeloop.schema.limits import MODEL_GRACE, MODEL_INFLATED, MODEL_KEEPALIVE
 
 Given = TypeVar("Given")
 
@@ -202,12 +202,15 @@ def _inflater(encoding: str) -> Callable[[bytes], bytes] | None:
         return None
     import zlib
 
-    decompress = zlib.decompressobj(wbits=47).decompress
+    inflater = zlib.decompressobj(wbits=47)
 
     def inflated(data: bytes) -> bytes:
         try:
-            return decompress(data)
+            plain = inflater.decompress(data, MODEL_INFLATED.value)
         except zlib.error as error:
             raise Interrupted("protocol", f"broken compression ({error})") from None
+        if inflater.unconsumed_tail:
+            raise Interrupted("protocol", f"compressed data that becomes more than {MODEL_INFLATED.value} bytes")
+        return plain
 
     return inflated

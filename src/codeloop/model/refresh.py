@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from codeloop.kit.folder import make_private
 from codeloop.model.catalog import FETCHED, Catalog
 from codeloop.model.origin import is_loopback, origin
 from codeloop.model.snapshot import SourceProvider, packing, read_source
@@ -66,7 +67,7 @@ async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog)
 
     url = environment.get("CODELOOP_MODELS_URL") or SOURCE
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        make_private(cache)
         _stamp(cache).touch()
         async with asyncio.timeout(CATALOG_DEADLINE.seconds):
             providers = checked(read_source(await _fetched(url)), shipped)

@@ -85,8 +85,7 @@ class Recorder:
 def check_recordable(path: Path) -> None:
     """Make the file, if there is none. Raises CodeloopError when it can't be written."""
     try:
-        with path.open("ab"):
-            pass
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
     except OSError as error:
         raise CodeloopError(f"The recording {path} can't be written: {error.strerror}. Choose another file.") from error
 

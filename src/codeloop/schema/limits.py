@@ -102,6 +102,9 @@ MODEL_GRACE = Limit("model.grace", 50, "ms", "waiting for a complete answer's la
 MODEL_KEEPALIVE = Limit(
     "model.keepalive", 60_000, "ms", "an unused connection is kept this long, then a new one is made"
 )
+MODEL_INFLATED = Limit(
+    "model.inflated", 16 * 1024 * 1024, "bytes", "what 256 KB of a compressed answer may become, else it is an error"
+)
 MODEL_ANSWER = Limit("model.answer", 64 * 1024 * 1024, "bytes", "one event of an answer, then the answer is an error")
 MODEL_ERROR_BODY = Limit("model.error_body", 4_000, "characters", "kept of what a service said of an error")
 MODEL_OUTPUT = Limit("model.output", 32_000, "tokens", "asked for in one answer where the service wants a number")
@@ -206,6 +209,7 @@ SESSION_SEARCH_TEXT = Limit("app.session_search_text", 500, "characters", "a lon
 IMPORT_BYTES = Limit("app.import_bytes", 256 * 1024 * 1024, "bytes", "a larger file of a session is not imported")
 BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line is the title")
+TITLE_GRACE = Limit("agent.title_grace", 1_000, "ms", "waiting for a title after its turn, then as agent.title")
 SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot, then the turn goes on without it")
 SNAPSHOT_AGAIN = Limit(
     "snapshot.again", 200, "ms", "waiting for a look that took too long before, then there is no snapshot"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.kit import fault
+from codeloop.kit.folder import make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY
 
@@ -123,7 +124,7 @@ class Database:
 def open_database(path: Path) -> sqlite3.Connection:
     """Open or make the file, private to its owner, at the newest version. Raises StoreError."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         if not path.exists():
             path.touch(mode=0o600)
     except OSError as error:

@@ -6,6 +6,7 @@ import stat
 import time
 from pathlib import Path
 
+from codeloop.kit.folder import make_private
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
 
@@ -14,7 +15,7 @@ _FRESH = 3600.0  # seconds: what was written just now may belong to a command th
 
 def create(folder: Path) -> tuple[Path, int]:
     """Make a new empty file that only its owner can read. Gives its path and a descriptor; raises OSError."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     path = folder / new_id("tool")
     return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.process import end_tree, which
+from codeloop.kit.process import end_tree, hide, which
 from codeloop.schema.limits import SHELL_JOBS, SHELL_REPORT, SHELL_TERM
 from codeloop.workspace.capture import Capture
 from codeloop.workspace.jobs import Job, Jobs
-from codeloop.workspace.leash import Leash
+from codeloop.workspace.leash import MARK, Leash
 from codeloop.workspace.running import Running, State
 
 _PLAIN = {
@@ -139,6 +139,8 @@ class Shells:
         environment = {**place.environment, **self._leash.environment()}
         shell = find_shell(place.environment)
         self._leash.watch()
+        if os.environ.keys() - environment.keys() and MARK not in os.environ:  # keys; our own mark must stay readable
+            hide()
         return Running(shell, command.text, State(directory, state.exports), environment, capture)
 
     def _carry(self, place: Place, command: Command, left: State | None) -> None:

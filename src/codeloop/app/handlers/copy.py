@@ -40,7 +40,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
     kept = tuple(takewhile(lambda entry: entry.info.id not in ends and not is_open(entry), view.entries))
     cost, tokens = sums(kept)
-    now = now_ms()
+    now = copied_at(kept)
     made = replace(
         session,
         id=new_id("ses"),
@@ -66,6 +66,11 @@ def _title(project: Project, title: str) -> str:
     found = (_NUMBERED.fullmatch(each) for each in project.store.queries.titles(start))
     used = [int(each[2]) for each in found if each]
     return f"{start}{max(used, default=0) + 1})"
+
+
+def copied_at(entries: Sequence[Entry]) -> int:
+    """Give when a copy is made (ms since the epoch): later than all that it holds, so sums know what is copied."""
+    return max(now_ms(), *(entry.info.time.created + 1 for entry in entries), 0)
 
 
 def sums(entries: Sequence[Entry]) -> tuple[float, Tokens]:

@@ -9,11 +9,11 @@ from typing import Any, get_args
 import msgspec
 
 from codeloop import __version__
-from codeloop.app.handlers.copy import owned, renamed, stored, sums
+from codeloop.app.handlers.copy import copied_at, owned, renamed, stored, sums
 from codeloop.app.names import slug
 from codeloop.app.project import Project
 from codeloop.schema.errors import MessageError, OperationError
-from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.ids import new_id
 from codeloop.schema.message import Message, Session
 from codeloop.schema.part import Part
 from codeloop.schema.sessions import ImportedSession, ImportSession
@@ -22,8 +22,8 @@ from codeloop.store.conversation import Entry, order
 
 KINDS: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(Part))
 NAMES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(MessageError))
-LATEST = 1 << 53
-"""A time (ms since the epoch) beyond this is none."""
+LATEST = 1 << 47
+"""A time (ms since the epoch) beyond this, in the year 6429, is none."""
 _ID = re.compile(r"(ses|msg|prt)_[0-9A-Za-z]{1,64}")
 
 
@@ -39,8 +39,8 @@ async def import_session(project: Project, args: ImportSession) -> ImportedSessi
         entries = [owned(entry, session.id, str, str) for entry in entries]
     else:
         notes.append("Some of its ids are in use here: it was stored as a copy, with new ids.")
-        old, now = [entry.info.id for entry in entries], now_ms()
-        session = replace(session, id=new_id("ses"), time=replace(session.time, created=now))
+        old = [entry.info.id for entry in entries]
+        session = replace(session, id=new_id("ses"), time=replace(session.time, created=copied_at(entries)))
         entries = renamed(entries, session.id)
         session = _pointing(session, dict(zip(old, (entry.info.id for entry in entries), strict=True)))
     cost, tokens = sums(entries)
@@ -111,9 +111,10 @@ def _message(info: JSON, session: Session, place: str) -> Message:
 
 def _error(error: JSON) -> JSON:
     """Give an error with a name that is known; what it said stays."""
-    if error.get("name") in NAMES:
+    name = error.get("name")
+    if isinstance(name, str) and name in NAMES:
         return error
-    said = _loose(error.get("data")).get("message") or error.get("name") or "unknown"
+    said = _loose(error.get("data")).get("message") or name or "unknown"
     return {"name": "UnknownError", "data": {"message": str(said)}}
 
 
@@ -126,7 +127,6 @@ def _parts(parts: Any, info: Message, place: str, notes: list[str]) -> tuple[Par
             notes.append(f"A part of the unknown type {part['type'][:40]!r} was left out: {here}")
             continue
         read.append(_read(_with_owner(part), Part, here))
-        _check_storable(read[-1], here)
     return tuple(read)
 
 
@@ -152,21 +152,31 @@ def _is_free(project: Project, session: Session, entries: Sequence[Entry]) -> bo
     return ordered and not project.store.queries.taken([session.id], messages, parts)
 
 
-def _read(value: Any, kind: Any, place: str) -> Any:
-    """Read a value as a struct. Raises OperationError that names the place in the file."""
+def _plain(value: Any, kind: Any, place: str) -> Any:
+    """Give an object or a list as such; what it holds is not looked at yet."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
+        raise _wrong(place, str(error)) from error
+
+
+def _read(value: Any, kind: Any, place: str) -> Any:
+    """Read a value as a struct that can be stored. Raises OperationError that names the place in the file."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(msgspec.convert(value, kind)), type=kind)
+    except msgspec.ValidationError as error:
         what, _, inside = str(error).partition(" - at `$")
         raise _wrong(place + inside.removesuffix("`"), what) from error
+    except (OverflowError, RecursionError, UnicodeEncodeError, msgspec.DecodeError) as error:
+        raise _wrong(place, f"it can't be stored ({error})") from error
 
 
 def _object(value: Any, place: str) -> JSON:
-    return _read(value, JSON, place)
+    return _plain(value, JSON, place)
 
 
 def _list(value: Any, place: str) -> list[Any]:
-    return _read(value, list[Any], place)
+    return _plain(value, list[Any], place)
 
 
 def _loose(value: Any) -> JSON:
@@ -177,13 +187,6 @@ def _loose(value: Any) -> JSON:
 def _check_times(times: Sequence[int], place: str) -> None:
     if not all(0 <= each < LATEST for each in times):
         raise _wrong(place, "expected times in milliseconds since the epoch")
-
-
-def _check_storable(part: Part, place: str) -> None:
-    try:
-        msgspec.json.encode(part)
-    except (OverflowError, RecursionError, UnicodeEncodeError) as error:
-        raise _wrong(place, f"it can't be stored ({error})") from error
 
 
 def _wrong(place: str, what: str) -> OperationError:

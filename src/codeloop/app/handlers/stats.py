@@ -3,9 +3,10 @@
 import asyncio
 from collections import defaultdict
 from contextlib import closing
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+
+import msgspec
 
 from codeloop.app.handlers.session import databases
 from codeloop.app.project import Project
@@ -19,11 +20,10 @@ LONGEST = 36_500
 """Days that may be asked for."""
 
 
-@dataclass(slots=True)
-class _Sum:
+class _Sum(msgspec.Struct):
     """Figures in the making."""
 
-    sessions: set[str] = field(default_factory=set[str])
+    sessions: set[str] = msgspec.field(default_factory=set[str])
     steps: int = 0
     calls: int = 0
     cost: float = 0.0
@@ -44,14 +44,13 @@ class _Sum:
         )
 
 
-@dataclass(slots=True)
-class _Sums:
+class _Sums(msgspec.Struct):
     """All sums in the making."""
 
-    total: _Sum = field(default_factory=_Sum)
-    days: defaultdict[str, _Sum] = field(default_factory=lambda: defaultdict(_Sum))
-    models: defaultdict[str, _Sum] = field(default_factory=lambda: defaultdict(_Sum))
-    projects: defaultdict[str, _Sum] = field(default_factory=lambda: defaultdict(_Sum))
+    total: _Sum = msgspec.field(default_factory=_Sum)
+    days: defaultdict[str, _Sum] = msgspec.field(default_factory=lambda: defaultdict(_Sum))
+    models: defaultdict[str, _Sum] = msgspec.field(default_factory=lambda: defaultdict(_Sum))
+    projects: defaultdict[str, _Sum] = msgspec.field(default_factory=lambda: defaultdict(_Sum))
 
 
 async def stats(project: Project, args: AskStats) -> Stats:

@@ -69,8 +69,8 @@ def _result(params: GrepParams, found: Found) -> ToolResult:
         note = f" ({found.stopped})" if found.stopped else ""
         return ToolResult(params.pattern, f"No files found{note}", {"matches": 0, "truncated": bool(note)})
     blocks, shown = _blocks(found.files, params.mode)
-    what = "files" if params.mode == "files" else "matches"
     total = sum(1 for _ in found.files) if params.mode == "files" else found.matches
+    what = ("file" if total == 1 else "files") if params.mode == "files" else "match" if total == 1 else "matches"
     notes = (
         [f"showing {shown}, newest files first; narrow the pattern, path or include for others"]
         if shown < total

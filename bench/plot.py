@@ -1,0 +1,49 @@
+"""Lines over an axis as a small PNG."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+WIDTH, HEIGHT = 760, 380
+LEFT, RIGHT, TOP, BOTTOM = 56, 20, 40, 48
+GREY, BLACK = "#d8d8d8", "#202020"
+TICKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A name, a colour, and points in the order of x."""
+
+    name: str
+    color: str
+    points: Sequence[tuple[float, float]]
+
+
+def plot(title: str, axis: str, lines: Sequence[Line], path: Path) -> None:
+    """Draw all lines on one scale from 0 and write the picture. Raises OSError."""
+    from PIL import Image, ImageDraw
+
+    image = Image.new("RGB", (WIDTH, HEIGHT), "white")
+    draw = ImageDraw.Draw(image)
+    right = max((x for line in lines for x, _ in line.points), default=1) or 1
+    top = _round_up(max((y for line in lines for _, y in line.points), default=1))
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return (LEFT + (WIDTH - LEFT - RIGHT) * x / right, HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * y / top)
+
+    for tick in range(TICKS + 1):
+        x, y = right * tick / TICKS, top * tick / TICKS
+        draw.line([at(0, y), at(right, y)], fill=GREY)
+        draw.text((LEFT - 8, at(0, y)[1]), f"{y:g}", fill=BLACK, anchor="rm")
+        draw.text((at(x, 0)[0], HEIGHT - BOTTOM + 8), f"{x:,.0f}", fill=BLACK, anchor="mt")
+    draw.text((WIDTH / 2, 14), title, fill=BLACK, anchor="mt")
+    draw.text((WIDTH / 2, HEIGHT - 14), axis, fill=BLACK, anchor="mm")
+    for number, line in enumerate(lines):
+        draw.line([at(x, y) for x, y in line.points], fill=line.color, width=2)
+        draw.text((LEFT + 12 + number * 160, TOP - 8), line.name, fill=line.color, anchor="lm")
+    image.quantize(32).save(path, optimize=True)
+
+
+def _round_up(value: float) -> float:
+    step = 10 ** (len(str(int(value))) - 1) / 2
+    return (int(value / step) + 1) * step

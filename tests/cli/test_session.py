@@ -1,0 +1,163 @@
+"""`codeloop session`, `stats`, `import` and `run --fork`, as the real program."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.answers import Answer
+from codeloop.schema.operation import PROMPT_ASYNC, TextInput
+from tests.agent.harness import call, calls, rig, until
+from tests.cli.program import Desk, bash, result, serving, steps
+
+
+def shown(desk: Desk, *arguments: str) -> str:
+    """Run a command that must work, and give its stdout."""
+    done = desk.run(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def listed(desk: Desk, *flags: str) -> list[dict[str, object]]:
+    return json.loads(shown(desk, "session", "list", "--json", *flags))
+
+
+def test_sessions_are_listed_renamed_searched_forked_and_deleted(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("echo hi"), Answer(text="It is a zebra."))) as server:
+        desk.use(server)
+        shown(desk, "run", "--title", "One", "what animal is this?")
+        shown(desk, "run", "--continue", "are you sure?")
+        line = shown(desk, "session", "list")
+        assert "One" in line
+        assert "$0.0" in line
+        session = line.split()[0]
+        assert "Renamed" in shown(desk, "session", "rename", session, "Zoo")
+        assert "Zoo" in shown(desk, "session", "list")
+        found = shown(desk, "session", "search", "a", "zebra")
+        assert session in found
+        assert "It is a zebra." in found
+        missing = desk.run("session", "search", "giraffe")
+        assert (missing.returncode, missing.stdout) == (0, "")
+        assert "giraffe" in missing.stderr
+        assert "Zoo (fork #1)" in shown(desk, "session", "fork", session, "--at", "2")
+        fork = shown(desk, "session", "list").split()[0]
+        copied = shown(desk, "session", "show", fork)
+        assert "what animal" in copied
+        assert "are you sure" not in copied
+        wrong = desk.run("session", "fork", session, "--at", "3")
+        assert (wrong.returncode, "2 prompts" in wrong.stderr) == (2, True)
+        shown(desk, "session", "delete", fork)
+        assert [each["id"] for each in listed(desk)] == [session]
+
+
+def test_run_goes_on_with_a_copy(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="Done."))) as server:
+        desk.use(server)
+        shown(desk, "run", "--title", "One", "first")
+        shown(desk, "run", "--continue", "second")
+        original = listed(desk)[0]["id"]
+        forked = result(desk.run("run", "--format", "json", "--continue", "--fork", "--at", "2", "other"))
+        assert forked["sessionID"] != original
+        assert [each["title"] for each in listed(desk)] == ["One (fork #1)", "One"]
+        document = json.loads(shown(desk, "export", str(forked["sessionID"])))
+        said = [p["text"] for m in document["messages"] for p in m["parts"] if p["type"] == "text"]
+        assert said == ["first", "Done.", "other", "Done."]
+        again = result(
+            desk.run("run", "--format", "json", "--session", str(original), "--fork", "--title", "Mine", "third")
+        )
+        assert again["exitCode"] == 0
+        assert listed(desk)[0]["title"] == "Mine"
+        assert "second" in shown(desk, "session", "show", str(original))
+        assert "third" not in shown(desk, "session", "show", str(original))
+
+
+@pytest.mark.parametrize("flags", [("--fork",), ("--at", "1"), ("--continue", "--at", "1"), ("--continue", "--fork")])
+def test_a_copy_of_nothing_is_a_wrong_call(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    done = Desk(tmp_path).run("run", *flags, "hello")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert Desk(tmp_path).run("session", "list").stdout == ""
+
+
+def test_an_export_is_imported_elsewhere_and_again(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    here, there = Desk(tmp_path / "a"), Desk(tmp_path / "b")
+    file = tmp_path / "session.json"
+    with serving(steps(bash("echo hi"), Answer(text="Done."))) as server:
+        here.use(server)
+        there.use(server)
+        shown(here, "run", "--title", "One", "hello")
+        shown(here, "export", "--output", str(file))
+        done = there.run("import", str(file))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "with 3 messages: One" in done.stdout
+        assert listed(there)[0]["id"] == listed(here)[0]["id"]
+        again = there.run("import", "-", stdin=file.read_text())
+        assert "copy" in again.stderr
+        assert len(listed(there)) == 2
+        assert "Done." in shown(there, "run", "--continue", "go on")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "it is empty"),
+        ('{"info": {},\n  "messages": [}', "line 2, column 16"),
+        ("[1]", "no JSON object"),
+        ('{"info": {"id": "ses_x"}, "messages": []}', "at $.info"),
+        ("[" * 100_000, "no JSON object"),
+        ('{"info":' + "[" * 100_000, "nested too deeply"),
+        ("\xff", "no JSON object"),
+    ],
+)
+def test_a_broken_file_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "broken.json").write_text(text, encoding="latin-1")
+    done = Desk(tmp_path).run("import", str(tmp_path / "broken.json"))
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr) < 400
+
+
+def test_sums_are_shown_for_people_and_programs(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    assert "Nothing was done" in desk.run("stats").stderr
+    with serving(steps(bash("echo hi"), Answer(text="Done."))) as server:
+        desk.use(server)
+        shown(desk, "run", "--title", "One", "hello")
+    text = shown(desk, "stats", "--days", "1")
+    assert "local/m" in text
+    assert time.strftime("%Y-%m-%d") in text
+    assert str(desk.work) in text
+    figures = json.loads(shown(desk, "stats", "--json", "--all"))
+    assert (figures["total"]["sessions"], figures["total"]["steps"], figures["total"]["toolCalls"]) == (1, 2, 1)
+    assert figures["total"]["cost"] == pytest.approx(sum(day["figures"]["cost"] for day in figures["days"]))
+
+
+async def test_a_waiting_prompt_is_marked_where_the_session_is_shown(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(call("bash", command="sleep 77"))]) as it:
+        for text in ("begin", "later"):
+            await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text=text)])
+            await until(it.calls)
+        seen = await asyncio.to_thread(shown, Desk(tmp_path), "session", "show", it.session_id)
+        lines = [line.strip() for line in seen.splitlines()]
+        assert lines[lines.index("> later") + 1] == "queued"
+        assert lines.count("queued") == 1
+
+
+def test_sessions_of_all_projects_are_listed_with_their_directories(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="Done."))) as server:
+        desk.use(server)
+        shown(desk, "run", "--title", "Global", "hello")
+        desk.git("init", "-q")
+        desk.git("commit", "-q", "--allow-empty", "-m", "x")
+        shown(desk, "run", "--title", "Repo", "hello")
+    assert [each["title"] for each in listed(desk)] == ["Repo"]
+    assert [each["title"] for each in listed(desk, "--all")] == ["Repo", "Global"]
+    assert str(desk.work) in shown(desk, "session", "list", "--all")

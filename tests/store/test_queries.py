@@ -1,0 +1,101 @@
+"""Reading beside the loop: pages, taken ids, databases that are opened only to read."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionCreated, SessionInfo
+from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
+from codeloop.schema.part import TextPart
+from codeloop.store.database import StoreError
+from codeloop.store.queries import Filter, like, open_queries
+from codeloop.store.store import Store
+from tests.store.states import session, user
+
+SESSION = session("ses_1")
+
+
+def filled(path: Path, times: list[int]) -> Store:
+    """Give a store with a session of messages that were created at these times."""
+    store = Store(path)
+    store.append(SessionCreated(properties=SessionInfo(session_id=SESSION.id, info=SESSION)))
+    for number, at in enumerate(times):
+        info = user(SESSION.id, f"msg_{number:03}", at=at)
+        part = TextPart(id=f"prt_{number:03}", session_id=SESSION.id, message_id=info.id, text=str(number))
+        store.append(
+            MessageUpdated(properties=MessageInfo(session_id=SESSION.id, info=info)),
+            PartUpdated(properties=PartInfo(session_id=SESSION.id, part=part, time=1)),
+        )
+    return store
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 100])
+@pytest.mark.parametrize("times", [[], [5], [1, 2, 3, 4, 5], [7, 7, 7, 7], [9, 1, 5, 5, 2, 9, 1]])
+def test_pages_together_are_the_conversation(tmp_path: Path, times: list[int], size: int) -> None:
+    store = filled(tmp_path / "a.db", times)
+    entries, before, has_more = [], None, True
+    while has_more:
+        page, has_more = store.queries.page(SESSION.id, size, before)
+        assert len(page) == size or not has_more
+        entries = page + entries
+        before = (page[0].info.time.created, page[0].info.id) if page else None
+    assert tuple(entries) == store.conversation(SESSION.id).entries
+    store.close()
+
+
+def test_any_id_that_is_in_use_counts(tmp_path: Path) -> None:
+    store = filled(tmp_path / "a.db", [1])
+    taken = store.queries.taken
+    assert not taken(["ses_2"], ["msg_2"], ["prt_2"])
+    assert taken(["ses_1"], [], [])
+    assert taken([], ["msg_9", "msg_000"], [])
+    assert taken([], [], ["prt_000"])
+    store.close()
+
+
+def test_a_database_opened_to_read_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    filled(path, [1]).close()
+    before = path.read_bytes()
+    queries = open_queries(path)
+    assert [each.id for each in queries.sessions(Filter())] == [SESSION.id]
+    queries.close()
+    assert path.read_bytes() == before
+
+
+def test_what_another_process_writes_is_read_without_waiting(tmp_path: Path) -> None:
+    store = filled(tmp_path / "a.db", [1])
+    queries = open_queries(store.path)
+    store.append(SessionCreated(properties=SessionInfo(session_id="ses_2", info=session("ses_2", at=2))))
+    assert [each.id for each in queries.sessions(Filter())] == ["ses_2", "ses_1"]
+    queries.close()
+    store.close()
+
+
+def test_a_missing_or_foreign_database_is_refused_and_not_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        open_queries(tmp_path / "none.db")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(StoreError, match="version 0"):
+        open_queries(tmp_path / "empty.db")
+
+
+@given(st.text(max_size=6), st.text(max_size=3), st.text(max_size=3))
+def test_the_pattern_finds_at_least_what_holds_the_text(text: str, before: str, after: str) -> None:
+    import sqlite3
+
+    whole = (before + text + after).replace("\0", "")
+    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in whole):
+        return
+    db = sqlite3.connect(":memory:")
+    assert db.execute("SELECT ? LIKE ? ESCAPE '!'", (whole, like(text))).fetchone() == (1,)
+    db.close()
+
+
+def test_token_counts_are_added_and_taken_off_but_never_below_nothing() -> None:
+    some = Tokens(input=3, output=2, reasoning=1, cache=CacheTokens(read=5, write=4))
+    assert some.plus(some).plus(some, -1) == some
+    assert NO_TOKENS.plus(some, -1) == NO_TOKENS
