@@ -6,7 +6,7 @@ READY := .venv/.ready
 CODE := src bench tests scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow check format bench picture lock clean
+.PHONY: help venv demo test slow faults check format bench picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test: $(READY)  ## run the tests
 
 slow: $(READY)  ## run the tests that take more than two seconds each
 	@$(BIN)/pytest -n auto -m slow $(ARGS)
+
+faults: $(READY)  ## break the real program at every named point and go on: kill, full disk, Ctrl-C, two processes
+	@$(BIN)/pytest -n auto -m slow tests/faults --deselect tests/faults/test_interrupt.py $(ARGS)
 
 check: $(READY)  ## lint, format, types, floors, sizes
 	$(BIN)/ruff check $(CODE)

@@ -15,8 +15,10 @@ STORE = [
     *[("store.outbox", nth) for nth in (1, 2, 5, 12, 30)],
     ("migration", 5),
 ]
-TURN = [("step.start", 3), ("step.finish", 6), ("step.call_ready", 2), ("step.delta", 2)]
-TURN += [("compaction.start", 1), ("compaction.summary", 1), ("compaction.done", 1), ("call.result", 2)]
+TURN = [
+    *[("step.start", 3), ("step.finish", 6), ("step.call_ready", 2), ("step.delta", 2)],
+    *[("compaction.start", 1), ("compaction.summary", 1), ("compaction.done", 1), ("call.result", 2)],
+]
 TOOL = [("call.start", 2), ("call.effect", 6), ("files.write.before", 2), ("files.write.after", 4)]
 QUICK = {("store.outbox", 12), ("step.finish", 6), ("files.write.after", 4)}
 ERRORS = ("enospc", "eio")

@@ -165,6 +165,10 @@ LIVE: dict[str, list[dict[str, Any]]] = {
     "session.error": [{"sessionID": SES, "error": error} for error, _ in ERRORS],
     "session.diff": [{"sessionID": SES, "diff": []}],
     "file.edited": [{"file": "/p/calc.py"}],
+    "tui.toast.show": [
+        {"message": "m", "variant": "warning"},
+        {"title": "T", "message": "m", "variant": "info", "duration": 5},
+    ],
 }
 
 
@@ -215,7 +219,7 @@ def test_a_live_event_is_written_as_it_was_read(name: str) -> None:
     for properties in LIVE[name]:
         shape = {"id": EVT, "type": name, "properties": properties}
         assert again(shape, LiveEvent) == shape
-        assert session_of(msgspec.convert(shape, LiveEvent)) == (None if name == "file.edited" else SES)
+        assert session_of(msgspec.convert(shape, LiveEvent)) == (None if name in {"file.edited", "tui.toast.show"} else SES)
 
 
 def test_every_event_has_an_example_here() -> None:

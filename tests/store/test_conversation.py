@@ -1,11 +1,18 @@
 """Messages and parts in their places."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.schema.part import TextPart
+from codeloop.schema.event import StoredEvent
+from codeloop.schema.ids import new_id
+from codeloop.schema.part import CompactionPart, TextPart
+from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, View, next_created, with_part
-from tests.store.states import gone, put, said, session, text, unsaid, user
+from codeloop.store.store import Store
+from tests.store.states import assistant, created, gone, put, said, session, text, unsaid, user
 
 ONE = session()
 MESSAGE = user(ONE.id)
@@ -52,3 +59,49 @@ def test_a_further_message_comes_last_even_when_the_clock_has_stepped_back() -> 
     assert next_created(view, 1_000) == 1_001
     assert next_created(view, 2_000) == 2_000
     assert next_created(Conversation(ONE, ()), 7) == 7
+
+
+def compacted(turns: int, kept: int) -> tuple[list[StoredEvent], str]:
+    """Give a session of some turns, a summary of all but the last `kept`, and one turn more; and its id."""
+    one = session()
+    events: list[StoredEvent] = [created(one)]
+    starts: list[str] = []
+    for number in range(turns):
+        asked = user(one.id, at=number * 10 + 1)
+        answer = assistant(one.id, asked.id, at=number * 10 + 2, done=number * 10 + 3)
+        starts.append(asked.id)
+        events += [said(asked), put(text(asked, f"prompt {number}")), said(answer), put(text(answer, "x" * 50))]
+    asked = user(one.id, at=turns * 10)
+    tail = starts[-kept] if kept else None
+    part = CompactionPart(id=new_id("prt"), session_id=one.id, message_id=asked.id, auto=True, tail_start_id=tail)
+    note = replace(assistant(one.id, asked.id, at=turns * 10 + 1, done=turns * 10 + 2), summary=True)
+    events += [said(asked), put(part), said(note), put(text(note, "NOTE"))]
+    return events, one.id
+
+
+@pytest.mark.parametrize("kept", [0, 3])
+@pytest.mark.parametrize("is_open", [True, False])
+def test_what_a_request_may_show_is_kept_after_a_summary_and_nothing_else(
+    tmp_path: Path, kept: int, *, is_open: bool
+) -> None:
+    store = Store(tmp_path / "codeloop.db")
+    events, session_id = compacted(10, kept)
+    store.append(events[0])
+    if is_open:
+        store.recent(session_id)
+    store.append(*events[1:])
+    whole, recent = store.conversation(session_id), store.recent(session_id)
+    assert len(whole.entries) == 22
+    assert recent.entries == (*(e for e in whole.entries[: 20 - 2 * kept : 2]), *whole.entries[20 - 2 * kept :])
+    assert store.recent(session_id) is recent, "kept in memory"
+
+
+def test_a_summary_that_is_removed_brings_back_what_it_stood_for(tmp_path: Path) -> None:
+    store = Store(tmp_path / "codeloop.db")
+    events, session_id = compacted(10, 0)
+    store.append(*events)
+    assert len(store.recent(session_id).entries) < 22
+    asked, note = (entry.info for entry in store.conversation(session_id).entries[-2:])
+    store.append(unsaid(note), unsaid(asked))
+    assert store.recent(session_id) == store.conversation(session_id)
+    assert len(store.recent(session_id).entries) == 20

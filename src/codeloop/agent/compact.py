@@ -73,7 +73,7 @@ def learnt_room(message: str) -> int | None:
 
 async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     """Make room as `move` says. Raises what cancelling raises; a failed summary is stored as the session's error."""
-    view = engine.store.conversation(session_id)
+    view = engine.store.recent(session_id)
     if move.request is None:
         pruned = [] if move.overflow else old_outputs(view)
         if sum(size for size, _ in pruned) >= PRUNE_GAIN.value * CHARACTERS:
@@ -97,7 +97,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     if finished.error is None:
         engine.store.whisper(SessionCompacted(properties=OfSession(session_id=session_id)))
         if move.auto:
-            engine.store.append(*_going_on(engine.store.conversation(session_id), request, overflow=move.overflow))
+            engine.store.append(*_going_on(engine.store.recent(session_id), request, overflow=move.overflow))
 
 
 def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
@@ -195,7 +195,7 @@ def _summary_message(engine: Engine, request: UserMessage) -> AssistantMessage:
         path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
         cost=0,
         tokens=NO_TOKENS,
-        time=AssistantTime(created=next_created(engine.store.conversation(request.session_id), now_ms())),
+        time=AssistantTime(created=next_created(engine.store.recent(request.session_id), now_ms())),
         summary=True,
     )
 

@@ -13,7 +13,7 @@ async def run(engine: Engine, session_id: str) -> Stop:
     """Work on a session until there is nothing more to do. Cancel by cancelling the task."""
     prefix = Prefix()
     while True:
-        match next_move(engine.store.conversation(session_id), engine.policy):
+        match next_move(engine.store.recent(session_id), engine.policy):
             case Stop() as stop:
                 return stop
             case Settle() as move:

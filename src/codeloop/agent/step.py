@@ -85,7 +85,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Pre
 
 def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, prefix: Prefix) -> ModelRequest:
     """Put together what the model is sent: system prompt, tools, the whole conversation."""
-    view = engine.store.conversation(session_id)
+    view = engine.store.recent(session_id)
     rulesets = engine.rulesets(session_id, agent)
     bounds = engine.bounds(session_id, agent)
     return ModelRequest(
@@ -123,7 +123,7 @@ def new_message(engine: Engine, session_id: str, user: UserMessage) -> Assistant
         path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
         cost=0,
         tokens=NO_TOKENS,
-        time=AssistantTime(created=next_created(engine.store.conversation(session_id), now_ms())),
+        time=AssistantTime(created=next_created(engine.store.recent(session_id), now_ms())),
     )
 
 
@@ -231,7 +231,7 @@ class StoredAbort:
         cancelled = isinstance(error, asyncio.CancelledError)
         reason = ABORTED if cancelled else UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
         store, info = self._engine.store, self._info
-        entries = store.conversation(info.session_id).entries
+        entries = store.recent(info.session_id).entries
         parts = next((entry.parts for entry in reversed(entries) if entry.info.id == info.id), ())
         store.append(*closing(info, parts, reason))
         show_error(self._engine, info.session_id, reason)

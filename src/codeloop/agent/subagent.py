@@ -86,7 +86,7 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON)
         show_status(engine, child.id, Idle())
         engine.store.whisper(SessionIdle(properties=OfSession(session_id=child.id)))
         _add_cost(engine, parent.id, (engine.store.session(child.id).cost or 0.0) - before)
-    text = last_text(engine.store.conversation(child.id))
+    text = last_text(engine.store.recent(child.id))
     if stop.reason != "done":
         reason = stop.message or stop.reason
         raise ToolFailure(
@@ -137,7 +137,7 @@ def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:
     if child.model is None:
         raise ToolFailure("The session has no model for a subagent.")
     model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
-    created = next_created(engine.store.conversation(child.id), now_ms())
+    created = next_created(engine.store.recent(child.id), now_ms())
     message = UserMessage(
         id=new_id("msg"), session_id=child.id, time=UserTime(created=created), agent=agent.name, model=model
     )

@@ -124,7 +124,7 @@ class Turn:
                 case PermissionAsked() | QuestionAsked():
                     if await self._is_ours(event.properties.session_id):
                         self._ask(event)
-                case _ if session_of(event) == self._session_id:
+                case _ if session_of(event) in {self._session_id, None}:
                     self._count(event)
                     self._view.show(event)
                     if self._stdout.closed:

@@ -14,8 +14,9 @@ from codeloop.schema.event import (
     SessionCreated,
     SessionUpdated,
 )
-from codeloop.schema.message import Message, Session
-from codeloop.schema.part import Part
+from codeloop.schema.limits import KEPT_PROMPTS
+from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage
+from codeloop.schema.part import CompactionPart, Part, TextPart
 
 
 class Entry(Struct, frozen=True):
@@ -41,10 +42,13 @@ class View:
     frozen: Conversation | None = None
     known: set[str] = field(default_factory=set[str])
     """Ids of the messages, so that a new one is not searched for."""
+    is_trimmed: bool = False
+    """Whether only what a request may still show is kept."""
 
     def __post_init__(self) -> None:
         """Note what is there from the start."""
         self.known = {entry.info.id for entry in self.entries}
+        self._trim()
 
     def conversation(self) -> Conversation:
         """Give the present state; the same object until the next change."""
@@ -60,6 +64,8 @@ class View:
                 self.session = p.info
             case MessageUpdated(properties=p):
                 self._put_message(p.info)
+                if is_summary(p.info):
+                    self._trim()
             case MessageRemoved(properties=p):
                 self.entries = [entry for entry in self.entries if entry.info.id != p.message_id]
                 self.known.discard(p.message_id)
@@ -73,6 +79,12 @@ class View:
                     self.entries[index] = Entry(entry.info, kept)
             case _:
                 pass
+
+    def _trim(self) -> None:
+        kept = recent(self.entries)
+        if len(kept) < len(self.entries):
+            self.entries, self.is_trimmed = kept, True
+            self.known = {entry.info.id for entry in kept}
 
     def _find(self, message_id: str) -> int | None:
         if message_id not in self.known:
@@ -97,6 +109,28 @@ class View:
             return
         entry = self.entries[index]
         self.entries[index] = Entry(entry.info, with_part(entry.parts, part))
+
+
+def is_summary(info: Message) -> bool:
+    """Tell whether a message is a completed summary of the conversation before it."""
+    return isinstance(info, AssistantMessage) and bool(info.summary and info.time.completed and info.error is None)
+
+
+def recent(entries: list[Entry]) -> list[Entry]:
+    """Give the entries that a request may still show: the last summary, what it kept, and the user's last words."""
+    place = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
+    if place is None:
+        return entries
+    asked = next((part for part in entries[place - 1].parts if isinstance(part, CompactionPart)), None)
+    tail = asked.tail_start_id if asked else None
+    start = next((n for n, entry in enumerate(entries) if entry.info.id == tail), place - 1)
+    said: list[Entry] = []
+    left = KEPT_PROMPTS.value
+    for entry in reversed(entries[:start]):
+        if left >= 0 and isinstance(entry.info, UserMessage):
+            said.append(entry)
+            left -= sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
+    return [*reversed(said), *entries[start:]]
 
 
 def next_created(view: Conversation, now: int) -> int:

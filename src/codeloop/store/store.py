@@ -17,6 +17,7 @@ from codeloop.schema.event import (
     Event,
     Idle,
     LiveEvent,
+    MessageRemoved,
     PartUpdated,
     SessionDeleted,
     Stamped,
@@ -121,10 +122,20 @@ class Store:
         return [_session(row[0]) for row in self._db.all(sql, directory, parent, limit)]
 
     def conversation(self, session_id: str) -> Conversation:
-        """Give a session with all messages and parts. Kept in memory: asking again costs microseconds.
+        """Give a session with all messages and parts. Raises OperationError (NotFoundError)."""
+        view = self._view(session_id)
+        if view.is_trimmed:
+            return Conversation(view.session, tuple(read_entries(self._db, session_id)))
+        return view.conversation()
 
-        Raises OperationError (NotFoundError).
+    def recent(self, session_id: str) -> Conversation:
+        """Give a session with what its next request may show: all of it, or since the last summary what that kept.
+
+        Kept in memory: asking again costs microseconds. Raises OperationError (NotFoundError).
         """
+        return self._view(session_id).conversation()
+
+    def _view(self, session_id: str) -> View:
         self._catch_up(None)
         view = self._views.get(session_id)
         if view is None:
@@ -133,7 +144,7 @@ class Store:
             while len(self._views) > OPEN_VIEWS:
                 self._views.popitem(last=False)
         self._views.move_to_end(session_id)
-        return view.conversation()
+        return view
 
     def todos(self, session_id: str) -> list[Todo]:
         """Give the task list of a session."""
@@ -200,5 +211,9 @@ class Store:
                     self._views.pop(p.session_id, None)
                 case _:
                     view = self._views.get(session_of(event) or "")
-                    if view is not None:
+                    if view is None:
+                        continue
+                    if view.is_trimmed and isinstance(event, MessageRemoved):
+                        del self._views[view.session.id]  # a summary may be gone, and what it stood for shown again
+                    else:
                         view.apply(event)

@@ -100,7 +100,7 @@ async def _compacted(project: Project, args: RunCommand, session: Session) -> Me
     model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
     ref = parse_ref(model or await project.models.default(project.setting.config.model))
     await summarize(project, Summarize(session_id=session.id, provider_id=ref.provider_id, model_id=ref.model_id))
-    entries = project.store.conversation(session.id).entries
+    entries = project.store.recent(session.id).entries
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
     return MessageWithParts(info=last.info, parts=list(last.parts), stop=TurnEnd(reason="done"))
 

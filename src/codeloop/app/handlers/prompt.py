@@ -56,7 +56,7 @@ async def summarize(project: Project, args: Summarize) -> bool:
     message = UserMessage(
         id=new_id("msg"),
         session_id=session.id,
-        time=UserTime(created=next_created(project.store.conversation(session.id), now_ms())),
+        time=UserTime(created=next_created(project.store.recent(session.id), now_ms())),
         agent=session.agent or "build",
         model=model,
     )
@@ -93,7 +93,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     message = UserMessage(
         id=args.message_id or new_id("msg"),
         session_id=session.id,
-        time=UserTime(created=next_created(project.store.conversation(session.id), now_ms())),
+        time=UserTime(created=next_created(project.store.recent(session.id), now_ms())),
         agent=agent.name,
         model=model,
         system=args.system,
@@ -132,7 +132,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
 
 
 def _agent_before(project: Project, session: Session) -> str | None:
-    entries = project.store.conversation(session.id).entries
+    entries = project.store.recent(session.id).entries
     return next((entry.info.agent for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
 
 
@@ -183,7 +183,7 @@ def _policy(limits: RunLimits | None, message: UserMessage, project: Project) ->
 
 
 def _answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:
-    entries = project.store.conversation(session_id).entries
+    entries = project.store.recent(session_id).entries
     if not entries:
         raise OperationError("NotFoundError", "The prompt was cancelled before anything answered it.")
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])

@@ -42,7 +42,7 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
 
 
 def _continue_as_build(ctx: ToolContext) -> None:
-    entries = ctx.store.conversation(ctx.session_id).entries
+    entries = ctx.store.recent(ctx.session_id).entries
     last = next(entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage))
     message = replace(last, id=new_id("msg"), agent="build", time=UserTime(created=now_ms()), summary=None)
     part = TextPart(id=new_id("prt"), session_id=ctx.session_id, message_id=message.id, text=APPROVED, synthetic=True)

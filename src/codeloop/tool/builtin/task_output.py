@@ -20,7 +20,7 @@ async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
     session = ctx.store.find_session(params.task_id)
     if session is None or session.parent_id != ctx.session_id:
         raise ToolFailure(f"There is no task {params.task_id} of this session.")
-    entries = ctx.store.conversation(session.id).entries
+    entries = ctx.store.recent(session.id).entries
     state = _state(entries)
     text = _last_text(entries) or "(nothing said yet)"
     output = f'<task id="{session.id}" state="{state}">\n<task_result>\n{text}\n</task_result>\n</task>'
