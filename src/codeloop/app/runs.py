@@ -121,7 +121,7 @@ class Runs:
 
     def _title(self, session_id: str) -> asyncio.Task[None] | None:
         """Start naming the session beside its first turn."""
-        view = self._engine.store.conversation(session_id)
+        view = self._engine.store.recent(session_id)
         if not is_untitled(view.session.title):
             return None
         for entry in view.entries:

@@ -100,10 +100,10 @@ async def unrevert(place: Place, args: UnrevertSession) -> RevertedSession:
 
 def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
     """Give the events that make a revert final, for a new prompt: its messages go, the sums sink, no redo after it."""
-    view = store.conversation(session_id)
-    session = view.session
+    session = store.session(session_id)
     if session.revert is None:
         return []
+    view = store.conversation(session_id)
     start = _start(view, session.revert.message_id, session.revert.part_id)
     gone = view.entries[start:] if start is not None else ()
     cost, tokens = session.cost or 0.0, session.tokens or NO_TOKENS
