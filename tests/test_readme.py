@@ -27,6 +27,7 @@ NOT_RUN = (
     ("make", "sets an environment up; the target and its ARGS are checked"),
     ("pip install", "installs; that the project can be installed is checked"),
     ("uv tool install", "the same"),
+    ("CODELOOP_FAULT", "kills, fills or stops the program: tests/faults"),
     ("ollama", "another project's program"),
     ("codeloop auth login \\w+$", "asks at a terminal: tests/cli/test_auth.py"),
     ("codeloop models .*--refresh", "fetches: tests/model/test_refresh.py"),

@@ -112,3 +112,15 @@ async def test_without_compaction_a_full_context_is_just_sent(tmp_path: Path) ->
     async with rig(tmp_path, answers, info=SMALL) as it:
         answer = await it.prompt("go", limits=RunLimits(compact=False))
         assert words(answer.parts) == "Done."
+
+
+async def test_the_steps_of_a_turn_count_across_a_summary(tmp_path: Path) -> None:
+    answers = [
+        Answer(calls=(Call("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 3 == 2 else None) for n in range(9)
+    ]
+    async with rig(tmp_path, [*answers, NOTE, NOTE, NOTE], info=SMALL) as it:
+        answer = await it.prompt("work", limits=RunLimits(steps=8))
+        assert answer.stop is not None
+        assert answer.stop.reason == "limit"
+        assert len(it.calls()) < 8, "summaries are steps too"
+        assert any(request.tools == () for request in it.model.requests), "it was summarised"

@@ -51,6 +51,7 @@ NUMBERS: dict[str, Any] = {
 WRONG: dict[str, tuple[Any, ...]] = {
     "string": ([], {}, [1], {"a": None}),
     "integer": ("x", [], {}, 1.5, "1.5"),
+    "number": ("x", [], {}, True),
     "boolean": ("maybe", [], {}, 7, 0.5),
     "array": (7, "x", {}, "[", '{"a":1}', {"0": "x"}),
     "object": (7, "x", [], "{", "[1]"),
@@ -98,6 +99,8 @@ def good(schema: JSON) -> Any:
             return {name: good(member) for name, member in schema.get("properties", {}).items()}
         case "array":
             return [good(schema["items"])]
+        case "number":
+            return 1.5
         case "integer":
             return max(schema.get("minimum", 0), schema.get("exclusiveMinimum", -1) + 1)
         case "boolean":

@@ -10,7 +10,7 @@ from codeloop.agent.window import compaction_of
 from codeloop.schema.errors import ContextOverflowError, error_message
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import Part, SubtaskPart, ToolCompleted, ToolError, ToolPart, ToolPending, ToolRunning
-from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.conversation import Conversation, Entry, is_final
 
 StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "limit", "aborted"]
 REJECTED = "rejected"
@@ -137,7 +137,7 @@ def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
     steps: list[AssistantMessage] = []
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage):
-            if _is_final(entry.info):
+            if is_final(entry.info):
                 break
             steps.append(entry.info)
     return steps[::-1]
@@ -151,14 +151,6 @@ def is_open(entry: Entry) -> bool:
 def open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
     """Give the tool calls that have no result."""
     return [p for p in parts if isinstance(p, ToolPart) and isinstance(p.state, ToolPending | ToolRunning)]
-
-
-def _is_final(info: AssistantMessage) -> bool:
-    return (
-        info.time.completed is not None
-        and not info.summary
-        and (info.error is not None or info.finish not in {"tool-calls", "cut"})
-    )
 
 
 def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:

@@ -117,20 +117,35 @@ def is_summary(info: Message) -> bool:
 
 
 def recent(entries: list[Entry]) -> list[Entry]:
-    """Give the entries that a request may still show: the last summary, what it kept, and the user's last words."""
+    """Give the entries that still count: the last summary, what it kept, the user's last words, the turn's steps.
+
+    The steps before the summary come without their parts: only limits ask for them.
+    """
     place = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
     if place is None:
         return entries
     asked = next((part for part in entries[place - 1].parts if isinstance(part, CompactionPart)), None)
     tail = asked.tail_start_id if asked else None
     start = next((n for n, entry in enumerate(entries) if entry.info.id == tail), place - 1)
-    said: list[Entry] = []
+    before: list[Entry] = []
     left = KEPT_PROMPTS.value
+    is_of_turn = not any(isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:])
     for entry in reversed(entries[:start]):
-        if left >= 0 and isinstance(entry.info, UserMessage):
-            said.append(entry)
+        if isinstance(entry.info, UserMessage):
+            if left >= 0:
+                before.append(entry)
             left -= sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
-    return [*reversed(said), *entries[start:]]
+            continue
+        is_of_turn = is_of_turn and not is_final(entry.info)
+        if is_of_turn:
+            before.append(Entry(entry.info))
+    return [*reversed(before), *entries[start:]]
+
+
+def is_final(info: AssistantMessage) -> bool:
+    """Tell whether an answer ended its turn."""
+    is_over = info.error is not None or info.finish not in {"tool-calls", "cut"}
+    return info.time.completed is not None and not info.summary and is_over
 
 
 def next_created(view: Conversation, now: int) -> int:
