@@ -116,7 +116,8 @@ async def test_without_compaction_a_full_context_is_just_sent(tmp_path: Path) ->
 
 async def test_the_steps_of_a_turn_count_across_a_summary(tmp_path: Path) -> None:
     answers = [
-        Answer(calls=(Call("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 3 == 2 else None) for n in range(9)
+        Answer(calls=(Call("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 3 == 2 else Count())
+        for n in range(9)
     ]
     async with rig(tmp_path, [*answers, NOTE, NOTE, NOTE], info=SMALL) as it:
         answer = await it.prompt("work", limits=RunLimits(steps=8))

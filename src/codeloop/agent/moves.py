@@ -87,13 +87,13 @@ def next_move(view: Conversation, policy: Policy) -> Move:
 
 def _fills(entries: tuple[Entry, ...], room: int) -> bool:
     """Tell whether the last step held `room` tokens or more, less what has been left out since."""
-    for place in range(len(entries) - 1, -1, -1):
+    for place in range(len(entries) - 1, max(len(entries) - 9, -1), -1):
         info = entries[place].info
         if not isinstance(info, AssistantMessage):
             continue
         if info.summary:
             return False
-        if info.tokens.all:
+        if info.tokens.all:  # a step that failed has none: the one before it counts
             if info.tokens.all < room:  # the usual case: nothing else has to be looked at
                 return False
             at = info.time.completed or info.time.created

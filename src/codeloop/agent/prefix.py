@@ -76,4 +76,8 @@ def _common(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:
     for count in range(len(before), max(len(before) - 4, 0), -1):  # as a rule only the last ones have changed
         if before[:count] == now[:count]:
             return count
+    most = min(len(before), len(now))
+    for count in range(most, max(most - 4, 0), -1):  # only the end changes; comparing tuples stops at identity
+        if before[:count] == now[:count]:
+            return count
     return sum(1 for _ in takewhile(bool, map(is_, before, now)))

@@ -210,6 +210,7 @@ IMPORT_BYTES = Limit("app.import_bytes", 256 * 1024 * 1024, "bytes", "a larger f
 BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line is the title")
 TITLE_GRACE = Limit("agent.title_grace", 1_000, "ms", "waiting for a title after its turn, then as agent.title")
+SNAPSHOT_QUICK = Limit("snapshot.quick", 5, "ms", "a look that took less is made without a thread the next time")
 SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot, then the turn goes on without it")
 SNAPSHOT_AGAIN = Limit(
     "snapshot.again", 200, "ms", "waiting for a look that took too long before, then there is no snapshot"

@@ -18,6 +18,7 @@ from codeloop.schema.limits import (
     SNAPSHOT_AGAIN,
     SNAPSHOT_AGE,
     SNAPSHOT_PRUNE,
+    SNAPSHOT_QUICK,
     SNAPSHOT_SIZE,
     SNAPSHOT_TIME,
     SNAPSHOT_TRACKED,
@@ -92,6 +93,7 @@ class Snapshots:
         self._said: set[str] = set()
         self._lock = asyncio.Lock()
         self._busy: asyncio.Future[None] | None = None
+        self._is_quick = False  # a look that took so little is not worth a thread
 
     def mark_changed(self) -> None:
         """Note that something may have changed since the last snapshot."""
@@ -134,8 +136,13 @@ class Snapshots:
                 if not self._busy.done():
                     return Failed(f"the work tree is still being looked through ({self._counted():,} files so far)")
             result: list[T | Failed] = []
-            self._busy = _on_thread(job, result)
-            await asyncio.wait([self._busy], timeout=max(deadline - time.monotonic(), 0))
+            start = time.monotonic()
+            if self._is_quick:
+                _do(job, result)
+            else:
+                self._busy = _on_thread(job, result)
+                await asyncio.wait([self._busy], timeout=max(deadline - start, 0))
+            self._is_quick = self._counted() <= _SMALL and time.monotonic() - start < SNAPSHOT_QUICK.seconds
             if not result:
                 return Failed(f"looking through the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
             return result[0]
@@ -143,7 +150,10 @@ class Snapshots:
     async def beside(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | Failed:
         """Do something with the store and single files only, which need not wait for a look at the work tree."""
         result: list[T | Failed] = []
-        await asyncio.wait([_on_thread(job, result)], timeout=limit.seconds)
+        if self._is_quick:
+            _do(job, result)
+        else:
+            await asyncio.wait([_on_thread(job, result)], timeout=limit.seconds)
         return result[0] if result else Failed(f"it takes longer than {limit.seconds:g} s")
 
     def keep(self, path: str) -> Item | None:
@@ -267,19 +277,24 @@ def _on_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future
 
     def body() -> None:
         try:
-            result.append(job())
-        except (GivenUp, Unreadable) as error:
-            result.append(Failed(str(error)))
-        except Missing as error:
-            result.append(Failed(f"the contents {error} are not kept any more"))
-        except OSError as error:
-            result.append(Failed(f"a file of the snapshot failed: {error}"))
+            _do(job, result)
         finally:
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(settle)
 
     threading.Thread(target=body, daemon=True, name="snapshot").start()
     return done
+
+
+def _do(job: Callable[[], T], result: list[T | Failed]) -> None:
+    try:
+        result.append(job())
+    except (GivenUp, Unreadable) as error:
+        result.append(Failed(str(error)))
+    except Missing as error:
+        result.append(Failed(f"the contents {error} are not kept any more"))
+    except OSError as error:
+        result.append(Failed(f"a file of the snapshot failed: {error}"))
 
 
 def _too_wide(root: Path, environment: Mapping[str, str]) -> str | None:
