@@ -14,12 +14,13 @@ from codeloop.model.chat import (
     ReasoningPiece,
     ResultPiece,
     TextPiece,
+    ToolSpec,
     ToolTurn,
     Turn,
     UserTurn,
 )
 from codeloop.model.encoding import TurnCache, call_id, options_of, to_json, tool_name
-from codeloop.model.parameters import parameters_of
+from codeloop.model.parameters import ToolCache, parameters_of
 from codeloop.model.quirks import Quirks, reads
 from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.wire import JSON
@@ -38,6 +39,7 @@ class AnthropicBody:
         self._info = info
         self._quirks = quirks
         self._turns: TurnCache[Written] = TurnCache(self._written)
+        self._tools = ToolCache(self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Give the JSON body: options, system prompt and tools first; turns of one side in a row are one message."""
@@ -77,16 +79,15 @@ class AnthropicBody:
         head = {name: value for name, value in head.items() if value is not None}
         mark: JSON = {"cache_control": {"type": "ephemeral"}} if self._quirks.cache_marks else {}
         if request.tools:
-            tools: list[JSON] = [
-                {"name": spec.name, "description": spec.description, "input_schema": schema}
-                for spec in request.tools
-                for schema, _ in (parameters_of(spec.parameters, self._quirks),)
-            ]
-            tools[-1].update(mark)
-            head["tools"] = tools
+            *tools, last = self._tools.written(request.tools)
+            head["tools"] = [*tools, {**last, **mark}]
         if request.system:
             head["system"] = [{"type": "text", "text": request.system, **mark}]
         return head
+
+    def _tool(self, spec: ToolSpec) -> JSON:
+        schema, _ = parameters_of(spec.parameters, self._quirks)
+        return {"name": spec.name, "description": spec.description, "input_schema": schema}
 
     def _written(self, turn: Turn) -> "Written":
         return written("assistant" if isinstance(turn, AssistantTurn) else "user", self._blocks(turn))

@@ -16,7 +16,7 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.model.encoding import TurnCache, call_id, options_of, to_json, tool_name
-from codeloop.model.parameters import parameters_of
+from codeloop.model.parameters import ToolCache, parameters_of
 from codeloop.model.quirks import Quirks, reads
 from codeloop.schema.wire import JSON
 
@@ -31,6 +31,7 @@ class OpenAIBody:
         self._info = info
         self._quirks = quirks
         self._turns = TurnCache(self._turn)
+        self._tools = ToolCache(self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Give the JSON body: options, tools and system prompt first, then a message or more for each turn."""
@@ -58,7 +59,7 @@ class OpenAIBody:
             head[name] = value
         head = {name: value for name, value in head.items() if value is not None}
         if request.tools:
-            head["tools"] = [self._tool(spec) for spec in request.tools]
+            head["tools"] = self._tools.written(request.tools)
         return head
 
     def _tool(self, spec: ToolSpec) -> JSON:

@@ -1,8 +1,9 @@
 """The schema of a tool's parameters as one vendor takes it. Pure: equal schemas give equal ones."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from codeloop.model.chat import ToolSpec
 from codeloop.model.quirks import Quirks
 from codeloop.schema.wire import JSON
 
@@ -19,6 +20,21 @@ def parameters_of(schema: JSON, quirks: Quirks) -> tuple[JSON, bool]:
     if quirks.strict_tools and _is_closed(schema):
         return _strict(_without(schema, quirks.refused_keywords | {"additionalProperties"})), True
     return _without(schema, quirks.refused_keywords), False
+
+
+class ToolCache:
+    """The tools of the last request as one vendor takes them: a session's requests all offer the same ones."""
+
+    def __init__(self, write: Callable[[ToolSpec], JSON]) -> None:
+        self._write = write
+        self._specs: tuple[ToolSpec, ...] = ()
+        self._written: list[JSON] = []
+
+    def written(self, specs: tuple[ToolSpec, ...]) -> list[JSON]:
+        """Give the tools; the same objects as before when the specs are."""
+        if specs is not self._specs:
+            self._specs, self._written = specs, [self._write(spec) for spec in specs]
+        return self._written
 
 
 def _without(schema: JSON, refused: frozenset[str]) -> JSON:

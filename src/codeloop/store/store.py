@@ -29,7 +29,7 @@ from codeloop.schema.event import (
 from codeloop.schema.message import Session, Todo
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.rules import PermissionRequest
-from codeloop.store.conversation import Conversation, View
+from codeloop.store.conversation import Conversation, Entry, View
 from codeloop.store.database import Database, StoreError
 from codeloop.store.follow import Followers
 from codeloop.store.lease import Leases
@@ -123,28 +123,31 @@ class Store:
 
     def conversation(self, session_id: str) -> Conversation:
         """Give a session with all messages and parts. Raises OperationError (NotFoundError)."""
-        view = self._view(session_id)
-        if view.is_trimmed:
-            return Conversation(view.session, tuple(read_entries(self._db, session_id)))
-        return view.conversation()
+        view, entries = self._view(session_id)
+        if not view.is_trimmed:
+            return view.conversation()
+        if not entries:  # it was known, and trimmed before
+            entries = read_entries(self._db, session_id)
+        return Conversation(view.session, tuple(entries))
 
     def recent(self, session_id: str) -> Conversation:
         """Give a session with what its next request may show: all of it, or since the last summary what that kept.
 
         Kept in memory: asking again costs microseconds. Raises OperationError (NotFoundError).
         """
-        return self._view(session_id).conversation()
+        return self._view(session_id)[0].conversation()
 
-    def _view(self, session_id: str) -> View:
+    def _view(self, session_id: str) -> tuple[View, list[Entry]]:
+        """Give a session's view, and all entries when they had to be read for it."""
         self._catch_up(None)
-        view = self._views.get(session_id)
+        view, entries = self._views.get(session_id), list[Entry]()
         if view is None:
-            view = View(self.session(session_id), read_entries(self._db, session_id))
-            self._views[session_id] = view
+            entries = read_entries(self._db, session_id)
+            view = self._views[session_id] = View(self.session(session_id), entries)
             while len(self._views) > OPEN_VIEWS:
                 self._views.popitem(last=False)
         self._views.move_to_end(session_id)
-        return view
+        return view, entries
 
     def todos(self, session_id: str) -> list[Todo]:
         """Give the task list of a session."""
