@@ -280,3 +280,11 @@ async def test_a_thousand_deltas_are_stored_a_few_times_only(tmp_path: Path) -> 
         await it.prompt()
         stored = it.project.store.last_seq()
         assert stored < 20 + 3 * (time.monotonic() - begin)
+
+
+async def test_what_waits_for_a_person_is_only_offered_where_one_is(tmp_path: Path) -> None:
+    async with rig(tmp_path, [Answer(text="One."), Answer(text="Two.")]) as it:
+        await it.prompt("here")
+        await it.prompt("away", limits=RunLimits(attended=False))
+        there, away = ({spec.name for spec in request.tools} for request in it.model.requests)
+        assert there - away == {"question"}

@@ -31,7 +31,7 @@ from codeloop.model.replay import Recorder, ReplayModel
 from codeloop.model.scripted import ScriptedModel
 from codeloop.schema.errors import error_message
 
-HERE, THERE = Places("/home/me/work/proj/sub", "/home/me/work/proj"), Places("/tmp/x y", "/tmp/x y")
+HERE, THERE = Places("/home/me/code/proj/sub", "/home/me/code/proj"), Places("/tmp/x y", "/tmp/x y")
 TOOLS = (ToolSpec("read", "", {}), ToolSpec("bash", "", {}))
 ASK = UserTurn((TextPiece("go"),))
 CALLED = (
@@ -127,7 +127,7 @@ async def test_paths_of_the_project_move_with_it_and_are_not_in_the_file(tmp_pat
     await said(Recorder(ScriptedModel(script), path, HERE), request())
     assert HERE.directory not in path.read_text()
     events = folded(await said(ReplayModel(path, THERE), request()))
-    assert events[0] == ("text", "/tmp/x y/a.py, /tmp/x y, /home/me/work/proj-old and {directory}")
+    assert events[0] == ("text", "/tmp/x y/a.py, /tmp/x y, /home/me/code/proj-old and {directory}")
     assert isinstance(events[1], tuple)
     assert events[1][1:] == ("read", {"filePath": "/tmp/x y/a.py"})
 

@@ -47,6 +47,8 @@ class Policy(Struct, frozen=True):
     room: int | None = None
     """Tokens that a request may hold before the conversation is compacted; None: not known."""
     compact: bool = True
+    attended: bool = True
+    """Somebody is there who can answer the model's questions."""
 
 
 class OutputLimits(Struct, frozen=True):

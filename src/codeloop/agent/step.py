@@ -23,6 +23,7 @@ from codeloop.model.chat import (
     Retrying,
     TextDelta,
 )
+from codeloop.permission.defaults import UNATTENDED
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
 from codeloop.schema.event import (
@@ -88,6 +89,8 @@ def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel
     view = engine.store.recent(session_id)
     rulesets = engine.rulesets(session_id, agent)
     bounds = engine.bounds(session_id, agent)
+    if not engine.policy.attended:
+        bounds = (*bounds, UNATTENDED)
     return ModelRequest(
         system=prefix.system(engine, view.session, agent, model.info),
         turns=prefix.turns(view, model.info),

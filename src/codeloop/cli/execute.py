@@ -81,8 +81,7 @@ class Running:
         self._options = options
         self._signals = signals
         self.stdout, self._stderr = standard(outlet)
-        is_terminal = sys.stdin is not None and sys.stdin.isatty() and self._stderr.stream.isatty()
-        self._terminal = self._stderr if is_terminal else None
+        self._terminal = self._stderr if has_terminal() else None
         self.session_id = ""
         self.view = self._view()
 
@@ -165,12 +164,18 @@ def _command(options: Options, name: str, arguments: str) -> dict[str, Any]:
     }
 
 
+def has_terminal() -> bool:
+    """Tell whether somebody is there who can be asked."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def _limits(options: Options) -> RunLimits:
     return RunLimits(
         steps=options.max_steps,
         cost=options.max_cost,
         tokens=options.max_tokens,
         compact=not options.no_compact,
+        attended=has_terminal(),
     )
 
 

@@ -49,6 +49,10 @@ def guards(*rulesets: Ruleset) -> Ruleset:
     return (*_rules("*", "allow"), *_rules("webfetch_private", "ask"))
 
 
+UNATTENDED: Ruleset = (*_rules("*", "allow"), *_rules("question", "deny"), *_rules("plan_exit", "deny"))
+"""Beside a session's own rules, where nobody can answer: what waits for a person is not offered to the model."""
+
+
 def _inside(folders: Iterable[Path]) -> list[str]:
     return [pattern for folder in folders for pattern in (str(folder), f"{folder}/*")]
 

@@ -93,6 +93,8 @@ class RunLimits(Wire):
     tokens: int | None = None
     compact: bool = True
     """False: never compact by itself, stop when the context is full."""
+    attended: bool = True
+    """False: nobody can answer, so the model is not offered to ask."""
 
 
 class Summarize(Wire):

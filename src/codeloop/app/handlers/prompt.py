@@ -179,6 +179,7 @@ def _policy(limits: RunLimits | None, message: UserMessage, project: Project) ->
         tokens=limits.tokens,
         room=room_of(info, compaction.reserved),
         compact=compaction.auto and limits.compact,
+        attended=limits.attended,
     )
 
 
