@@ -5,6 +5,9 @@ from codeloop.cli.table import columns
 from codeloop.kit.plain import one_line
 from codeloop.schema.sessions import Figures, NamedFigures, Stats
 
+WIDTH = 60
+"""Characters of a name; of a longer one, such as a path, the end is shown."""
+
 HEAD = ["cost", "input", "cached", "output", "sessions", "steps", "calls"]
 
 
@@ -17,7 +20,8 @@ def shown(stats: Stats) -> str:
 
 
 def _row(named: NamedFigures) -> list[str]:
-    return [one_line(named.name, 60), *_cells(named.figures)]
+    name = one_line(named.name, len(named.name) * 8)
+    return [name if len(name) <= WIDTH else f"…{name[1 - WIDTH :]}", *_cells(named.figures)]
 
 
 def _cells(figures: Figures) -> list[str]:
