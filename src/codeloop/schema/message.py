@@ -2,8 +2,6 @@
 
 from typing import Any, Literal
 
-import msgspec
-
 from codeloop.schema.errors import MessageError
 from codeloop.schema.rules import Rule
 from codeloop.schema.wire import JSON, Wire
@@ -201,8 +199,3 @@ class Todo(Wire):
     content: str
     status: Literal["pending", "in_progress", "completed", "cancelled"]
     priority: Literal["high", "medium", "low"]
-
-
-def zero_session_cost(session: Session) -> Session:
-    """Give the session with cost and tokens set to zero where they are absent."""
-    return msgspec.structs.replace(session, cost=session.cost or 0.0, tokens=session.tokens or NO_TOKENS)
