@@ -42,7 +42,6 @@ from codeloop.schema.message import (
     NO_TOKENS,
     AssistantMessage,
     AssistantTime,
-    CacheTokens,
     MessagePath,
     Session,
     Tokens,
@@ -242,12 +241,6 @@ class StoredAbort:
 
 def with_cost(session: Session, cost: float, tokens: Tokens) -> Session:
     """Give the session with dollars and tokens added to its sums."""
-    old = session.tokens or NO_TOKENS
-    total = Tokens(
-        input=old.input + tokens.input,
-        output=old.output + tokens.output,
-        reasoning=old.reasoning + tokens.reasoning,
-        cache=CacheTokens(read=old.cache.read + tokens.cache.read, write=old.cache.write + tokens.cache.write),
-    )
+    total = (session.tokens or NO_TOKENS).plus(tokens)
     time = replace(session.time, updated=now_ms())
     return replace(session, cost=(session.cost or 0.0) + cost, tokens=total, time=time)

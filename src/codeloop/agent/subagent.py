@@ -31,7 +31,7 @@ from codeloop.schema.message import (
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.rules import Rule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import Conversation, next_created
+from codeloop.store.conversation import last_text, next_created
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
 NO_NESTING = Rule(permission="task", pattern="*", action="deny")
@@ -86,22 +86,13 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON)
         show_status(engine, child.id, Idle())
         engine.store.whisper(SessionIdle(properties=OfSession(session_id=child.id)))
         _add_cost(engine, parent.id, (engine.store.session(child.id).cost or 0.0) - before)
-    text = last_text(engine.store.recent(child.id))
+    text = last_text(engine.store.recent(child.id).entries)
     if stop.reason != "done":
         reason = stop.message or stop.reason
         raise ToolFailure(
             f"The subagent stopped: {reason} Its session is {child.id}. It said last: {text or 'nothing'}"
         )
     return SubtaskResult(child.id, text, metadata)
-
-
-def last_text(view: Conversation) -> str:
-    """Give the last text that the agent of a conversation said."""
-    for entry in reversed(view.entries):
-        for part in reversed(entry.parts):
-            if isinstance(part, TextPart) and part.text.strip():
-                return part.text
-    return ""
 
 
 def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Session:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any
 
 from codeloop.cli import exits
@@ -23,7 +24,7 @@ from codeloop.schema.event import (
     SessionUpdated,
     session_of,
 )
-from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens
 from codeloop.schema.operation import ABORT, SESSION_GET, MessageWithParts, Operation, TurnEnd
 from codeloop.schema.part import TextPart, ToolError, ToolPart
 
@@ -111,7 +112,7 @@ class Turn:
             message=message,
             text=tally.text,
             cost=round(self._costs[-1] - self._costs[0], 10) if self._costs else 0.0,
-            tokens=_sum([info.tokens for info in messages]),
+            tokens=reduce(Tokens.plus, (info.tokens for info in messages), NO_TOKENS),
             steps=len(messages),
             duration_ms=int(seconds * 1000),
             denied=tally.denied,
@@ -213,12 +214,3 @@ class Turn:
         for task in (*self._questions, watching):
             task.cancel()
         await asyncio.gather(*self._questions, watching, return_exceptions=True)
-
-
-def _sum(tokens: list[Tokens]) -> Tokens:
-    return Tokens(
-        input=sum(each.input for each in tokens),
-        output=sum(each.output for each in tokens),
-        reasoning=sum(each.reasoning for each in tokens),
-        cache=CacheTokens(read=sum(each.cache.read for each in tokens), write=sum(each.cache.write for each in tokens)),
-    )

@@ -1,6 +1,7 @@
 """A session with its messages and parts, as the loop and the projection see it."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -151,6 +152,16 @@ def is_final(info: AssistantMessage) -> bool:
 def next_created(view: Conversation, now: int) -> int:
     """Give the creation time of a further message (ms): `now`, or later when the clock has stepped back since."""
     return max(now, view.entries[-1].info.time.created + 1) if view.entries else now
+
+
+def last_text(entries: Sequence[Entry]) -> str:
+    """Give what the agent said last; empty when it has said nothing yet."""
+    for entry in reversed(entries):
+        if isinstance(entry.info, AssistantMessage):
+            for part in reversed(entry.parts):
+                if isinstance(part, TextPart) and part.text.strip():
+                    return part.text
+    return ""
 
 
 def order(info: Message) -> tuple[int, str]:

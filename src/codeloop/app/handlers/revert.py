@@ -22,11 +22,9 @@ from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.message import (
     NO_TOKENS,
     AssistantMessage,
-    CacheTokens,
     FileDiff,
     Revert,
     Session,
-    Tokens,
     UserMessage,
 )
 from codeloop.schema.operation import FileConflict, FilesOutcome, RevertedSession, RevertSession, UnrevertSession
@@ -109,7 +107,7 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
     cost, tokens = session.cost or 0.0, session.tokens or NO_TOKENS
     for entry in gone:
         if isinstance(entry.info, AssistantMessage):
-            cost, tokens = max(cost - entry.info.cost, 0.0), _less(tokens, entry.info.tokens)
+            cost, tokens = max(cost - entry.info.cost, 0.0), tokens.plus(entry.info.tokens, -1)
     info = replace(session, revert=None, cost=cost, tokens=tokens, time=replace(session.time, updated=now_ms()))
     removed = (MessageGone(session_id=session.id, message_id=entry.info.id) for entry in gone)
     return [
@@ -276,15 +274,3 @@ def _answer(session: Session, outcome: Outcome) -> RevertedSession:
         conflicts=[FileConflict(path=each.path, reason=each.reason) for each in outcome.conflicts],
     )
     return RevertedSession(**msgspec.structs.asdict(session), outcome=files)
-
-
-def _less(tokens: Tokens, taken: Tokens) -> Tokens:
-    cache = CacheTokens(
-        read=max(tokens.cache.read - taken.cache.read, 0), write=max(tokens.cache.write - taken.cache.write, 0)
-    )
-    return Tokens(
-        input=max(tokens.input - taken.input, 0),
-        output=max(tokens.output - taken.output, 0),
-        reasoning=max(tokens.reasoning - taken.reasoning, 0),
-        cache=cache,
-    )

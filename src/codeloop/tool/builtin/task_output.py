@@ -3,8 +3,7 @@
 import msgspec
 
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.part import TextPart
-from codeloop.store.conversation import Entry
+from codeloop.store.conversation import Entry, last_text
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 
 
@@ -22,7 +21,7 @@ async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(f"There is no task {params.task_id} of this session.")
     entries = ctx.store.recent(session.id).entries
     state = _state(entries)
-    text = _last_text(entries) or "(nothing said yet)"
+    text = last_text(entries) or "(nothing said yet)"
     output = f'<task id="{session.id}" state="{state}">\n<task_result>\n{text}\n</task_result>\n</task>'
     return ToolResult(session.title, output, {"sessionId": session.id, "state": state})
 
@@ -32,12 +31,3 @@ def _state(entries: tuple[Entry, ...]) -> str:
     if not isinstance(last, AssistantMessage) or last.time.completed is None or last.finish in {"tool-calls", "cut"}:
         return "running"
     return "failed" if last.error is not None else "completed"
-
-
-def _last_text(entries: tuple[Entry, ...]) -> str:
-    for entry in reversed(entries):
-        if isinstance(entry.info, AssistantMessage):
-            for part in reversed(entry.parts):
-                if isinstance(part, TextPart) and part.text.strip():
-                    return part.text
-    return ""
