@@ -10,7 +10,7 @@ from codeloop.schema.event import StoredEvent
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import CompactionPart, TextPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry, View, next_created, with_part
+from codeloop.store.conversation import Conversation, Entry, View, last_text, next_created, with_part
 from codeloop.store.store import Store
 from tests.store.states import assistant, created, gone, put, said, session, text, unsaid, user
 
@@ -105,3 +105,11 @@ def test_a_summary_that_is_removed_brings_back_what_it_stood_for(tmp_path: Path)
     store.append(unsaid(note), unsaid(asked))
     assert store.recent(session_id) == store.conversation(session_id)
     assert len(store.recent(session_id).entries) == 20
+
+
+def test_what_was_said_last_is_the_agents_and_never_the_prompt() -> None:
+    asked = user("ses_a", at=1)
+    silent = assistant("ses_a", asked.id, at=2, done=3)
+    prompt = Entry(asked, (text(asked, "the prompt"),))
+    assert last_text((prompt, Entry(silent))) == ""
+    assert last_text((prompt, Entry(silent, (text(silent, "done"), text(silent, "  "))), prompt)) == "done"

@@ -21,20 +21,19 @@ BUILTIN = Path(__file__).with_name("builtin")
 class Traits(Struct, frozen=True):
     """How a call may be treated.
 
-    `read_only`: changes nothing. `concurrent`: may run beside other calls of its step; a call that is not waits for
+    `concurrent`: may run beside other calls of its step; a call that is not waits for
     all calls before it, and those after it wait for it, as if they had been made one by one.
 
     `keep`: which end of an over-long output is shown. `permission`: the name that rules know it by; empty: its own.
     """
 
-    read_only: bool = False
     concurrent: bool = False
     keep: Literal["head", "tail"] = "head"
     permission: str = ""
 
 
 NO_TRAITS = Traits()
-READ_ONLY = Traits(read_only=True, concurrent=True)
+READ_ONLY = Traits(concurrent=True)
 
 
 class ToolResult(Struct, frozen=True):

@@ -19,7 +19,7 @@ class BashOutputParams(Wire):
     wait: Annotated[int, Meta(ge=0, description="ms to wait for new output; at most 60000")] = 0
 
 
-@tool("bash_output", params=BashOutputParams, traits=Traits(read_only=True, keep="tail", permission="bash"))
+@tool("bash_output", params=BashOutputParams, traits=Traits(keep="tail", permission="bash"))
 async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     """Give what is new and whether it still runs."""
     job = job_named(params.id, ctx)

@@ -13,7 +13,7 @@ class TaskOutputParams(msgspec.Struct, frozen=True):
     task_id: str
 
 
-@tool("task_output", params=TaskOutputParams, traits=Traits(read_only=True, concurrent=True, permission="task"))
+@tool("task_output", params=TaskOutputParams, traits=Traits(concurrent=True, permission="task"))
 async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
     """Give a task's state and what it said last, from what is stored of it."""
     session = ctx.store.find_session(params.task_id)
