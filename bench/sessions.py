@@ -36,7 +36,8 @@ from codeloop.model.chat import (
 )
 from codeloop.schema.event import MessageUpdated
 from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
-from codeloop.schema.operation import PROMPT, SESSION_CREATE, RunLimits, TextInput
+from codeloop.schema.operation import PROMPT, SESSION_CREATE
+from codeloop.schema.prompts import RunLimits, TextInput
 
 TURNS = 2_000
 STEPS = 200

@@ -26,8 +26,9 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.model.scripted import SCRIPTED, ScriptedModel
-from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE, MessageWithParts, TextInput
+from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE
 from codeloop.schema.part import Part, TextPart, ToolCompleted, ToolError, ToolPart
+from codeloop.schema.prompts import MessageWithParts, TextInput
 from codeloop.schema.rules import PermissionRequest
 from codeloop.store.conversation import Conversation
 

@@ -14,8 +14,9 @@ from codeloop.app.runs import Runs
 from codeloop.app.tools import toolbox_of
 from codeloop.model.answers import Answer, Call
 from codeloop.model.chat import CallReady, CallStarted, Finished
-from codeloop.schema.operation import PROMPT_ASYNC, TextInput
+from codeloop.schema.operation import PROMPT_ASYNC
 from codeloop.schema.part import ToolCompleted, ToolError, ToolPending
+from codeloop.schema.prompts import TextInput
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolResult, tool
 from tests.agent.harness import Rig, call, calls, check_turns, result, rig, until

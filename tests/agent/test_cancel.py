@@ -10,8 +10,9 @@ from codeloop.kit.process import processes
 from codeloop.model.answers import Answer, Call
 from codeloop.schema.errors import MessageAbortedError
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import ABORT, PROMPT_ASYNC, TextInput
+from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ReasoningPart, TextPart, ToolError, ToolPart, ToolPending, ToolRunning
+from codeloop.schema.prompts import TextInput
 from tests.agent.harness import Rig, call, calls, check_turns, rig, told, until, within, words
 
 AFTER = Answer(text="After.")

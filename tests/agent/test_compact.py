@@ -8,8 +8,9 @@ from codeloop.model.answers import Answer, Call, Count
 from codeloop.model.chat import Limits, ModelInfo, TextPiece, ToolTurn, UserTurn
 from codeloop.schema.errors import ContextOverflowError, OverflowData
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import SUMMARIZE, MessageWithParts, RunLimits
+from codeloop.schema.operation import SUMMARIZE
 from codeloop.schema.part import CompactionPart, TextPart, ToolCompleted, ToolPart
+from codeloop.schema.prompts import MessageWithParts, RunLimits
 from tests.agent.harness import rig, words
 
 SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=Limits(context=10_000, output=1_000))

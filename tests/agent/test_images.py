@@ -12,7 +12,8 @@ from codeloop.model.chat import AssistantTurn, ImagePiece, ModelInfo, TextPiece,
 from codeloop.model.scripted import SCRIPTED
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import IMAGES
-from codeloop.schema.operation import PROMPT, FileInput, TextInput
+from codeloop.schema.operation import PROMPT
+from codeloop.schema.prompts import FileInput, TextInput
 from codeloop.schema.wire import replace
 from tests.agent.harness import call, calls, rig, words
 from tests.workspace.test_picture import encoded, plain

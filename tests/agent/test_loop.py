@@ -11,10 +11,11 @@ from codeloop.model.answers import Answer, Call, Count, RetryBlock, TextBlock
 from codeloop.model.chat import CallReady, Finished, ModelEvent, ModelInfo, ModelRequest, Prices, TextDelta
 from codeloop.model.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.errors import APIError, APIErrorData
-from codeloop.schema.event import PartDelta, SessionIdle
+from codeloop.schema.live import PartDelta, SessionIdle
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.operation import PROMPT_ASYNC, RunLimits, TextInput
+from codeloop.schema.operation import PROMPT_ASYNC
 from codeloop.schema.part import StepFinishPart, StepStartPart, TextPart, ToolCompleted, ToolError
+from codeloop.schema.prompts import RunLimits, TextInput
 from tests.agent.harness import call, calls, check_turns, rig, told, until, words
 
 DONE = Answer(text="Done.", tokens=Count(input=7, output=3))

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from codeloop.model.answers import Answer
-from codeloop.schema.operation import ABORT, PROMPT_ASYNC, SESSION_REVERT, SESSION_UNREVERT, RevertedSession, TextInput
+from codeloop.schema.operation import ABORT, PROMPT_ASYNC, SESSION_REVERT, SESSION_UNREVERT
 from codeloop.schema.part import PatchPart, StepFinishPart
+from codeloop.schema.prompts import TextInput
+from codeloop.schema.sessions import RevertedSession
 from tests.agent.harness import Rig, call, calls, rig, until, words
 
 

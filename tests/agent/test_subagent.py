@@ -10,8 +10,9 @@ from codeloop.model.answers import Answer, Count
 from codeloop.model.chat import ModelInfo, Prices
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionModel
-from codeloop.schema.operation import ABORT, PROMPT_ASYNC, TextInput
+from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ToolCompleted, ToolError, ToolPart, ToolRunning, ToolStart
+from codeloop.schema.prompts import TextInput
 from codeloop.schema.rules import Rule
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import Subtask, ToolFailure

@@ -16,7 +16,8 @@ from codeloop.model.chat import Prices
 from codeloop.model.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import ABORT, PROMPT, SESSION_CREATE, TextInput
+from codeloop.schema.operation import ABORT, PROMPT, SESSION_CREATE
+from codeloop.schema.prompts import TextInput
 from codeloop.store.conversation import Entry
 from tests.agent.harness import startup, until
 

@@ -10,8 +10,8 @@ from codeloop.app.attach import attached
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import ATTACHED_FILE, READ_IMAGE, READ_PDF, READ_PIXELS
 from codeloop.schema.message import UserMessage
-from codeloop.schema.operation import FileInput
 from codeloop.schema.part import FilePart, Part, TextPart
+from codeloop.schema.prompts import FileInput
 from codeloop.workspace.workspace import Workspace
 from tests.store.states import session, user
 from tests.tool.context import make_context

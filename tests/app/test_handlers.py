@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.dispatch import HANDLERS
+from codeloop.app.dispatch import HANDLERS, PROCESS_HANDLERS
 from codeloop.model.answers import Answer, Count
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.ids import new_id
@@ -24,11 +24,9 @@ from codeloop.schema.operation import (
     SESSION_GET,
     SESSION_LIST,
     SESSION_MESSAGES,
-    AgentInput,
-    FileInput,
-    TextInput,
 )
 from codeloop.schema.part import AgentPart, FilePart, TextPart
+from codeloop.schema.prompts import AgentInput, FileInput, TextInput
 from tests.agent.harness import call, calls, rig, until, words
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -42,7 +40,8 @@ async def refused(wait: Any) -> OperationError:
 
 
 def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
-    assert set(HANDLERS) == {operation.id for operation in OPERATIONS}
+    assert set(HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "project"}
+    assert set(PROCESS_HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "process"}
 
 
 async def test_a_session_is_made_listed_read_and_deleted(tmp_path: Path) -> None:

@@ -12,15 +12,9 @@ from hypothesis import strategies as st
 from codeloop.model.answers import Answer, Count
 from codeloop.schema.errors import OperationError, UnknownError
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import (
-    SESSION_GET,
-    SESSION_IMPORT,
-    SESSION_LIST,
-    SESSION_MESSAGES,
-    SESSION_STATS,
-    ImportedSession,
-)
+from codeloop.schema.operation import SESSION_GET, SESSION_IMPORT, SESSION_LIST, SESSION_MESSAGES, SESSION_STATS
 from codeloop.schema.part import TextPart, ToolCompleted, ToolPart
+from codeloop.schema.sessions import ImportedSession
 from tests.agent.harness import Rig, call, calls, rig, words
 
 DONE = Answer(text="Done.", tokens=Count(input=5, output=2))

@@ -24,10 +24,9 @@ from codeloop.schema.operation import (
     PROMPT_ASYNC,
     SESSION_MESSAGES,
     SESSION_QUEUED,
-    MessageWithParts,
-    TextInput,
 )
 from codeloop.schema.part import TextPart
+from codeloop.schema.prompts import MessageWithParts, TextInput
 from codeloop.schema.sessions import ListMessages
 from codeloop.schema.wire import replace
 from tests.agent.harness import Rig, call, calls, rig, until, words

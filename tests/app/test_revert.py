@@ -25,16 +25,10 @@ from codeloop.schema.message import (
     UserMessage,
     UserTime,
 )
-from codeloop.schema.operation import (
-    SESSION_MESSAGES,
-    SESSION_REVERT,
-    SESSION_UNREVERT,
-    MessageWithParts,
-    Operation,
-    RevertSession,
-    UnrevertSession,
-)
+from codeloop.schema.operation import SESSION_MESSAGES, SESSION_REVERT, SESSION_UNREVERT, Operation
 from codeloop.schema.part import PatchPart, StepFinishPart, TextPart
+from codeloop.schema.prompts import MessageWithParts
+from codeloop.schema.sessions import RevertSession, UnrevertSession
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
 from codeloop.workspace.recorder import Recorder

@@ -8,7 +8,8 @@ import pytest
 
 from codeloop.model.answers import Answer
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import SESSION_CREATE, SESSION_SEARCH, SESSION_UPDATE, SearchResult
+from codeloop.schema.operation import SESSION_CREATE, SESSION_SEARCH, SESSION_UPDATE
+from codeloop.schema.sessions import SearchResult
 from tests.agent.harness import Rig, call, calls, rig
 
 

@@ -14,7 +14,7 @@ from codeloop.model.answers import Answer
 from codeloop.model.chat import ModelEvent, ModelRequest, Retrying
 from codeloop.model.scripted import SCRIPTED
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import Busy, Retry
+from codeloop.schema.live import Busy, Retry
 from codeloop.schema.message import Session, Todo
 from codeloop.schema.operation import (
     ABORT,
@@ -28,8 +28,8 @@ from codeloop.schema.operation import (
     SESSION_STATUS,
     SESSION_TODO,
     SESSION_UPDATE,
-    TextInput,
 )
+from codeloop.schema.prompts import TextInput
 from codeloop.schema.rules import Rule
 from codeloop.schema.sessions import ArchiveTime
 from tests.agent.harness import Rig, call, calls, rig, startup, until

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.answers import Answer
-from codeloop.schema.operation import PROMPT_ASYNC, TextInput
+from codeloop.schema.operation import PROMPT_ASYNC
+from codeloop.schema.prompts import TextInput
 from tests.agent.harness import call, calls, rig, until
 from tests.cli.program import Desk, bash, result, serving, steps
 

@@ -14,8 +14,9 @@ from codeloop.cli.signals import Signals
 from codeloop.cli.turn import Turn
 from codeloop.model.answers import Answer
 from codeloop.schema.event import Event, PartUpdated
-from codeloop.schema.operation import PROMPT, TextInput
+from codeloop.schema.operation import PROMPT
 from codeloop.schema.part import TextPart, ToolPart
+from codeloop.schema.prompts import TextInput
 from tests.agent.harness import Rig, call, calls, rig, within
 
 

@@ -8,7 +8,8 @@ from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.model.answers import Answer
 from codeloop.schema.event import MessageUpdated, PartUpdated, SessionUpdated, StoredEvent
-from codeloop.schema.operation import SESSION_MESSAGES, MessageWithParts
+from codeloop.schema.operation import SESSION_MESSAGES
+from codeloop.schema.prompts import MessageWithParts
 from codeloop.store.conversation import Conversation, View
 from codeloop.store.store import Store
 from tests.agent.harness import call, calls, rig, within

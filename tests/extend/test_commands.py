@@ -11,10 +11,11 @@ from codeloop.model.answers import Answer
 from codeloop.model.chat import ToolTurn, UserTurn
 from codeloop.schema.command import Command
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import CommandExecuted
+from codeloop.schema.live import CommandExecuted
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.operation import ABORT, COMMAND, COMMAND_LIST, PROMPT, FileInput, MessageWithParts, SubtaskInput
+from codeloop.schema.operation import ABORT, COMMAND, COMMAND_LIST, PROMPT
 from codeloop.schema.part import FilePart, SubtaskPart, TextPart, ToolPart
+from codeloop.schema.prompts import FileInput, MessageWithParts, SubtaskInput
 from tests.agent.harness import Rig, check_turns, rig, until, within
 from tests.extend.setting import write
 

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from codeloop.schema.errors import MessageError, error_message
-from codeloop.schema.event import Event, LiveEvent, StoredEvent, session_of
+from codeloop.schema.event import Event, StoredEvent, session_of
+from codeloop.schema.live import LiveEvent
 from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
 from codeloop.schema.rules import PermissionRequest, Rule

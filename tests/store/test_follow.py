@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.schema.event import Delta, Event, PartDelta, PartUpdated, SessionUpdated, Stamped, session_of
+from codeloop.schema.event import Event, PartUpdated, SessionUpdated, Stamped, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_QUEUE
+from codeloop.schema.live import Delta, PartDelta
 from codeloop.store.follow import GapError
 from codeloop.store.outbox import PRUNE_EVERY
 from codeloop.store.store import Store

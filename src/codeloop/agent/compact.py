@@ -31,7 +31,7 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.schema.errors import ContextOverflowError, UnknownData, UnknownError
-from codeloop.schema.event import Busy, MessageInfo, MessageUpdated, OfSession, SessionCompacted, StoredEvent
+from codeloop.schema.event import MessageInfo, MessageUpdated, StoredEvent
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import (
     COMPACT_AT,
@@ -42,6 +42,7 @@ from codeloop.schema.limits import (
     SUMMARY_INPUT,
     SUMMARY_OUTPUT,
 )
+from codeloop.schema.live import Busy, OfSession, SessionCompacted
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, MessagePath, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, FilePart, Part, Span, TextPart, ToolCompleted, ToolPart
 from codeloop.schema.wire import replace

@@ -9,8 +9,8 @@ from codeloop.agent.recording import Recording
 from codeloop.agent.settle import message_event
 from codeloop.agent.step import StoredAbort, new_message, show_status
 from codeloop.model.chat import CallReady, Finished
-from codeloop.schema.event import Busy
 from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.live import Busy
 from codeloop.schema.wire import replace
 
 

@@ -4,9 +4,10 @@ import time
 
 from codeloop.agent.settle import part_event
 from codeloop.kit import fault
-from codeloop.schema.event import Delta, PartDelta, PartGone, PartRemoved
+from codeloop.schema.event import PartGone, PartRemoved
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import CHECKPOINT
+from codeloop.schema.live import Delta, PartDelta
 from codeloop.schema.part import ReasoningPart, Span, TextPart
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.store import Store

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from codeloop.agent.settle import part_event
 from codeloop.kit.wildcard import matches
-from codeloop.schema.event import StoredEvent, Toast, ToastShown
+from codeloop.schema.event import StoredEvent
 from codeloop.schema.ids import new_id
+from codeloop.schema.live import Toast, ToastShown
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import PatchPart
 from codeloop.schema.rules import Need

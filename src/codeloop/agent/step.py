@@ -26,18 +26,9 @@ from codeloop.model.chat import (
 from codeloop.permission.defaults import UNATTENDED
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
-from codeloop.schema.event import (
-    Busy,
-    Retry,
-    SessionErrored,
-    SessionFailure,
-    SessionInfo,
-    SessionState,
-    SessionUpdated,
-    Status,
-    StatusChanged,
-)
+from codeloop.schema.event import SessionInfo, SessionUpdated
 from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.live import Busy, Retry, SessionErrored, SessionFailure, SessionState, Status, StatusChanged
 from codeloop.schema.message import (
     NO_TOKENS,
     AssistantMessage,

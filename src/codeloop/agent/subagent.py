@@ -7,18 +7,16 @@ from codeloop.agent.loop import run
 from codeloop.agent.step import show_status
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import (
-    Idle,
     MessageInfo,
     MessageUpdated,
-    OfSession,
     PartInfo,
     PartUpdated,
     SessionCreated,
-    SessionIdle,
     SessionInfo,
     SessionUpdated,
 )
 from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.live import Idle, OfSession, SessionIdle
 from codeloop.schema.message import (
     NO_TOKENS,
     ModelRef,

@@ -10,8 +10,8 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import ATTACHED_FILE, IMAGE_FILE, READ_PDF
 from codeloop.schema.message import UserMessage
-from codeloop.schema.operation import AgentInput, FileInput, PartInput, SubtaskInput, TextInput
 from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
+from codeloop.schema.prompts import AgentInput, FileInput, PartInput, SubtaskInput, TextInput
 from codeloop.schema.wire import replace
 from codeloop.workspace.files import FileRefused, load
 from codeloop.workspace.picture import PictureRefused, fitted

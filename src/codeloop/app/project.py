@@ -31,8 +31,9 @@ from codeloop.permission.defaults import base_rules
 from codeloop.permission.gate import Gate
 from codeloop.schema.config import Config
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.live import LiveEvent
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.store import Store
+from codeloop.store.pool import Stores
 from codeloop.tool.tool import Tool
 from codeloop.tool.web.keys import SEARCH_KEYS
 from codeloop.tool.web.search import search_tools
@@ -100,19 +101,28 @@ def providers_of(setting: Setting, environment: Mapping[str, str]) -> Providers:
 class Project:
     """An open project. Close it: that stops its turns and child processes."""
 
-    def __init__(self, startup: Startup, models: Source | None = None) -> None:
+    def __init__(
+        self,
+        startup: Startup,
+        models: Source | None = None,
+        *,
+        setting: Setting | None = None,
+        stores: Stores | None = None,
+    ) -> None:
         """Open the directory's project, inside a running event loop; `models` stands in for the provider table.
 
+        `setting`: when it was found before. `stores`: those of the process, when it opens more than one project.
         Raises CodeloopError: bad configuration, a data directory that can't be written.
         """
-        self.setting = find_setting(startup)
-        self._environment = startup.environment
+        self.setting = setting or find_setting(startup)
+        self._stores = stores or Stores()
+        self.environment = startup.environment
         self._background: set[asyncio.Task[None]] = set()
         place = self.setting.place
-        providers = providers_of(self.setting, startup.environment)
+        self.providers = providers = providers_of(self.setting, startup.environment)
         places = Places(str(place.directory), str(place.root))
         home = self.setting.paths.project(place.project_id)
-        self.store = Store(home / "codeloop.db")
+        self.store = self._stores.open(home / "codeloop.db")
         scratch = home / "tool-output"
         environment = {name: value for name, value in providers.child_environment().items() if name not in SEARCH_KEYS}
         if self.setting.config.shell:
@@ -148,8 +158,17 @@ class Project:
 
     def refresh_catalog(self) -> None:
         """Bring the catalog of models up to date in the background, when the process lives long enough for that."""
-        cache, environment = self.setting.paths.cache, self._environment
+        cache, environment = self.setting.paths.cache, self.environment
         self._background.add(asyncio.create_task(refresh_in_background(cache, environment, Catalog())))
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether something runs here: a turn, a subagent, a shell in the background, a terminal."""
+        return bool(self.runs.any_running or self.engine.background or self.workspace.shells.jobs.running())
+
+    def tell(self, event: LiveEvent) -> None:
+        """Show followers a live event of this directory."""
+        self.store.whisper(event, str(self.setting.place.directory))
 
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
@@ -162,12 +181,12 @@ class Project:
         await asyncio.gather(*self.engine.background, return_exceptions=True)
         await self.workspace.shells.close()
         await self.snapshots.close()
-        self.store.close()
+        self._stores.release(self.store)
 
     def _tools(self) -> tuple[Tool, ...]:
         """Give the tools that depend on the configuration: skills, when there are any, and searches."""
         skills = self.setting.skills
-        searches = search_tools(self.setting.config.search, self._environment)
+        searches = search_tools(self.setting.config.search, self.environment)
         return (*((skill_tool(skills),) if skills.found else ()), *searches)
 
     def _instructions(self) -> tuple[tuple[Path, str], ...]:

@@ -10,8 +10,8 @@ from codeloop.agent.moves import Stop
 from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
-from codeloop.schema.event import Busy, Idle, OfSession, SessionIdle
 from codeloop.schema.limits import LEASE, TITLE_GRACE
+from codeloop.schema.live import Busy, Idle, OfSession, SessionIdle
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
@@ -38,6 +38,11 @@ class Runs:
             self._turns[session_id] = task
             show_status(self._engine, session_id, Busy())
         return task
+
+    @property
+    def any_running(self) -> bool:
+        """Tell whether a turn runs, or is about to."""
+        return bool(self._turns or self._before or self._titles)
 
     def is_running(self, session_id: str) -> bool:
         """Tell whether a turn of the session runs in this process."""

@@ -33,11 +33,8 @@ from codeloop.schema.operation import (
     SESSION_LIST,
     SESSION_MESSAGES,
     SESSION_UPDATE,
-    FileInput,
-    PartInput,
-    RunLimits,
-    TextInput,
 )
+from codeloop.schema.prompts import FileInput, PartInput, RunLimits, TextInput
 from codeloop.schema.wire import replace
 
 

@@ -2,7 +2,7 @@
 
 from codeloop.model.unavailable import ModelUnavailable
 from codeloop.schema.errors import APIError, CodeloopError, ContextOverflowError, MessageError, ProviderAuthError
-from codeloop.schema.operation import MessageWithParts
+from codeloop.schema.prompts import MessageWithParts
 
 DONE = 0
 ERROR = 1

@@ -7,8 +7,9 @@ import msgspec
 from codeloop.cli.outcome import Outcome
 from codeloop.cli.output import Output
 from codeloop.kit.plain import inert_json
-from codeloop.schema.event import Event, MessageUpdated, PartUpdated, Retry, SessionErrored, StatusChanged
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
+from codeloop.schema.live import Retry, SessionErrored, StatusChanged
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import (
     ReasoningPart,

@@ -12,8 +12,9 @@ from codeloop.client.local import LocalClient
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import is_id
 from codeloop.schema.message import Session, UserMessage
-from codeloop.schema.operation import SESSION_FORK, SESSION_GET, SESSION_LIST, SESSION_MESSAGES, MessageWithParts
+from codeloop.schema.operation import SESSION_FORK, SESSION_GET, SESSION_LIST, SESSION_MESSAGES
 from codeloop.schema.part import CompactionPart, TextPart
+from codeloop.schema.prompts import MessageWithParts
 
 T = TypeVar("T")
 

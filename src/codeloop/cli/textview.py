@@ -5,8 +5,9 @@ from codeloop.cli.output import Output
 from codeloop.cli.style import count, dollars, duration, has_colour, paint
 from codeloop.cli.toolview import heading, lines
 from codeloop.kit.plain import inert
-from codeloop.schema.event import Event, MessageUpdated, PartDelta, PartUpdated, Retry, StatusChanged, ToastShown
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
+from codeloop.schema.live import PartDelta, Retry, StatusChanged, ToastShown
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ReasoningPart, TextPart, ToolCompleted, ToolError, ToolPart, ToolRunning
 

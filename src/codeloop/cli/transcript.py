@@ -8,8 +8,8 @@ from codeloop.cli.toolview import lines
 from codeloop.kit.plain import inert
 from codeloop.schema.errors import error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
-from codeloop.schema.operation import MessageWithParts
 from codeloop.schema.part import FilePart, Part, ReasoningPart, TextPart, ToolPart
+from codeloop.schema.prompts import MessageWithParts
 
 
 def transcript(

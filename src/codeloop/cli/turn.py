@@ -25,8 +25,9 @@ from codeloop.schema.event import (
     session_of,
 )
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens
-from codeloop.schema.operation import ABORT, SESSION_GET, MessageWithParts, Operation, TurnEnd
+from codeloop.schema.operation import ABORT, SESSION_GET, Operation
 from codeloop.schema.part import TextPart, ToolError, ToolPart
+from codeloop.schema.prompts import MessageWithParts, TurnEnd
 
 ABORT_AGAIN = 0.01
 """Seconds between two tries to abort."""

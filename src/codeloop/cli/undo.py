@@ -10,14 +10,10 @@ from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.kit.plain import inert, one_line
 from codeloop.schema.message import Session, UserMessage
-from codeloop.schema.operation import (
-    SESSION_MESSAGES,
-    SESSION_REVERT,
-    SESSION_UNREVERT,
-    MessageWithParts,
-    RevertedSession,
-)
+from codeloop.schema.operation import SESSION_MESSAGES, SESSION_REVERT, SESSION_UNREVERT
 from codeloop.schema.part import TextPart
+from codeloop.schema.prompts import MessageWithParts
+from codeloop.schema.sessions import RevertedSession
 
 SHOWN = 60
 

@@ -129,6 +129,9 @@ Kind = Literal[
     "SessionBusyError",
     "PermissionNotFoundError",
     "QuestionNotFoundError",
+    "PtyNotFoundError",
+    "PtyForbiddenError",
+    "McpServerNotFoundError",
     "UnknownError",
 ]
 

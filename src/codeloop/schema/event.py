@@ -1,24 +1,19 @@
 """Events: a change of the stored state ("this part is now X"), or something that is only live.
 
 A stored event carries the whole new value, so applying one is an upsert by id, and applying it twice changes
-nothing. A LiveEvent is never stored: a client that missed one sees the same in the next stored event.
+nothing. A LiveEvent (`schema.live`) is never stored: a client that missed one sees the same in the next stored event.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from codeloop.schema.errors import MessageError
-from codeloop.schema.ids import new_id
-from codeloop.schema.message import FileDiff, Message, Session, Todo
+from codeloop.schema.live import EventId, LiveEvent
+from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.rules import PermissionRequest, Reply
 from codeloop.schema.wire import Wire
-
-
-def _event_id() -> str:
-    return new_id("evt")
 
 
 class SessionInfo(Wire):
@@ -88,92 +83,6 @@ class QuestionRefusal(Wire):
     session_id: str
     request_id: str
     message: str | None = None
-
-
-class ExecutedCommand(Wire):
-    """Properties of `command.executed`; `message_id`: the last answer."""
-
-    name: str
-    session_id: str
-    arguments: str
-    message_id: str
-
-
-class Delta(Wire):
-    """Properties of `message.part.delta`."""
-
-    session_id: str
-    message_id: str
-    part_id: str
-    field: Literal["text"]
-    delta: str
-
-
-class Idle(Wire, tag_field="type", tag="idle"):
-    """Nothing runs."""
-
-
-class Busy(Wire, tag_field="type", tag="busy"):
-    """A turn runs."""
-
-
-class Retry(Wire, tag_field="type", tag="retry"):
-    """A request is about to be tried again at `next` (ms since the epoch)."""
-
-    attempt: int
-    message: str
-    next: int
-
-
-Status = Idle | Busy | Retry
-
-
-class SessionState(Wire):
-    """Properties of `session.status`."""
-
-    session_id: str
-    status: Status
-
-
-class OfSession(Wire):
-    """Properties of events that only name a session."""
-
-    session_id: str
-
-
-class SessionFailure(Wire):
-    """Properties of `session.error`."""
-
-    session_id: str
-    error: MessageError
-
-
-class SessionDiffs(Wire):
-    """Properties of `session.diff`."""
-
-    session_id: str
-    diff: list[FileDiff]
-
-
-class FilePath(Wire):
-    """Properties of `file.edited`; absolute."""
-
-    file: str
-
-
-class Toast(Wire):
-    """Properties of `tui.toast.show`: something to tell the person that is no part of the conversation."""
-
-    message: str
-    variant: Literal["info", "success", "warning", "error"]
-    title: str | None = None
-    duration: int | None = None
-
-
-class EventId(Wire, kw_only=True, tag_field="type"):
-    """What every event has."""
-
-    id: str = msgspec.field(default_factory=_event_id)
 
 
 class SessionCreated(EventId, tag="session.created"):
@@ -271,79 +180,18 @@ StoredEvent = (
 )
 
 
-class PartDelta(EventId, tag="message.part.delta"):
-    """More text of a text or reasoning part."""
-
-    properties: Delta
-
-
-class StatusChanged(EventId, tag="session.status"):
-    """A session is idle, busy or waiting to try again."""
-
-    properties: SessionState
-
-
-class SessionIdle(EventId, tag="session.idle"):
-    """A turn is over."""
-
-    properties: OfSession
-
-
-class SessionCompacted(EventId, tag="session.compacted"):
-    """From here on requests hold a summary in place of what was before."""
-
-    properties: OfSession
-
-
-class SessionErrored(EventId, tag="session.error"):
-    """A turn failed; the same error is stored in its message."""
-
-    properties: SessionFailure
-
-
-class SessionDiff(EventId, tag="session.diff"):
-    """What a revert has undone."""
-
-    properties: SessionDiffs
-
-
-class ToastShown(EventId, tag="tui.toast.show"):
-    """The person is told something."""
-
-    properties: Toast
-
-
-class FileEdited(EventId, tag="file.edited"):
-    """A tool changed a file."""
-
-    properties: FilePath
-
-
-class CommandExecuted(EventId, tag="command.executed"):
-    """A command's turn is over."""
-
-    properties: ExecutedCommand
-
-
-LiveEvent = (
-    PartDelta
-    | StatusChanged
-    | SessionIdle
-    | SessionCompacted
-    | SessionErrored
-    | SessionDiff
-    | FileEdited
-    | ToastShown
-    | CommandExecuted
-)
 Event = StoredEvent | LiveEvent
 
 
 class Stamped(msgspec.Struct, frozen=True):
-    """An event as a follower sees it; `seq` orders the stored ones, a live one has none."""
+    """An event as a follower sees it; `seq` orders the stored ones, a live one has none.
+
+    `directory`: where a live event of no session came to be (absolute); None: known from its session.
+    """
 
     seq: int | None
     event: Event
+    directory: str | None = None
 
 
 def session_of(event: Event) -> str | None:

@@ -70,6 +70,10 @@ OUTPUT_READER = Limit(
     "after a signal, a reader of stdout or stderr that reads nothing for so long counts as gone",
 )
 STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for replay; older ones are pruned")
+PROJECT_IDLE = Limit(
+    "app.project_idle", 1_800_000, "ms", "a directory that nobody asks for or follows is closed, and opens again"
+)
+SERVER_BODY = Limit("server.body", 64 * 1024 * 1024, "bytes", "a request with a larger body is refused")
 MODEL_CONNECT = Limit("model.connect", 15_000, "ms", "connecting to the model's service, then a retry")
 MODEL_FIRST_BYTE = Limit("model.first_byte", 300_000, "ms", "waiting for the first byte of an answer, then a retry")
 MODEL_IDLE = Limit("model.idle", 120_000, "ms", "silence in the middle of an answer, then a retry")

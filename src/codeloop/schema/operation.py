@@ -6,13 +6,64 @@ from msgspec import Struct
 
 from codeloop.schema.agent import Agent
 from codeloop.schema.command import Command
-from codeloop.schema.event import Status
-from codeloop.schema.message import Message, ModelRef, Session, SessionModel, Todo
-from codeloop.schema.part import FilePartSource, Part, SourceText
+from codeloop.schema.files import (
+    AskDiff,
+    FileContent,
+    FileNode,
+    FileStatus,
+    FindFiles,
+    FindSymbols,
+    FindText,
+    FoundFiles,
+    FoundLine,
+    OfOnePath,
+    Symbol,
+    VcsFileDiff,
+    VcsFileStatus,
+    VcsInfo,
+)
+from codeloop.schema.live import Status
+from codeloop.schema.message import FileDiff, Session, Todo
+from codeloop.schema.part import Part
+from codeloop.schema.project import (
+    AddMcp,
+    AskTools,
+    Capabilities,
+    ConsoleState,
+    FormatterStatus,
+    Health,
+    LocationInfo,
+    Log,
+    LspStatus,
+    McpStatus,
+    OfOneMcp,
+    OfOneProject,
+    PathInfo,
+    ProjectDirectory,
+    ProjectInfo,
+    ToolItem,
+    UpdateConfig,
+)
+from codeloop.schema.prompts import (
+    AnswerPermission,
+    AnswerQuestion,
+    InitSession,
+    MessageWithParts,
+    Prompt,
+    RejectQuestion,
+    RespondPermission,
+    RunCommand,
+    RunShell,
+    Summarize,
+)
+from codeloop.schema.providers import AuthMethod, KnownProviders, OfOneProvider, SetAuth, UsableProviders
+from codeloop.schema.pty import CreatePty, OfOnePty, Pty, PtyShell, PtyTicket, UpdatePty
 from codeloop.schema.question import QuestionRequest
-from codeloop.schema.rules import PermissionRequest, Reply, Rule
+from codeloop.schema.rules import PermissionRequest
 from codeloop.schema.sessions import (
+    AskSessionDiff,
     AskStats,
+    CreateSession,
     ForkSession,
     ImportedSession,
     ImportSession,
@@ -22,204 +73,28 @@ from codeloop.schema.sessions import (
     OfOneMessage,
     OfOnePart,
     OfOneSession,
+    RevertedSession,
+    RevertSession,
     SearchResult,
     SearchSessions,
     Stats,
+    UnrevertSession,
     UpdatePart,
     UpdateSession,
 )
 from codeloop.schema.skill import Skill
+from codeloop.schema.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
 from codeloop.schema.wire import JSON, Wire
-
-
-class TextInput(Wire, tag_field="type", tag="text"):
-    """Text of a prompt."""
-
-    text: str
-    id: str | None = None
-    synthetic: bool | None = None
-    ignored: bool | None = None
-    metadata: JSON | None = None
-
-
-class FileInput(Wire, tag_field="type", tag="file"):
-    """An attachment of a prompt: `data:` or `file://` URL."""
-
-    mime: str
-    url: str
-    id: str | None = None
-    filename: str | None = None
-    source: FilePartSource | None = None
-
-
-class AgentInput(Wire, tag_field="type", tag="agent"):
-    """A mention of an agent in a prompt."""
-
-    name: str
-    id: str | None = None
-    source: SourceText | None = None
-
-
-class SubtaskInput(Wire, tag_field="type", tag="subtask"):
-    """Work that is handed to a subagent as it is, before the model is asked."""
-
-    prompt: str
-    description: str
-    agent: str
-    id: str | None = None
-    model: ModelRef | None = None
-    command: str | None = None
-
-
-PartInput = TextInput | FileInput | AgentInput | SubtaskInput
-
-
-class CreateSession(Wire):
-    """Makes a session; everything may be left out."""
-
-    parent_id: str | None = None
-    title: str | None = None
-    agent: str | None = None
-    model: SessionModel | None = None
-    metadata: JSON | None = None
-    permission: list[Rule] | None = None
-
-
-class RunLimits(Wire):
-    """What bounds the turn: requests to the model, dollars, tokens."""
-
-    steps: int | None = None
-    cost: float | None = None
-    tokens: int | None = None
-    compact: bool = True
-    """False: never compact by itself, stop when the context is full."""
-    attended: bool = True
-    """False: nobody can answer, so the model is not offered to ask."""
-
-
-class Summarize(Wire):
-    """Puts a summary in the place of the conversation; nothing is deleted."""
-
-    session_id: str
-    provider_id: str
-    model_id: str
-    auto: bool = False
-
-
-class Prompt(Wire):
-    """Says something to a session. Model and agent: as given, else the session's last, else the configured ones."""
-
-    session_id: str
-    parts: list[PartInput]
-    message_id: str | None = None
-    model: ModelRef | None = None
-    agent: str | None = None
-    variant: str | None = None
-    no_reply: bool = False
-    system: str | None = None
-    tools: dict[str, bool] | None = None
-    format: JSON | None = None
-    limits: RunLimits | None = None
-
-
-class RunCommand(Wire):
-    """Runs a command by name. `arguments`: what was typed after it; `model`: `provider/model`."""
-
-    session_id: str
-    command: str
-    arguments: str = ""
-    agent: str | None = None
-    model: str | None = None
-    variant: str | None = None
-    message_id: str | None = None
-    parts: list[FileInput] = []
-    limits: RunLimits | None = None
-
-
-class AnswerPermission(Wire):
-    """Answers a question; `message` goes to the model with a rejection, and the turn then goes on."""
-
-    request_id: str
-    reply: Reply
-    message: str | None = None
-
-
-class AnswerQuestion(Wire):
-    """Answers a question: for each of its questions the labels or free texts that were chosen."""
-
-    request_id: str
-    answers: list[list[str]]
-
-
-class RejectQuestion(Wire):
-    """Refuses to answer; with `message` the turn goes on."""
-
-    request_id: str
-    message: str | None = None
-
-
-class RevertSession(Wire):
-    """Takes a session back to before a message, or to before the step that holds a part of it.
-
-    `dry_run`: only tell what would become of the files.
-    """
-
-    session_id: str
-    message_id: str
-    part_id: str | None = None
-    dry_run: bool = False
-
-
-class UnrevertSession(OfOneSession):
-    """Takes a reverted session forward again, with its files. `dry_run` as in RevertSession."""
-
-    dry_run: bool = False
-
-
-class FileConflict(Wire):
-    """A file (relative to the work tree) that was left as it is, and why."""
-
-    path: str
-    reason: str
-
-
-class FilesOutcome(Wire):
-    """What became of the files: put back, already as wanted, left alone."""
-
-    restored: list[str]
-    unchanged: list[str]
-    conflicts: list[FileConflict]
-
-
-class RevertedSession(Session):
-    """The session, and (ours, not the reference's) what became of its files. Only ever an answer; never stored."""
-
-    outcome: FilesOutcome | None = None
 
 
 class NoArguments(Wire):
     """Takes nothing."""
 
 
-class TurnEnd(Wire):
-    """Why a turn ended; `message` says it in a line."""
-
-    reason: str
-    message: str = ""
-
-
-class MessageWithParts(Wire):
-    """A message and its parts; after a prompt also how the turn ended."""
-
-    info: Message
-    parts: list[Part]
-    stop: TurnEnd | None = None
-
-
 class Operation(Struct, frozen=True):
     """One row: fields of `takes` that are named in `path` come from there, the others from the query or the body.
 
-    The body of `part.update` is its field `part` alone.
+    `body`: the field that is the whole body. `scope`: answered by the project of a directory, or by the process.
     """
 
     id: str
@@ -227,6 +102,8 @@ class Operation(Struct, frozen=True):
     path: str
     takes: type[Wire]
     gives: Any
+    body: str | None = None
+    scope: Literal["project", "process"] = "project"
 
 
 SESSION_CREATE = Operation("session.create", "POST", "/session", CreateSession, Session)
@@ -253,7 +130,7 @@ MESSAGE_DELETE = Operation(
     "session.deleteMessage", "DELETE", "/session/{sessionID}/message/{messageID}", OfOneMessage, bool
 )
 PART_UPDATE = Operation(
-    "part.update", "PATCH", "/session/{sessionID}/message/{messageID}/part/{partID}", UpdatePart, Part
+    "part.update", "PATCH", "/session/{sessionID}/message/{messageID}/part/{partID}", UpdatePart, Part, body="part"
 )
 PART_DELETE = Operation(
     "part.delete", "DELETE", "/session/{sessionID}/message/{messageID}/part/{partID}", OfOnePart, bool
@@ -275,40 +152,77 @@ SESSION_REVERT = Operation("session.revert", "POST", "/session/{sessionID}/rever
 SESSION_UNREVERT = Operation(
     "session.unrevert", "POST", "/session/{sessionID}/unrevert", UnrevertSession, RevertedSession
 )
-
-OPERATIONS: tuple[Operation, ...] = (
-    SESSION_CREATE,
-    SESSION_LIST,
-    SESSION_STATUS,
-    SESSION_SEARCH,
-    SESSION_EVERYTHING,
-    SESSION_STATS,
-    SESSION_IMPORT,
-    SESSION_GET,
-    SESSION_UPDATE,
-    SESSION_DELETE,
-    SESSION_CHILDREN,
-    SESSION_TODO,
-    SESSION_FORK,
-    SESSION_QUEUED,
-    SESSION_MESSAGES,
-    MESSAGE_GET,
-    MESSAGE_DELETE,
-    PART_UPDATE,
-    PART_DELETE,
-    PROMPT,
-    PROMPT_ASYNC,
-    COMMAND,
-    SUMMARIZE,
-    ABORT,
-    SESSION_REVERT,
-    SESSION_UNREVERT,
-    PERMISSION_LIST,
-    PERMISSION_REPLY,
-    QUESTION_LIST,
-    QUESTION_REPLY,
-    QUESTION_REJECT,
-    AGENT_LIST,
-    COMMAND_LIST,
-    SKILL_LIST,
+SESSION_DIFF = Operation("session.diff", "GET", "/session/{sessionID}/diff", AskSessionDiff, list[FileDiff])
+SESSION_SHELL = Operation("session.shell", "POST", "/session/{sessionID}/shell", RunShell, MessageWithParts)
+SESSION_INIT = Operation("session.init", "POST", "/session/{sessionID}/init", InitSession, bool)
+SESSION_SHARE = Operation("session.share", "POST", "/session/{sessionID}/share", OfOneSession, Session)
+SESSION_UNSHARE = Operation("session.unshare", "DELETE", "/session/{sessionID}/share", OfOneSession, Session)
+PERMISSION_RESPOND = Operation(
+    "permission.respond", "POST", "/session/{sessionID}/permissions/{permissionID}", RespondPermission, bool
 )
+PATH_GET = Operation("path.get", "GET", "/path", NoArguments, PathInfo)
+PROJECT_LIST = Operation("project.list", "GET", "/project", NoArguments, list[ProjectInfo])
+PROJECT_CURRENT = Operation("project.current", "GET", "/project/current", NoArguments, ProjectInfo)
+PROJECT_DIRECTORIES = Operation(
+    "project.directories", "GET", "/project/{projectID}/directories", OfOneProject, list[ProjectDirectory]
+)
+CONFIG_GET = Operation("config.get", "GET", "/config", NoArguments, JSON)
+CONFIG_UPDATE = Operation("config.update", "PATCH", "/config", UpdateConfig, JSON, body="config")
+CONFIG_PROVIDERS = Operation("config.providers", "GET", "/config/providers", NoArguments, UsableProviders)
+PROVIDER_LIST = Operation("provider.list", "GET", "/provider", NoArguments, KnownProviders)
+PROVIDER_AUTH = Operation("provider.auth", "GET", "/provider/auth", NoArguments, dict[str, list[AuthMethod]])
+AUTH_SET = Operation("auth.set", "PUT", "/auth/{providerID}", SetAuth, bool, body="auth")
+AUTH_REMOVE = Operation("auth.remove", "DELETE", "/auth/{providerID}", OfOneProvider, bool)
+LOG = Operation("app.log", "POST", "/log", Log, bool)
+LSP_STATUS = Operation("lsp.status", "GET", "/lsp", NoArguments, list[LspStatus])
+FORMATTER_STATUS = Operation("formatter.status", "GET", "/formatter", NoArguments, list[FormatterStatus])
+MCP_STATUS = Operation("mcp.status", "GET", "/mcp", NoArguments, dict[str, McpStatus])
+MCP_ADD = Operation("mcp.add", "POST", "/mcp", AddMcp, dict[str, McpStatus])
+MCP_CONNECT = Operation("mcp.connect", "POST", "/mcp/{name}/connect", OfOneMcp, bool)
+MCP_DISCONNECT = Operation("mcp.disconnect", "POST", "/mcp/{name}/disconnect", OfOneMcp, bool)
+VCS_GET = Operation("vcs.get", "GET", "/vcs", NoArguments, VcsInfo)
+VCS_STATUS = Operation("vcs.status", "GET", "/vcs/status", NoArguments, list[VcsFileStatus])
+VCS_DIFF = Operation("vcs.diff", "GET", "/vcs/diff", AskDiff, list[VcsFileDiff])
+FILE_LIST = Operation("file.list", "GET", "/file", OfOnePath, list[FileNode])
+FILE_READ = Operation("file.read", "GET", "/file/content", OfOnePath, FileContent)
+FILE_STATUS = Operation("file.status", "GET", "/file/status", NoArguments, list[FileStatus])
+FIND_TEXT = Operation("find.text", "GET", "/find", FindText, list[FoundLine])
+FIND_FILES = Operation("find.files", "GET", "/find/file", FindFiles, list[str])
+FIND_SYMBOLS = Operation("find.symbols", "GET", "/find/symbol", FindSymbols, list[Symbol])
+LOCATION_GET = Operation("v2.location.get", "GET", "/api/location", NoArguments, LocationInfo)
+FS_FIND = Operation("v2.fs.find", "GET", "/api/fs/find", FindFiles, FoundFiles)
+TOOL_IDS = Operation("tool.ids", "GET", "/experimental/tool/ids", NoArguments, list[str])
+TOOL_LIST = Operation("tool.list", "GET", "/experimental/tool", AskTools, list[ToolItem])
+CAPABILITIES = Operation(
+    "experimental.capabilities.get", "GET", "/experimental/capabilities", NoArguments, Capabilities
+)
+CONSOLE = Operation("experimental.console.get", "GET", "/experimental/console", NoArguments, ConsoleState)
+RESOURCE_LIST = Operation("experimental.resource.list", "GET", "/experimental/resource", NoArguments, JSON)
+WORKSPACE_LIST = Operation("experimental.workspace.list", "GET", "/experimental/workspace", NoArguments, list[JSON])
+WORKSPACE_STATUS = Operation(
+    "experimental.workspace.status", "GET", "/experimental/workspace/status", NoArguments, list[JSON]
+)
+PTY_SHELLS = Operation("pty.shells", "GET", "/pty/shells", NoArguments, list[PtyShell])
+PTY_LIST = Operation("pty.list", "GET", "/pty", NoArguments, list[Pty])
+PTY_CREATE = Operation("pty.create", "POST", "/pty", CreatePty, Pty)
+PTY_GET = Operation("pty.get", "GET", "/pty/{ptyID}", OfOnePty, Pty)
+PTY_UPDATE = Operation("pty.update", "PUT", "/pty/{ptyID}", UpdatePty, Pty)
+PTY_REMOVE = Operation("pty.remove", "DELETE", "/pty/{ptyID}", OfOnePty, bool)
+PTY_TICKET = Operation("pty.connectToken", "POST", "/pty/{ptyID}/connect-token", OfOnePty, PtyTicket)
+TUI_APPEND_PROMPT = Operation("tui.appendPrompt", "POST", "/tui/append-prompt", AppendPrompt, bool)
+TUI_SUBMIT_PROMPT = Operation("tui.submitPrompt", "POST", "/tui/submit-prompt", NoArguments, bool)
+TUI_CLEAR_PROMPT = Operation("tui.clearPrompt", "POST", "/tui/clear-prompt", NoArguments, bool)
+TUI_OPEN_HELP = Operation("tui.openHelp", "POST", "/tui/open-help", NoArguments, bool)
+TUI_OPEN_SESSIONS = Operation("tui.openSessions", "POST", "/tui/open-sessions", NoArguments, bool)
+TUI_OPEN_THEMES = Operation("tui.openThemes", "POST", "/tui/open-themes", NoArguments, bool)
+TUI_OPEN_MODELS = Operation("tui.openModels", "POST", "/tui/open-models", NoArguments, bool)
+TUI_EXECUTE = Operation("tui.executeCommand", "POST", "/tui/execute-command", ExecuteCommand, bool)
+TUI_TOAST = Operation("tui.showToast", "POST", "/tui/show-toast", ShowToast, bool)
+TUI_PUBLISH = Operation("tui.publish", "POST", "/tui/publish", PublishTui, bool, body="event")
+TUI_SELECT = Operation("tui.selectSession", "POST", "/tui/select-session", OfOneSession, bool)
+HEALTH = Operation("global.health", "GET", "/global/health", NoArguments, Health, scope="process")
+INSTANCE_DISPOSE = Operation("instance.dispose", "POST", "/instance/dispose", NoArguments, bool, scope="process")
+GLOBAL_DISPOSE = Operation("global.dispose", "POST", "/global/dispose", NoArguments, bool, scope="process")
+
+OPERATIONS: tuple[Operation, ...] = tuple(row for row in globals().values() if isinstance(row, Operation))
+"""Every row; of two paths that fit, the one that stands first is meant."""

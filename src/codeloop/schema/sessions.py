@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from codeloop.schema.message import NO_TOKENS, Session, Tokens
+from codeloop.schema.message import NO_TOKENS, Session, SessionModel, Tokens
 from codeloop.schema.part import Part
 from codeloop.schema.rules import Rule
 from codeloop.schema.wire import JSON, Wire
@@ -60,6 +60,13 @@ class OfOneMessage(Wire):
 
     session_id: str
     message_id: str
+
+
+class AskSessionDiff(Wire):
+    """What the turn of one prompt changed; without it, what a revert has undone."""
+
+    session_id: str
+    message_id: str | None = None
 
 
 class OfOnePart(Wire):
@@ -171,3 +178,53 @@ class ImportedSession(Wire):
     session: Session
     messages: int
     notes: list[str] = []
+
+
+class CreateSession(Wire):
+    """Makes a session; everything may be left out."""
+
+    parent_id: str | None = None
+    title: str | None = None
+    agent: str | None = None
+    model: SessionModel | None = None
+    metadata: JSON | None = None
+    permission: list[Rule] | None = None
+
+
+class RevertSession(Wire):
+    """Takes a session back to before a message, or to before the step that holds a part of it.
+
+    `dry_run`: only tell what would become of the files.
+    """
+
+    session_id: str
+    message_id: str
+    part_id: str | None = None
+    dry_run: bool = False
+
+
+class UnrevertSession(OfOneSession):
+    """Takes a reverted session forward again, with its files. `dry_run` as in RevertSession."""
+
+    dry_run: bool = False
+
+
+class FileConflict(Wire):
+    """A file (relative to the work tree) that was left as it is, and why."""
+
+    path: str
+    reason: str
+
+
+class FilesOutcome(Wire):
+    """What became of the files: put back, already as wanted, left alone."""
+
+    restored: list[str]
+    unchanged: list[str]
+    conflicts: list[FileConflict]
+
+
+class RevertedSession(Session):
+    """The session, and (ours, not the reference's) what became of its files. Only ever an answer; never stored."""
+
+    outcome: FilesOutcome | None = None

@@ -6,8 +6,9 @@ from collections.abc import AsyncGenerator, Iterable
 from typing import Protocol
 
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.event import LiveEvent, PartUpdated, Stamped, StoredEvent, session_of
+from codeloop.schema.event import PartUpdated, Stamped, StoredEvent, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_QUEUE
+from codeloop.schema.live import LiveEvent
 
 
 class GapError(CodeloopError):
@@ -70,11 +71,11 @@ class Followers:
             for follower in self._all:
                 follower.offer(stamped)
 
-    def whisper(self, event: LiveEvent | PartUpdated) -> None:
+    def whisper(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
         """Hand a live event to every follower."""
         if not self._all:
             return
-        stamped = Stamped(None, event)
+        stamped = Stamped(None, event, directory)
         for follower in self._all:
             follower.offer(stamped)
 

@@ -79,6 +79,11 @@ class Queries:
         folded = search.casefold()
         return list(islice((each for each in found if folded in each.title.casefold()), wanted.limit))
 
+    def session(self, session_id: str) -> Session | None:
+        """Give one session, or None."""
+        row = self._db.one("SELECT data FROM session WHERE id = ?", session_id)
+        return _session(row[0]) if row else None
+
     def titles(self, start: str) -> list[str]:
         """Give the titles that begin with a text."""
         sql = "SELECT title FROM session WHERE substr(title, 1, ?) = ?"

@@ -13,19 +13,8 @@ import msgspec
 
 from codeloop.kit import fault
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import (
-    Event,
-    Idle,
-    LiveEvent,
-    MessageRemoved,
-    PartUpdated,
-    SessionDeleted,
-    Stamped,
-    Status,
-    StatusChanged,
-    StoredEvent,
-    session_of,
-)
+from codeloop.schema.event import Event, MessageRemoved, PartUpdated, SessionDeleted, Stamped, StoredEvent, session_of
+from codeloop.schema.live import Idle, LiveEvent, Status, StatusChanged
 from codeloop.schema.message import Session, Todo
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.rules import PermissionRequest
@@ -85,13 +74,16 @@ class Store:
             self._outbox.prune(first, seq)
         return seq
 
-    def whisper(self, event: LiveEvent | PartUpdated) -> None:
-        """Show an event to followers in this process without storing it: deltas, status, a tool's progress."""
+    def whisper(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
+        """Show an event to followers in this process without storing it: deltas, status, a tool's progress.
+
+        `directory`: where it came to be (absolute), for an event of no session.
+        """
         if isinstance(event, StatusChanged):
             self.statuses.pop(event.properties.session_id, None)
             if not isinstance(event.properties.status, Idle):
                 self.statuses[event.properties.session_id] = event.properties.status
-        self._followers.whisper(event)
+        self._followers.whisper(event, directory)
 
     def follow(self, after: int | None = None, *, session: str | None = None) -> AsyncGenerator[Stamped, None]:
         """Give every stored event after `after` (None: from now on), then live ones, gap-free, from all processes.

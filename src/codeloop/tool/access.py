@@ -10,7 +10,7 @@ from codeloop.kit.diff import Diff, trim_indent, unified
 from codeloop.permission.defaults import SECRETS
 from codeloop.permission.rules import decide
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.event import FileEdited, FilePath
+from codeloop.schema.live import FileEdited, FilePath
 from codeloop.schema.rules import Need, Rule
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure
@@ -171,7 +171,8 @@ def commit(ctx: ToolContext, changes: Sequence[Change]) -> None:
     """Make agreed changes, all or none; note each file's new state as known to the session, and tell the clients."""
     stamps = replace_all([Replacement(c.target.real, c.before, c.after, c.mode) for c in changes])
     for change, stamp in zip(changes, stamps, strict=True):
-        ctx.store.whisper(FileEdited(properties=FilePath(file=str(change.target.path))))
+        edited = FileEdited(properties=FilePath(file=str(change.target.path)))
+        ctx.store.whisper(edited, str(ctx.workspace.directory))
         if stamp is None:
             ctx.workspace.files.forget(ctx.session_id, change.target.real)
         else:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from codeloop.permission.gate import Denied
-from codeloop.schema.event import FileEdited
+from codeloop.schema.live import FileEdited
 from codeloop.schema.rules import Need
 from codeloop.tool.builtin.edit import EditParams, edit
 from codeloop.tool.builtin.read import ReadParams, read

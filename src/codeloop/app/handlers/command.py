@@ -16,15 +16,17 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
 from codeloop.schema.command import Command
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.event import CommandExecuted, ExecutedCommand
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import COMMAND_FILES, COMMAND_SHELLS
+from codeloop.schema.live import CommandExecuted, ExecutedCommand
 from codeloop.schema.message import AssistantMessage, Session
-from codeloop.schema.operation import (
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.part import ToolPart, ToolPending
+from codeloop.schema.prompts import (
     AgentInput,
     FileInput,
+    InitSession,
     MessageWithParts,
-    NoArguments,
     PartInput,
     Prompt,
     RunCommand,
@@ -33,7 +35,6 @@ from codeloop.schema.operation import (
     TextInput,
     TurnEnd,
 )
-from codeloop.schema.part import ToolPart, ToolPending
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
@@ -182,3 +183,11 @@ def _file(project: Project, name: str) -> Path | None:
         return path if path.is_file() else None
     except (OSError, ValueError):
         return None
+
+
+async def init(project: Project, args: InitSession) -> bool:
+    """Have the model write the project's AGENTS.md; true when the turn is over. Raises as `command` does."""
+    model = f"{args.provider_id}/{args.model_id}"
+    wanted = RunCommand(session_id=args.session_id, command="init", model=model, message_id=args.message_id)
+    await command(project, wanted)
+    return True

@@ -22,8 +22,8 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage
-from codeloop.schema.operation import MessageWithParts
 from codeloop.schema.part import Part
+from codeloop.schema.prompts import MessageWithParts
 from codeloop.schema.sessions import ListMessages, OfOneMessage, OfOnePart, OfOneSession, UpdatePart
 from codeloop.schema.wire import Wire, replace
 from codeloop.store.conversation import Entry

@@ -3,7 +3,8 @@
 from codeloop.app.project import Project
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PermissionAnswer
-from codeloop.schema.operation import AnswerPermission, NoArguments
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.prompts import AnswerPermission, RespondPermission
 from codeloop.schema.rules import PermissionRequest
 
 
@@ -24,3 +25,8 @@ async def reply(project: Project, args: AnswerPermission) -> bool:
     if not project.engine.gate.reply(answer):
         raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     return True
+
+
+async def respond(project: Project, args: RespondPermission) -> bool:
+    """Answer a question; the older form."""
+    return await reply(project, AnswerPermission(request_id=args.permission_id, reply=args.response))

@@ -15,18 +15,10 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
 from codeloop.schema.ids import is_id, new_id, now_ms
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionModel, UserMessage, UserTime
-from codeloop.schema.operation import (
-    FileInput,
-    MessageWithParts,
-    OfOneSession,
-    Prompt,
-    RunLimits,
-    Summarize,
-    TextInput,
-    TurnEnd,
-)
 from codeloop.schema.part import CompactionPart, Part
+from codeloop.schema.prompts import FileInput, MessageWithParts, Prompt, RunLimits, Summarize, TextInput, TurnEnd
 from codeloop.schema.rules import Rule
+from codeloop.schema.sessions import OfOneSession
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import next_created
 

@@ -3,7 +3,8 @@
 from codeloop.app.project import Project
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionRejected, QuestionReplied
-from codeloop.schema.operation import AnswerQuestion, NoArguments, RejectQuestion
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.prompts import AnswerQuestion, RejectQuestion
 from codeloop.schema.question import QuestionRequest
 
 

@@ -8,17 +8,10 @@ from msgspec import Struct
 
 from codeloop.app.runs import Runs
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import (
-    MessageGone,
-    MessageRemoved,
-    SessionDiff,
-    SessionDiffs,
-    SessionInfo,
-    SessionUpdated,
-    StoredEvent,
-)
+from codeloop.schema.event import MessageGone, MessageRemoved, SessionInfo, SessionUpdated, StoredEvent
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import UNDO_TIME
+from codeloop.schema.live import SessionDiff, SessionDiffs
 from codeloop.schema.message import (
     NO_TOKENS,
     AssistantMessage,
@@ -27,8 +20,8 @@ from codeloop.schema.message import (
     Session,
     UserMessage,
 )
-from codeloop.schema.operation import FileConflict, FilesOutcome, RevertedSession, RevertSession, UnrevertSession
 from codeloop.schema.part import PatchPart, StepFinishPart
+from codeloop.schema.sessions import FileConflict, FilesOutcome, RevertedSession, RevertSession, UnrevertSession
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store

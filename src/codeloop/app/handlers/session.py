@@ -12,11 +12,12 @@ from codeloop.app.project import Project
 from codeloop.config.project import GLOBAL
 from codeloop.kit import fault
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import SessionCreated, SessionDeleted, SessionInfo, SessionUpdated, Status
+from codeloop.schema.event import SessionCreated, SessionDeleted, SessionInfo, SessionUpdated
 from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.live import Status
 from codeloop.schema.message import NO_TOKENS, Session, SessionTime, Todo
-from codeloop.schema.operation import CreateSession, NoArguments
-from codeloop.schema.sessions import ListEverything, ListSessions, OfOneSession, UpdateSession
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.sessions import CreateSession, ListEverything, ListSessions, OfOneSession, UpdateSession
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
 from codeloop.store.queries import ALL, Filter, open_queries
@@ -159,3 +160,9 @@ def _family(project: Project, session: Session) -> list[Session]:
     for each in family:
         family += project.store.sessions(parent=each.id, limit=ALL)
     return family
+
+
+async def share(project: Project, args: OfOneSession) -> Session:
+    """Refuse: a session never leaves this machine by itself. Raises OperationError."""
+    project.store.session(args.session_id)
+    raise OperationError("BadRequest", "Sharing is not offered: `codeloop export` writes a session to a file.")

@@ -1,0 +1,177 @@
+"""Everything that one process serves: projects by directory, opened when first asked for, closed when idle."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from codeloop.app.models import Source
+from codeloop.app.project import Project, Setting, Startup, find_setting
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.limits import PROJECT_IDLE
+from codeloop.schema.live import GlobalDisposed, InstanceDisposed, OfDirectory
+from codeloop.schema.message import Session
+from codeloop.schema.wire import replace
+from codeloop.store.database import StoreError
+from codeloop.store.pool import Stores
+from codeloop.store.queries import open_queries
+
+
+class App:
+    """The projects of one process. Close it: that closes them, with their turns and child processes.
+
+    `startup`: what the process was started with; its directory is meant where a request names none. `models` stands
+    in for the provider table. `watched` tells whether somebody follows the events of a directory, so that its
+    project stays open.
+    """
+
+    def __init__(self, startup: Startup, models: Source | None = None) -> None:
+        self.startup = startup
+        self.stores = Stores()
+        self.watched: Callable[[Path], bool] = lambda _: False
+        self._models = models
+        self._opening: dict[Path, asyncio.Task[Project]] = {}
+        self._projects: dict[Path, Project] = {}
+        self._used: dict[Project, float] = {}
+        self._leaving: set[Project] = set()
+        """Projects that were opened anew while turns ran in them: they end with these."""
+        self._tidying = asyncio.create_task(self._tidy())
+
+    @property
+    def projects(self) -> tuple[Project, ...]:
+        """The open projects, those that only finish their turns last."""
+        return (*self._projects.values(), *self._leaving)
+
+    def directory(self, named: str | None) -> Path:
+        """Give the absolute directory that a request names: relative to the process's own, which is also the default.
+
+        Raises OperationError when the name can't be a path.
+        """
+        if named is not None and "\0" in named:
+            raise OperationError("BadRequest", "The directory holds a NUL character.")
+        return self.startup.directory.resolve() / (named or "")
+
+    async def project(self, directory: Path) -> Project:
+        """Give the project of a directory. Raises CodeloopError: missing directory, bad configuration, store."""
+        project = self._projects.get(directory)
+        if project is None:
+            task = self._opening.get(directory)
+            if task is None:
+                task = self._opening[directory] = asyncio.create_task(self._open(directory))
+                task.add_done_callback(lambda _: self._opening.pop(directory, None))
+            project = await asyncio.shield(task)
+        self._used[project] = time.monotonic()
+        return project
+
+    async def _open(self, directory: Path) -> Project:
+        startup = replace(self.startup, directory=directory)
+        setting: Setting = await asyncio.to_thread(find_setting, startup)
+        real = setting.place.directory
+        project = self._projects.get(real)
+        if project is None:
+            project = Project(startup, self._models, setting=setting, stores=self.stores)
+            self._projects[real] = project
+        self._projects[directory] = project
+        return project
+
+    async def project_of(self, session_id: str, directory: Path) -> Project:
+        """Give the project that works on a session: that of the session's own directory, wherever it was asked for.
+
+        Without such a session, or when its directory is gone, the project of `directory`. Raises as `project` does.
+        """
+        for project in self._leaving:
+            if project.runs.is_running(session_id):
+                return project
+        asked = await self.project(directory)
+        session = asked.store.find_session(session_id) or await self._elsewhere(session_id)
+        if session is None or session.directory == str(asked.setting.place.directory):
+            return asked
+        with suppress(CodeloopError):
+            return await self.project(Path(session.directory))
+        return asked
+
+    async def _elsewhere(self, session_id: str) -> Session | None:
+        """Find a session that another project holds: in the open stores, then on the disk."""
+        for store in self.stores.all():
+            found = store.find_session(session_id)
+            if found is not None:
+                return found
+        open_ones = {store.path for store in self.stores.all()}
+        folder = self._paths_of_databases()
+        return await asyncio.to_thread(_find, [path for path in folder if path not in open_ones], session_id)
+
+    def _paths_of_databases(self) -> list[Path]:
+        for project in self.projects:
+            return sorted(project.setting.paths.project("x").parent.glob("*/codeloop.db"))
+        return []
+
+    async def renew(self, directory: Path) -> None:
+        """Read a directory's configuration anew with the next request; turns that run there go on to their end."""
+        project = self._projects.get(directory)
+        if project is None:
+            return
+        self._retire(project)
+        place = str(project.setting.place.directory)
+        project.tell(InstanceDisposed(properties=OfDirectory(directory=place)))
+        await self._close_idle(self._leaving)
+
+    async def renew_all(self) -> None:
+        """As `renew`, for every directory."""
+        for project in set(self._projects.values()):
+            self._retire(project)
+            project.tell(GlobalDisposed())
+        await self._close_idle(self._leaving)
+
+    def _retire(self, project: Project) -> None:
+        self._projects = {path: each for path, each in self._projects.items() if each is not project}
+        self._leaving.add(project)
+
+    async def _close_idle(self, projects: set[Project]) -> None:
+        for project in [project for project in projects if not project.is_busy]:
+            self._leaving.discard(project)
+            self._used.pop(project, None)
+            await project.close()
+
+    async def _tidy(self) -> None:
+        """Close what nobody has used for some time, and what has finished its last turn."""
+        while True:
+            await asyncio.sleep(PROJECT_IDLE.seconds / 10)
+            await self._close_idle(self._leaving)
+            oldest = time.monotonic() - PROJECT_IDLE.seconds
+            idle = [
+                project
+                for project in set(self._projects.values())
+                if self._used.get(project, 0) < oldest
+                and not project.is_busy
+                and not self.watched(project.setting.place.directory)
+            ]
+            for project in idle:
+                self._retire(project)
+            await self._close_idle(self._leaving)
+
+    async def close(self) -> None:
+        """Close every project."""
+        self._tidying.cancel()
+        for task in list(self._opening.values()):
+            with suppress(CodeloopError):
+                await task
+        projects = set(self.projects)
+        self._projects.clear()
+        self._leaving.clear()
+        for project in projects:
+            await project.close()
+
+
+def _find(paths: list[Path], session_id: str) -> Session | None:
+    """Look a session up in databases that are not open; those that can't be read are passed over. Blocks."""
+    for path in paths:
+        with suppress(StoreError):
+            queries = open_queries(path)
+            try:
+                found = queries.session(session_id)
+            finally:
+                queries.close()
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,148 @@
+"""The project that a client works in: where it is, what git says of it, what of its surroundings is known."""
+
+from typing import Any, Literal
+
+from codeloop.schema.wire import JSON, Wire
+
+
+class ProjectTime(Wire):
+    """Milliseconds since the epoch."""
+
+    created: int
+    updated: int
+    initialized: int | None = None
+
+
+class ProjectInfo(Wire):
+    """A project. Outside a repository: id "global", worktree "/"."""
+
+    id: str
+    worktree: str
+    time: ProjectTime
+    sandboxes: list[str]
+    vcs: Literal["git"] | None = None
+    name: str | None = None
+
+
+class ProjectDirectory(Wire):
+    """A directory in which sessions of a project were held."""
+
+    directory: str
+    strategy: str | None = None
+
+
+class OfOneProject(Wire):
+    """Names a project."""
+
+    project_id: str
+
+
+class PathInfo(Wire):
+    """Where things are; absolute. `state` and `config` are folders of codeloop's own files."""
+
+    home: str
+    state: str
+    config: str
+    worktree: str
+    directory: str
+
+
+class LocatedProject(Wire):
+    """A project as a location names it: its id and the top of its work tree."""
+
+    id: str
+    directory: str
+
+
+class LocationInfo(Wire):
+    """Where a request's directory is."""
+
+    directory: str
+    project: LocatedProject
+
+
+class Health(Wire):
+    """The server answers."""
+
+    healthy: bool
+    version: str
+
+
+class UpdateConfig(Wire):
+    """Puts settings into the project's configuration file."""
+
+    config: JSON
+
+
+class Log(Wire):
+    """A line for the server's log."""
+
+    service: str
+    level: Literal["debug", "info", "warn", "error"]
+    message: str
+    extra: JSON | None = None
+
+
+class AskTools(Wire):
+    """Asks for the tools that a model is offered."""
+
+    provider: str
+    model: str
+
+
+class ToolItem(Wire):
+    """A tool as a model is told of it; `parameters` is a JSON schema."""
+
+    id: str
+    description: str
+    parameters: Any
+
+
+class Capabilities(Wire):
+    """What this server can do beyond the contract's base."""
+
+    background_subagents: bool
+
+
+class ConsoleState(Wire):
+    """What the reference knows of its own service; here always nothing."""
+
+    console_managed_providers: list[str]
+    switchable_org_count: int
+
+
+class AddMcp(Wire):
+    """Names an MCP server and how it is started or reached."""
+
+    name: str
+    config: JSON
+
+
+class OfOneMcp(Wire):
+    """Names an MCP server."""
+
+    name: str
+
+
+class McpStatus(Wire):
+    """What an MCP server is doing; `error` says why it failed."""
+
+    status: Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"]
+    error: str | None = None
+
+
+class LspStatus(Wire):
+    """A language server that runs."""
+
+    id: str
+    name: str
+    root: str
+    status: Literal["connected", "error"]
+
+
+class FormatterStatus(Wire):
+    """A program that formats files."""
+
+    name: str
+    extensions: list[str]
+    enabled: bool

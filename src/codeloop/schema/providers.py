@@ -1,0 +1,131 @@
+"""Providers and models, as clients list them."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from codeloop.schema.wire import JSON, Wire
+
+
+class ModelApi(Wire):
+    """How a model is reached."""
+
+    id: str
+    url: str
+    npm: str
+
+
+class Modalities(Wire):
+    """What a model reads or writes."""
+
+    text: bool
+    audio: bool
+    image: bool
+    video: bool
+    pdf: bool
+
+
+class ModelCapabilities(Wire):
+    """What a model can do."""
+
+    temperature: bool
+    reasoning: bool
+    attachment: bool
+    toolcall: bool
+    input: Modalities
+    output: Modalities
+    interleaved: Any
+
+
+class CachePrice(Wire):
+    """Dollars per million tokens."""
+
+    read: float
+    write: float
+
+
+class ModelPrice(Wire):
+    """Dollars per million tokens."""
+
+    input: float
+    output: float
+    cache: CachePrice
+
+
+class ModelLimit(Wire):
+    """Tokens; 0: not known."""
+
+    context: int
+    output: int
+    input: int | None = None
+
+
+class ModelDetails(Wire):
+    """One model."""
+
+    id: str
+    provider_id: str
+    api: ModelApi
+    name: str
+    capabilities: ModelCapabilities
+    cost: ModelPrice
+    limit: ModelLimit
+    status: Literal["alpha", "beta", "deprecated", "active"]
+    options: JSON
+    headers: dict[str, str]
+    release_date: str = msgspec.field(name="release_date")
+    family: str | None = None
+    variants: dict[str, JSON] | None = None
+
+
+class ProviderDetails(Wire):
+    """One provider with its models by id. Keys are never shown; `options` holds none either."""
+
+    id: str
+    name: str
+    source: Literal["env", "config", "custom", "api"]
+    env: list[str]
+    options: JSON
+    models: dict[str, ModelDetails]
+
+
+class UsableProviders(Wire):
+    """The providers that can be used now; `default`: the model to begin with, by provider."""
+
+    providers: list[ProviderDetails]
+    default: dict[str, str]
+
+
+class KnownProviders(Wire):
+    """Every provider there is; `connected`: the ids of those that can be used now."""
+
+    all: list[ProviderDetails]
+    default: dict[str, str]
+    connected: list[str]
+
+
+class AuthMethod(Wire):
+    """A way to get at a provider."""
+
+    type: Literal["oauth", "api"]
+    label: str
+
+
+class StoredKey(Wire, tag_field="type", tag="api"):
+    """A key for a provider."""
+
+    key: str
+    metadata: JSON | None = None
+
+
+class SetAuth(Wire):
+    """Stores a credential of a provider; `auth` is the whole body."""
+
+    provider_id: str
+    auth: StoredKey
+
+
+class OfOneProvider(Wire):
+    """Names a provider."""
+
+    provider_id: str

@@ -1,0 +1,64 @@
+"""Terminals: a program on a pseudo-terminal that several clients can watch and type into."""
+
+from typing import Literal
+
+from codeloop.schema.wire import Wire
+
+
+class Pty(Wire):
+    """A terminal. `cwd`: absolute; `exit_code` once the process has ended."""
+
+    id: str
+    title: str
+    command: str
+    args: list[str]
+    cwd: str
+    status: Literal["running", "exited"]
+    pid: int
+    exit_code: int | None = None
+
+
+class PtyShell(Wire):
+    """A shell that is installed; `acceptable`: it works as the command of a terminal."""
+
+    path: str
+    name: str
+    acceptable: bool
+
+
+class CreatePty(Wire):
+    """Opens a terminal; without a command, the user's shell in the project's directory. `env` is added to ours."""
+
+    command: str | None = None
+    args: list[str] = []
+    cwd: str | None = None
+    title: str | None = None
+    env: dict[str, str] = {}
+
+
+class PtySize(Wire):
+    """Characters."""
+
+    rows: int
+    cols: int
+
+
+class UpdatePty(Wire):
+    """Renames or resizes a terminal."""
+
+    pty_id: str
+    title: str | None = None
+    size: PtySize | None = None
+
+
+class OfOnePty(Wire):
+    """Names a terminal."""
+
+    pty_id: str
+
+
+class PtyTicket(Wire, rename=None):
+    """Stands in for the credential, once, for one terminal and directory; `expires_in` in seconds."""
+
+    ticket: str
+    expires_in: int

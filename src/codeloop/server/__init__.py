@@ -1,0 +1,1 @@
+"""HTTP, server-sent events and WebSockets over the operation table."""

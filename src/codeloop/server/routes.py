@@ -1,0 +1,69 @@
+"""The routes: one for each operation of the table, and the streams beside them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from codeloop.app.app import App
+from codeloop.app.dispatch import carry_out
+from codeloop.app.handlers.message import page
+from codeloop.schema.operation import OPERATIONS, SESSION_MESSAGES, Operation
+from codeloop.schema.sessions import ListMessages
+from codeloop.server.answers import answer, refusal
+from codeloop.server.arguments import arguments, directory_of
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def routes(app: App) -> list[BaseRoute]:
+    """Give a route for each row of the table."""
+    own: dict[str, Endpoint] = {SESSION_MESSAGES.id: _messages(app)}
+    return [
+        Route(row.path, own.get(row.id) or _operation(app, row), methods=[row.method], name=row.id)
+        for row in OPERATIONS
+    ]
+
+
+def _operation(app: App, operation: Operation) -> Endpoint:
+    async def carried_out(request: Request) -> Any:
+        args = await arguments(operation, request)
+        return await carry_out(app, operation, args, app.directory(directory_of(request)))
+
+    async def endpoint(request: Request) -> Response:
+        return await _answer(lambda: carried_out(request))
+
+    return endpoint
+
+
+def _messages(app: App) -> Endpoint:
+    """Give messages; when older ones remain, headers say how to get at them."""
+
+    async def paged(request: Request) -> Response:
+        args: Any = await arguments(SESSION_MESSAGES, request)
+        wanted: ListMessages = args
+        project = await app.project_of(wanted.session_id, app.directory(directory_of(request)))
+        messages, cursor = page(project, wanted)
+        response = answer(messages)
+        if cursor is not None:
+            older = request.url.include_query_params(before=cursor)
+            response.headers["x-next-cursor"] = cursor
+            response.headers["link"] = f'<{older}>; rel="next"'
+            response.headers["access-control-expose-headers"] = "Link, X-Next-Cursor"
+        return response
+
+    async def endpoint(request: Request) -> Response:
+        return await _answer(lambda: paged(request))
+
+    return endpoint
+
+
+async def _answer(work: Callable[[], Awaitable[Any]]) -> Response:
+    """Give a response, whatever happens."""
+    try:
+        result = await work()
+    except Exception as error:
+        return refusal(error)
+    return result if isinstance(result, Response) else answer(result)

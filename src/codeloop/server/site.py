@@ -1,0 +1,27 @@
+"""The whole site as one ASGI application: routes, streams, and what stands before them."""
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from codeloop.app.app import App
+from codeloop.server.answers import not_found, wrong_method
+from codeloop.server.routes import routes
+
+
+def site(app: App) -> Starlette:
+    """Give the application for an App."""
+    return Starlette(routes=routes(app), exception_handlers={404: _missing, 405: _method})
+
+
+async def _missing(request: Request, error: Exception) -> Response:
+    del error
+    return not_found(request.url.path)
+
+
+async def _method(request: Request, error: Exception) -> Response:
+    response = wrong_method(request.url.path, request.method)
+    if isinstance(error, HTTPException) and error.headers:
+        response.headers.update(error.headers)
+    return response
