@@ -1,0 +1,24 @@
+"""The routes answer in the contract's shapes."""
+
+from pathlib import Path
+
+from codeloop.model.answers import Answer
+from tests.server.serving import served
+
+
+async def test_a_session_is_made_prompted_and_read_over_http(tmp_path: Path) -> None:
+    async with served(tmp_path, [Answer(text="Hello.")]) as it:
+        session = await it.post("/session", {"title": "mine"})
+        assert session["title"] == "mine"
+        answer = await it.prompt(session["id"])
+        assert [part["type"] for part in answer["parts"]] == ["step-start", "text", "step-finish"]
+        messages = await it.get(f"/session/{session['id']}/message")
+        assert [message["info"]["role"] for message in messages] == ["user", "assistant"]
+
+
+async def test_what_does_not_fit_is_named_by_its_place(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        session_id = await it.session()
+        refused = await it.post(f"/session/{session_id}/message", {}, status=400)
+        assert refused == {"name": "BadRequest", "data": {"message": 'Missing key\n  at ["parts"]', "kind": "Payload"}}
+        assert (await it.get("/nothing", status=404))["name"] == "NotFoundError"
