@@ -39,7 +39,7 @@ VICTIM = """
 import asyncio, sys
 from pathlib import Path
 from codeloop.model.answers import Answer
-from codeloop.schema.operation import TextInput
+from codeloop.schema.prompts import TextInput
 from tests.agent.harness import call, calls, rig
 async def main():
     script = [

@@ -51,7 +51,7 @@ def child_calls(it: Rig) -> list[ToolPart]:
 async def test_a_task_is_done_in_a_child_session_and_its_last_words_come_back(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("glob", pattern="*")), FOUND], info=INFO) as it:
         with_model(it)
-        done = await spawn(it.project.engine, parent_call(it), TASK)
+        done = await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
         (child,) = children(it)
         assert (done.session_id, done.text) == (child.id, "Found it in a.py.")
         assert child.title == "look around (@general subagent)"
@@ -83,7 +83,7 @@ async def test_a_child_is_denied_what_its_parents_session_is_denied(tmp_path: Pa
         one = it.project.store.session(it.session_id)
         denial = Rule(permission="bash", pattern="*", action="deny")
         it.project.store.append(updated(replace(one, permission=[denial])))
-        await spawn(it.project.engine, parent_call(it), TASK)
+        await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
         denied, allowed = child_calls(it)
         assert "Permission denied" in result(denied)
         assert isinstance(allowed.state, ToolCompleted)
@@ -95,7 +95,7 @@ async def test_a_child_is_denied_what_its_parents_agent_is_denied(tmp_path: Path
     settings = {"build": {"permission": {"bash": {"touch *": "deny"}}}}
     async with rig(tmp_path, script, info=INFO, agent=settings) as it:
         with_model(it)
-        await spawn(it.project.engine, parent_call(it), TASK)
+        await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
         assert "Permission denied" in result(child_calls(it)[0])
         assert not (it.work / "x").exists()
 
@@ -104,12 +104,12 @@ async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_den
     script = [FOUND, calls(call("bash", command="touch x")), DONE]
     async with rig(tmp_path, script, info=INFO) as it:
         with_model(it)
-        first = await spawn(it.project.engine, parent_call(it), TASK)
+        first = await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
         one = it.project.store.session(it.session_id)
         denial = Rule(permission="bash", pattern="*", action="deny")
         it.project.store.append(updated(replace(one, permission=[denial])))
         again = Subtask(agent="general", description="d", prompt="More.", session_id=first.session_id)
-        second = await spawn(it.project.engine, parent_call(it), again)
+        second = await spawn(it.project.engine, parent_call(it), again, lambda _: None)
         assert second.session_id == first.session_id
         assert len(children(it)) == 1
         assert not (it.work / "x").exists()
@@ -129,7 +129,7 @@ async def test_a_task_that_can_not_be_started_says_why(tmp_path: Path, task: Sub
     async with rig(tmp_path, [], info=INFO) as it:
         with_model(it)
         with pytest.raises(ToolFailure, match=words):
-            await spawn(it.project.engine, parent_call(it), task)
+            await spawn(it.project.engine, parent_call(it), task, lambda _: None)
         assert children(it) == []
 
 

@@ -50,7 +50,11 @@ class CallContext:
 
     async def spawn(self, task: Subtask) -> SubtaskResult:
         """Run a subagent in a session of its own and wait for it."""
-        return await self._engine.spawn(self._engine, self._part, task)
+
+        def report(metadata: JSON) -> None:
+            self.report(title=task.description, metadata=metadata)
+
+        return await self._engine.spawn(self._engine, self._part, task, report)
 
     def present(self) -> ToolPart:
         """Give the call's part with what was reported last."""

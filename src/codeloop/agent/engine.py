@@ -1,6 +1,5 @@
 """The frozen bundle of everything that the loop runs on."""
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -8,6 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.agent.tasks import Tasks
 from codeloop.model.chat import ChatModel
 from codeloop.permission.defaults import guards
 from codeloop.permission.gate import Gate
@@ -17,6 +17,7 @@ from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.message import ModelRef
 from codeloop.schema.part import ToolPart
 from codeloop.schema.rules import Ruleset
+from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.tool.toolbox import Toolbox
@@ -61,8 +62,13 @@ class OutputLimits(Struct, frozen=True):
 class Spawn(Protocol):
     """Runs a subagent for a call and waits for what it says last."""
 
-    async def __call__(self, engine: "Engine", call: ToolPart, task: Subtask) -> SubtaskResult:
-        """Give the child session's id and its last text. Raises ToolFailure when it can't be started."""
+    async def __call__(
+        self, engine: "Engine", call: ToolPart, task: Subtask, report: Callable[[JSON], None]
+    ) -> SubtaskResult:
+        """Give the child session's id and its last text; `report` is told at once which session it is.
+
+        Raises ToolFailure when it can't be started.
+        """
         ...
 
 
@@ -83,8 +89,8 @@ class Engine(Struct, frozen=True):
     snapshots: Snapshots | None = None
     policy: Policy = Policy()
     output: OutputLimits = OutputLimits()
-    background: set[asyncio.Task[SubtaskResult]] = struct_field(default_factory=set[asyncio.Task[SubtaskResult]])
-    """Subagents that nobody waits for; whoever closes the project ends them."""
+    tasks: Tasks = struct_field(default_factory=Tasks)
+    """The subagents at work; whoever closes the project ends them."""
 
     def agent(self, name: str) -> Agent:
         """Give an agent. Raises OperationError (NotFoundError) with the names there are."""

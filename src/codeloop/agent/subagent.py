@@ -1,11 +1,17 @@
 """Subagents: a call that is answered by another agent, in a session of its own."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
-from codeloop.agent.engine import Engine
+from codeloop.agent.engine import Engine, Policy
 from codeloop.agent.loop import run
+from codeloop.agent.moves import Stop
 from codeloop.agent.step import show_status
+from codeloop.agent.tasks import overdue
 from codeloop.schema.agent import Agent
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import (
     MessageInfo,
     MessageUpdated,
@@ -16,6 +22,7 @@ from codeloop.schema.event import (
     SessionUpdated,
 )
 from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import SUBAGENT_STEPS
 from codeloop.schema.live import Idle, OfSession, SessionIdle
 from codeloop.schema.message import (
     NO_TOKENS,
@@ -30,14 +37,16 @@ from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.rules import Rule
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import last_text, next_created
+from codeloop.store.standing import note
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
 NO_NESTING = Rule(permission="task", pattern="*", action="deny")
 
 
-async def spawn(engine: Engine, call: ToolPart, task: Subtask) -> SubtaskResult:
+async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
     """Run an agent on a task in a child session until it stops; its cost is added to the parent's.
 
+    What it says stays in its session, whatever becomes of the call that waits for it.
     Raises ToolFailure when there is no such agent or session, or when the child ends with an error.
     """
     agent = engine.agents.get(task.agent)
@@ -46,14 +55,15 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask) -> SubtaskResult:
         raise ToolFailure(f"There is no subagent named {task.agent}. There are: {known or 'none'}.")
     parent = engine.store.session(call.session_id)
     child = _child(engine, parent, agent, task)
+    engine.store.leases.take(child.id)
     _prompt(engine, child, agent, task.prompt)
     model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
     metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
-    working = asyncio.create_task(_work(engine, parent, child, metadata))
+    report(metadata)
+    note(engine.store, child.id, "queued", background=task.background)
+    working = engine.tasks.begin(child.id, _work(engine, parent, child, metadata, background=task.background))
     if not task.background:
         return await _joined(working)
-    engine.background.add(working)
-    working.add_done_callback(lambda done: _forget(engine, done))
     return SubtaskResult(child.id, f"Started. task_output asks about {child.id}.", metadata, "running")
 
 
@@ -61,36 +71,72 @@ async def _joined(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
     """Wait for a child; it ends with the call that waits for it."""
     try:
         return await working
+    except asyncio.CancelledError:
+        if working.cancelled():  # by a person who aborted the child, not its parent
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                raise ToolFailure("The subagent was cancelled by the user.") from None
+        raise
     finally:
         working.cancel()
 
 
-def _forget(engine: Engine, done: asyncio.Task[SubtaskResult]) -> None:
-    """Drop a child that has ended; how it ended is stored in its session."""
-    engine.background.discard(done)
-    if not done.cancelled():
-        done.exception()
-
-
-async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON) -> SubtaskResult:
+async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON, *, background: bool) -> SubtaskResult:
+    """Wait for a place, run the child, and store how it stands all the while."""
     before = child.cost or 0.0
+    renewing = asyncio.create_task(engine.store.leases.keep(child.id))
+    noted = partial(note, engine.store, child.id, background=background)
     try:
-        steps = engine.agent(child.agent or "general").steps
-        stop = await run(
-            replace(engine, policy=replace(engine.policy, steps=steps, cost_before=before)),
-            child.id,
-        )
+        async with engine.tasks.slots:
+            noted("running")
+            stop = await _bounded(replace(engine, policy=_policy(engine, parent, child)), child.id)
+    except asyncio.CancelledError:
+        noted("cancelled", reason="It was aborted.")
+        raise
+    except CodeloopError as error:
+        noted("failed", reason=str(error))
+        raise
     finally:
+        renewing.cancel()
+        with suppress(CodeloopError):
+            engine.store.leases.drop(child.id)
         show_status(engine, child.id, Idle())
         engine.store.whisper(SessionIdle(properties=OfSession(session_id=child.id)))
         _add_cost(engine, parent.id, (engine.store.session(child.id).cost or 0.0) - before)
     text = last_text(engine.store.recent(child.id).entries)
     if stop.reason != "done":
         reason = stop.message or stop.reason
+        noted("failed", reason=reason)
         raise ToolFailure(
             f"The subagent stopped: {reason} Its session is {child.id}. It said last: {text or 'nothing'}"
         )
+    noted("done")
     return SubtaskResult(child.id, text, metadata)
+
+
+def _policy(engine: Engine, parent: Session, child: Session) -> Policy:
+    """Give the bounds of a child: its agent's steps, and what is left of its parent's money."""
+    policy, left = engine.policy, None
+    if policy.cost is not None:
+        spent = (engine.store.session(parent.id).cost or 0.0) - policy.cost_before
+        left = max(policy.cost - spent, 0.0)
+    steps = engine.agent(child.agent or "general").steps or SUBAGENT_STEPS.value
+    return replace(policy, steps=steps, cost=left, cost_before=child.cost or 0.0)
+
+
+async def _bounded(engine: Engine, session_id: str) -> Stop:
+    """Run a child until it stops, or is stopped because it works for too long or shows nothing."""
+    running = asyncio.create_task(run(engine, session_id))
+    watching = asyncio.create_task(overdue(engine.store, session_id))
+    try:
+        await asyncio.wait([running, watching], return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return running.result()
+        return Stop("limit", watching.result())
+    finally:
+        watching.cancel()
+        running.cancel()
+        await asyncio.wait([running, watching])
 
 
 def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Session:

@@ -164,7 +164,7 @@ class Project:
     @property
     def is_busy(self) -> bool:
         """Tell whether something runs here: a turn, a subagent, a shell in the background, a terminal."""
-        return bool(self.runs.any_running or self.engine.background or self.workspace.shells.jobs.running())
+        return bool(self.runs.any_running or self.engine.tasks.any_running or self.workspace.shells.jobs.running())
 
     def tell(self, event: LiveEvent) -> None:
         """Show followers a live event of this directory."""
@@ -176,9 +176,7 @@ class Project:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
         await self.runs.close()
-        for child in list(self.engine.background):
-            child.cancel()
-        await asyncio.gather(*self.engine.background, return_exceptions=True)
+        await self.engine.tasks.close()
         await self.workspace.shells.close()
         await self.snapshots.close()
         self._stores.release(self.store)

@@ -10,7 +10,7 @@ from codeloop.agent.moves import Stop
 from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
-from codeloop.schema.limits import LEASE, TITLE_GRACE
+from codeloop.schema.limits import TITLE_GRACE
 from codeloop.schema.live import Busy, Idle, OfSession, SessionIdle
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
@@ -66,6 +66,7 @@ class Runs:
         for work in [work for work, session in early_and_late if session == session_id]:
             work.cancel()
             await asyncio.wait([work])
+        await self._engine.tasks.cancel(session_id)
         task = self._turns.get(session_id)
         if task is not None:
             await asyncio.sleep(0)  # a task that is cancelled before it has begun would not clean up after itself
@@ -83,7 +84,7 @@ class Runs:
     async def _drive(self, session_id: str, policy: Policy) -> Stop:
         engine = replace(self._engine, policy=policy)
         title, is_done = self._title(session_id), False
-        renewing = asyncio.create_task(self._renew(session_id))
+        renewing = asyncio.create_task(self._engine.store.leases.keep(session_id))
         try:
             stop = await run(engine, session_id)
             is_done = stop.reason == "done"
@@ -113,12 +114,6 @@ class Runs:
         title.cancel()
         with suppress(asyncio.CancelledError, CodeloopError):
             await title
-
-    async def _renew(self, session_id: str) -> None:
-        while True:
-            await asyncio.sleep(LEASE.seconds / 3)
-            with suppress(CodeloopError):
-                self._engine.store.leases.take(session_id)
 
     def _failed(self, session_id: str, message: str) -> Stop:
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))

@@ -187,6 +187,13 @@ WEBSEARCH_TIME = Limit("web.search_time", 30_000, "ms", "waiting for a search se
 WEBSEARCH_BYTES = Limit("web.search_bytes", 4 * 1024 * 1024, "bytes", "a longer answer of a search service is an error")
 WEBSEARCH_SNIPPET = Limit("web.search_snippet", 1_500, "characters", "shown of one search result; the rest is cut")
 WEBSEARCH_QUERY = Limit("web.search_query", 2_000, "characters", "a longer search query is refused")
+SUBAGENTS = Limit("agent.subagents", 8, "count", "subagents of a project that work at once; further ones wait")
+SUBAGENT_STEPS = Limit("agent.subagent_steps", 100, "count", "requests of one task, unless its agent sets `steps`")
+SUBAGENT_TIME = Limit(
+    "agent.subagent_time", 3_600_000, "ms", "one task, then it is ended; questions don't count"
+)
+SUBAGENT_IDLE = Limit("agent.subagent_idle", 900_000, "ms", "a subagent that shows nothing for so long is ended")
+SUBAGENT_LOOK = Limit("agent.subagent_look", 1_000, "ms", "how often a subagent's time is looked at")
 CHECKPOINT = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
 COMPACT_AT = Limit("agent.compact_at", 90, "percent", "of the context less the answer's reserve; then it is compacted")
 COMPACT_RESERVE = Limit("agent.compact_reserve", 32_000, "tokens", "kept free for the answer, unless configured")

@@ -1,12 +1,14 @@
 """Which process works on which session: one at a time, and a dead one is taken over from."""
 
+import asyncio
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from codeloop.schema.errors import OperationError
+from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import LEASE
 from codeloop.store.database import Database
 
@@ -49,6 +51,19 @@ class Leases:
             row = (session_id, self._host, os.getpid(), self._started, _now() + LEASE.value)
             sql = "INSERT OR REPLACE INTO lease (session_id, host, pid, started, until) VALUES (?, ?, ?, ?, ?)"
             self._db.execute(sql, row)
+
+    async def keep(self, session_id: str) -> None:
+        """Renew a lease until cancelled."""
+        while True:
+            await asyncio.sleep(LEASE.seconds / 3)
+            with suppress(CodeloopError):
+                self.take(session_id)
+
+    def is_held(self, session_id: str) -> bool:
+        """Tell whether a living process, this one or another, works on the session."""
+        sql = "SELECT 1 FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
+        own = self._db.one(sql, session_id, self._host, os.getpid(), self._started)
+        return own is not None or self.other(session_id) is not None
 
     def drop(self, session_id: str) -> None:
         """Give a lease of this process back."""

@@ -84,12 +84,12 @@ async def test_a_task_in_the_background_returns_at_once_and_is_asked_about_later
         (child,) = children(it)
         assert f'<task id="{child.id}" state="running">' in it.results()[0]
         (it.work / "go").touch()
-        await until(lambda: not it.project.engine.background)
+        await until(lambda: not it.project.engine.tasks.any_running)
     ask = [calls(call("task_output", task_id=child.id)), DONE]
     async with rig(tmp_path, ask, info=INFO, session_id=child.parent_id) as it:
         await it.prompt()
         assert it.results()[-1] == (
-            f'<task id="{child.id}" state="completed">\n<task_result>\nlate words\n</task_result>\n</task>'
+            f'<task id="{child.id}" state="done">\n<task_result>\nlate words\n</task_result>\n</task>'
         )
 
 
@@ -104,7 +104,7 @@ async def test_a_task_that_is_still_running_says_what_it_said_so_far(tmp_path: P
     async with rig(tmp_path, ask, info=INFO, session_id=child.parent_id) as it:
         await it.prompt()
         assert "Looking." in it.results()[-1]
-        assert 'state="failed"' in it.results()[-1], "closing the project ended it"
+        assert 'state="cancelled"' in it.results()[-1], "closing the project ended it"
 
 
 async def test_each_kind_of_subagent_can_be_denied(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from codeloop.schema.message import AssistantMessage
-from codeloop.store.conversation import Entry, last_text
+from codeloop.store.conversation import last_text
+from codeloop.store.standing import standing_of
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 
 
@@ -19,15 +19,9 @@ async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
     session = ctx.store.find_session(params.task_id)
     if session is None or session.parent_id != ctx.session_id:
         raise ToolFailure(f"There is no task {params.task_id} of this session.")
-    entries = ctx.store.recent(session.id).entries
-    state = _state(entries)
-    text = last_text(entries) or "(nothing said yet)"
-    output = f'<task id="{session.id}" state="{state}">\n<task_result>\n{text}\n</task_result>\n</task>'
+    standing = standing_of(ctx.store, session)
+    state = standing.state if standing else "done"
+    text = last_text(ctx.store.recent(session.id).entries) or "(nothing said yet)"
+    why = f"\n{standing.reason}" if standing and standing.reason else ""
+    output = f'<task id="{session.id}" state="{state}">{why}\n<task_result>\n{text}\n</task_result>\n</task>'
     return ToolResult(session.title, output, {"sessionId": session.id, "state": state})
-
-
-def _state(entries: tuple[Entry, ...]) -> str:
-    last = entries[-1].info if entries else None
-    if not isinstance(last, AssistantMessage) or last.time.completed is None or last.finish in {"tool-calls", "cut"}:
-        return "running"
-    return "failed" if last.error is not None else "completed"

@@ -1,0 +1,133 @@
+"""What steps and turns changed in files, read from the states around each step, and told with the prompt."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from codeloop.agent.engine import Engine
+from codeloop.schema.event import MessageInfo, MessageUpdated, SessionInfo, SessionUpdated, StoredEvent
+from codeloop.schema.ids import now_ms
+from codeloop.schema.limits import SNAPSHOT_COMPARE
+from codeloop.schema.message import AssistantMessage, FileDiff, Session, SessionSummary, UserMessage, UserSummary
+from codeloop.schema.part import PatchPart, StepFinishPart
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Conversation, Entry
+from codeloop.workspace.objects import Missing, Objects
+from codeloop.workspace.recorder import file_diffs
+from codeloop.workspace.snapshot import Failed, Snapshots
+from codeloop.workspace.trees import Change, differences
+
+
+class Step(Struct, frozen=True):
+    """The files that one message changed: `index` is its place in the conversation. `lost`: not kept any more."""
+
+    index: int
+    changes: tuple[Change, ...]
+    lost: tuple[str, ...] = ()
+
+
+def step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
+    """Give the changes of one message: what its patch part names, as the two trees around it have it. Blocks."""
+    patches = [part for part in entry.parts if isinstance(part, PatchPart)]
+    after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
+    if not patches or after is None:
+        return None
+    root = f"{snapshots.root}/"
+    named = {file.removeprefix(root) for part in patches for file in part.files if file.startswith(root)}
+    try:
+        found = _changes(snapshots.objects, patches[0].hash, after, named)
+    except Missing:
+        return Step(index, (), tuple(sorted(named)))
+    return Step(index, found)
+
+
+def _changes(objects: Objects, before: str, after: str, named: set[str]) -> tuple[Change, ...]:
+    return tuple(each for each in differences(objects, before, after) if each.path in named)
+
+
+async def turn_diffs(snapshots: Snapshots, entries: Sequence[Entry]) -> tuple[FileDiff, ...] | Failed:
+    """Give how the files that the steps of a turn changed differ between its begin and its end."""
+    changed = [entry for entry in entries if any(isinstance(part, PatchPart) for part in entry.parts)]
+    if not changed:
+        return ()
+
+    def compare() -> tuple[FileDiff, ...]:
+        snapshots.objects.ensure()
+        steps = [step for entry in changed if (step := step_changes(snapshots, entry, 0)) is not None]
+        return file_diffs(snapshots.objects, joined(change for step in steps for change in step.changes))
+
+    return await snapshots.beside(compare, SNAPSHOT_COMPARE)
+
+
+def joined(changes: Iterable[Change]) -> list[Change]:
+    """Give one change a file for several, oldest first; none for what is again as it was."""
+    found: dict[str, Change] = {}
+    for each in changes:
+        found[each.path] = Change(each.path, found.get(each.path, each).before, each.after)
+    return [found[path] for path in sorted(found) if found[path].before != found[path].after]
+
+
+async def store_diffs(engine: Engine, session_id: str) -> None:
+    """Store with each prompt that was answered since the last time what its turn changed, and the session's sums."""
+    snapshots = engine.snapshots
+    if snapshots is None:
+        return
+    for prompt, steps in _untold(engine.store.recent(session_id)):
+        diffs = await turn_diffs(snapshots, steps)
+        if not isinstance(diffs, Failed):
+            engine.store.append(*_told(engine.store.recent(session_id), prompt, list(diffs)))
+
+
+def _untold(view: Conversation) -> list[tuple[str, list[Entry]]]:
+    """Give the ids of the answered prompts behind the last one that has its diffs, each with its answers."""
+    answers: dict[str, list[Entry]] = {}
+    found: list[tuple[str, list[Entry]]] = []
+    for entry in reversed(view.entries):
+        if isinstance(entry.info, AssistantMessage):
+            answers.setdefault(entry.info.parent_id, []).insert(0, entry)
+        elif entry.info.summary is not None:
+            break
+        elif entry.info.id in answers:
+            found.append((entry.info.id, answers[entry.info.id]))
+    return found[::-1]
+
+
+def _told(view: Conversation, prompt: str, diffs: list[FileDiff]) -> list[StoredEvent]:
+    """Give the events that tell what a turn changed; none when its prompt is gone."""
+    prompts = [entry.info for entry in view.entries if isinstance(entry.info, UserMessage)]
+    message = next((info for info in reversed(prompts) if info.id == prompt), None)
+    if message is None:
+        return []
+    session = view.session
+    told = replace(message, summary=UserSummary(diffs=diffs))
+    events: list[StoredEvent] = [MessageUpdated(properties=MessageInfo(session_id=session.id, info=told))]
+    if diffs:
+        others = {name for info in prompts if info.id != prompt for name in _files(info)}
+        info = replace(with_diffs(session, diffs, others), time=replace(session.time, updated=now_ms()))
+        events.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=info)))
+    return events
+
+
+def with_diffs(session: Session, diffs: Iterable[FileDiff], others: set[str], times: int = 1) -> Session:
+    """Give the session with a turn's diffs added to its sums; `others`: files that other turns changed too.
+
+    `times` -1: taken off, never below 0.
+    """
+    before = session.summary or SessionSummary(additions=0, deletions=0, files=0)
+    diffs = list(diffs)
+    new = {each.file for each in diffs} - others
+    summary = SessionSummary(
+        additions=max(before.additions + times * sum(each.additions for each in diffs), 0),
+        deletions=max(before.deletions + times * sum(each.deletions for each in diffs), 0),
+        files=max(before.files + times * len(new), 0),
+    )
+    return replace(session, summary=summary)
+
+
+def files_of(messages: Iterable[object]) -> set[str]:
+    """Give the names of the files that the turns of some prompts changed."""
+    return {name for info in messages if isinstance(info, UserMessage) for name in _files(info)}
+
+
+def _files(info: UserMessage) -> list[str]:
+    return [each.file for each in (info.summary.diffs if info.summary else ()) if each.file is not None]

@@ -1,0 +1,125 @@
+"""`GET /doc`: the OpenAPI 3.1 document of everything that the server answers, made from the operation table."""
+
+import functools
+import re
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from codeloop import __version__
+from codeloop.schema.limits import SERVER_BODY
+from codeloop.schema.operation import OPERATIONS, TUI_SELECT, Operation
+from codeloop.server.failures import FAILURES, RESPONSES
+from codeloop.server.shapes import Schema, reference, shapes
+
+_ABOUT = "An open coding agent: its sessions, files, permissions and terminals over HTTP. Events come as a stream."
+_SECURITY: dict[str, Schema] = {
+    "basic": {"type": "http", "scheme": "basic", "description": "The server's user name and password."},
+    "bearer": {"type": "http", "scheme": "bearer", "description": "The server's password."},
+}
+_STRING: Schema = {"type": "string"}
+_PARAMETERS: dict[str, Schema] = {
+    "directory": {
+        "name": "directory",
+        "in": "query",
+        "schema": _STRING,
+        "description": "The project's directory, absolute or relative to the server's; without it the server's own.",
+    },
+    "workspace": {
+        "name": "workspace",
+        "in": "query",
+        "schema": _STRING,
+        "description": "Has no effect: a directory has one workspace.",
+    },
+    "location": {
+        "name": "location[directory]",
+        "in": "query",
+        "schema": _STRING,
+        "description": "As `directory`.",
+    },
+    "lastEventID": {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "schema": _STRING,
+        "description": "The `id` of the last event that was seen; what came after it is sent again.",
+    },
+}
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+async def document_route(request: Request) -> Response:
+    """Answer with the document."""
+    del request
+    return Response(document(), media_type="application/json")
+
+
+@functools.cache
+def document() -> bytes:
+    """Give the document as JSON; made when it is first asked for."""
+    made = shapes([row.takes for row in OPERATIONS], [row.gives for row in OPERATIONS])
+    paths: dict[str, Schema] = {}
+    for row, given in zip(OPERATIONS, made.given, strict=True):
+        taken = made.components[row.takes.__name__]
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, taken, given)
+    for path, operation in _streams().items():
+        paths.setdefault(path, {})["get"] = operation
+    whole = {
+        "openapi": "3.1.0",
+        "info": {"title": "codeloop", "version": __version__, "description": _ABOUT, "license": {"name": "MIT"}},
+        "security": [{name: []} for name in _SECURITY],
+        "paths": paths,
+        "components": {
+            "schemas": made.components | FAILURES | {"GlobalEvent": _GLOBAL_EVENT},
+            "parameters": _PARAMETERS,
+            "responses": RESPONSES,
+            "securitySchemes": _SECURITY,
+        },
+    }
+    return msgspec.json.encode(whole)
+
+
+def _operation(row: Operation, taken: Schema, given: Schema) -> Schema:
+    """Give one operation: its fields come from the path, then from the body or else the query."""
+    in_path = re.findall(r"\{(\w+)\}", row.path)
+    fields: dict[str, Schema] = taken.get("properties", {})
+    needed: list[str] = taken.get("required", [])
+    others = {name: schema for name, schema in fields.items() if name not in in_path}
+    parameters = [_parameter(name, "path", fields[name], required=True) for name in in_path]
+    operation: Schema = {"tags": [row.id.partition(".")[0]], "operationId": row.id, "description": taken["description"]}
+    if row.method not in _WITH_BODY:
+        parameters += [_parameter(name, "query", schema, required=name in needed) for name, schema in others.items()]
+    elif row.body is not None:
+        operation["requestBody"] = _json_body(next(iter(others.values())), required=True)
+    elif others:
+        required = [name for name in needed if name in others]
+        body = {"type": "object", "properties": others, **({"required": required} if required else {})}
+        operation["requestBody"] = _json_body(body, required=bool(required))
+    return operation | {"parameters": parameters + _place(row, others), "responses": _responses(row, given)}
+
+
+def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> Schema:
+    """Give a parameter; one that is left out is not sent, so none is null."""
+    match schema:
+        case {"anyOf": [only, {"type": "null"}]}:
+            schema = only
+        case _:
+            pass
+    return {"name": name, "in": place, "required": required, "schema": schema}
+
+
+def _place(row: Operation, fields: Schema) -> list[Schema]:
+    """Give the parameters that choose the project."""
+    if row.scope == "process":
+        return []
+    names = ["location", "workspace"] if row.path.startswith("/api/") else ["directory", "workspace"]
+    return [_part("parameters", name) for name in names if row.method in _WITH_BODY or name not in fields]
+
+
+def _part(kind: str, name: str) -> Schema:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def _json_body(schema: Schema, *, required: bool) -> Schema:
+    return {"required": required, "content": {"application/json": {"schema": schema}}}
