@@ -1,15 +1,20 @@
 """A whole project in a temporary folder, driven through its client; the model is a script, everything else is real."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
+from codeloop.app.app import App
 from codeloop.app.models import OneModel
 from codeloop.app.project import Project, Startup
+from codeloop.client.client import Client
+from codeloop.client.http import HttpClient
 from codeloop.client.local import LocalClient
 from codeloop.model.answers import Answer, Call, Count
 from codeloop.model.chat import (
@@ -30,9 +35,12 @@ from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE
 from codeloop.schema.part import Part, TextPart, ToolCompleted, ToolError, ToolPart
 from codeloop.schema.prompts import MessageWithParts, TextInput
 from codeloop.schema.rules import PermissionRequest
+from codeloop.server.listen import Listening, Server
 from codeloop.store.conversation import Conversation
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
+PASSWORD = "a password for tests"
+REACHED = "CODELOOP_TEST_CLIENT"
 
 
 class Heard:
@@ -54,11 +62,11 @@ class Heard:
 class Rig:
     """An open project with a session, and what the model was asked."""
 
-    def __init__(self, project: Project, model: Heard, session_id: str) -> None:
+    def __init__(self, project: Project, model: Heard, session_id: str, client: Client) -> None:
         self.project = project
         self.model = model
         self.session_id = session_id
-        self.client = LocalClient(project)
+        self.client = client
 
     @property
     def work(self) -> Path:
@@ -139,17 +147,51 @@ async def rig(
     session_id: str | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Rig]:
-    """Open a project in `tmp_path / "work"` with a script as its model."""
+    """Open a project in `tmp_path / "work"` with a script as its model, reached as `both_clients` says."""
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     inner = ScriptedModel(answers, info) if isinstance(answers, Sequence) else answers
     model = Heard(inner)
-    project = Project(startup(tmp_path / "home", work, **settings), OneModel(model))
-    try:
+    opened = over_http if os.environ.get(REACHED) == "http" else in_process
+    async with opened(startup(tmp_path / "home", work, **settings), OneModel(model)) as (project, client):
         known = session_id or (await LocalClient(project).call(SESSION_CREATE)).id
-        yield Rig(project, model, known)
+        yield Rig(project, model, known, client)
+
+
+Opened = tuple[Project, Client]
+
+
+@asynccontextmanager
+async def in_process(start: Startup, model: OneModel) -> AsyncGenerator[Opened]:
+    """Open a project."""
+    project = Project(start, model)
+    try:
+        yield project, LocalClient(project)
     finally:
         await project.close()
+
+
+@asynccontextmanager
+async def over_http(start: Startup, model: OneModel) -> AsyncGenerator[Opened]:
+    """Open a project and serve it on a real socket."""
+    server = Server(App(start, model), Listening(password=PASSWORD))
+    await server.start()
+    client = HttpClient(server.url, str(start.directory), (server.listening.username, PASSWORD))
+    try:
+        yield await server.app.project(start.directory), client
+    finally:
+        await client.close()
+        await server.stop()
+
+
+@pytest.fixture(autouse=True, params=["local", "http"])
+def both_clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every test of a folder whose conftest.py names this run twice: its `rig` in process, and over HTTP."""
+    monkeypatch.setenv(REACHED, request.param)
+
+
+LOCAL = pytest.mark.parametrize("both_clients", ["local"], indirect=True)
+"""For a test that has nothing to do with a client."""
 
 
 async def within(wait: Awaitable[Any], seconds: float = 5) -> Any:

@@ -8,9 +8,11 @@ from codeloop.model.answers import Answer, Call, Count
 from codeloop.model.chat import Limits, ModelInfo, TextPiece, ToolTurn, UserTurn
 from codeloop.schema.errors import ContextOverflowError, OverflowData
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import SUMMARIZE
+from codeloop.schema.operation import PART_UPDATE, SUMMARIZE
 from codeloop.schema.part import CompactionPart, TextPart, ToolCompleted, ToolPart
 from codeloop.schema.prompts import MessageWithParts, RunLimits
+from codeloop.schema.wire import replace
+from codeloop.store.store import Store
 from tests.agent.harness import rig, words
 
 SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=Limits(context=10_000, output=1_000))
@@ -126,3 +128,27 @@ async def test_the_steps_of_a_turn_count_across_a_summary(tmp_path: Path) -> Non
         assert answer.stop.reason == "limit"
         assert len(it.calls()) < 8, "summaries are steps too"
         assert any(request.tools == () for request in it.model.requests), "it was summarised"
+
+
+async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) -> None:
+    secret = "The invariant: never touch table B."
+    long = "x" * 9_000
+    answers = [Answer(text="First."), *[Answer(text="Ok.")] * 3, NOTE, NOTE, Answer(text="Last.")]
+    async with rig(tmp_path, answers) as it:
+        await it.prompt(secret)
+        (said,) = [part for entry in it.view().entries for part in entry.parts if getattr(part, "text", "") == secret]
+        assert isinstance(said, TextPart)
+        pinned = replace(said, metadata={"pinned": True})
+        ids = {"session_id": said.session_id, "message_id": said.message_id, "part_id": said.id}
+        await it.client.call(PART_UPDATE, **ids, part=pinned)
+        for _ in range(2):
+            await it.prompt(long)
+        for _ in range(2):
+            await it.client.call(SUMMARIZE, session_id=it.session_id, provider_id="scripted", model_id="script")
+        await it.prompt("go on")
+        told = texts([t for t in it.model.requests[-1].turns if isinstance(t, UserTurn)])
+        assert told.count(secret) == 1, "the user's other words have used up their budget"
+        assert "First." not in told
+        again = Store(it.project.store.path)
+        assert window(again.recent(it.session_id).entries).head == window(it.view().entries).head
+        again.close()

@@ -8,7 +8,15 @@ from codeloop.agent.engine import Engine
 from codeloop.schema.event import MessageInfo, MessageUpdated, SessionInfo, SessionUpdated, StoredEvent
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import SNAPSHOT_COMPARE
-from codeloop.schema.message import AssistantMessage, FileDiff, Session, SessionSummary, UserMessage, UserSummary
+from codeloop.schema.message import (
+    AssistantMessage,
+    FileDiff,
+    Message,
+    Session,
+    SessionSummary,
+    UserMessage,
+    UserSummary,
+)
 from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
@@ -84,11 +92,11 @@ def _untold(view: Conversation) -> list[tuple[str, list[Entry]]]:
     found: list[tuple[str, list[Entry]]] = []
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage):
-            answers.setdefault(entry.info.parent_id, []).insert(0, entry)
+            answers.setdefault(entry.info.parent_id, []).append(entry)
         elif entry.info.summary is not None:
             break
         elif entry.info.id in answers:
-            found.append((entry.info.id, answers[entry.info.id]))
+            found.append((entry.info.id, answers[entry.info.id][::-1]))
     return found[::-1]
 
 
@@ -102,7 +110,7 @@ def _told(view: Conversation, prompt: str, diffs: list[FileDiff]) -> list[Stored
     told = replace(message, summary=UserSummary(diffs=diffs))
     events: list[StoredEvent] = [MessageUpdated(properties=MessageInfo(session_id=session.id, info=told))]
     if diffs:
-        others = {name for info in prompts if info.id != prompt for name in _files(info)}
+        others = files_of(info for info in prompts if info.id != prompt)
         info = replace(with_diffs(session, diffs, others), time=replace(session.time, updated=now_ms()))
         events.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=info)))
     return events
@@ -115,7 +123,7 @@ def with_diffs(session: Session, diffs: Iterable[FileDiff], others: set[str], ti
     """
     before = session.summary or SessionSummary(additions=0, deletions=0, files=0)
     diffs = list(diffs)
-    new = {each.file for each in diffs} - others
+    new = {each.file for each in diffs if each.file is not None} - others
     summary = SessionSummary(
         additions=max(before.additions + times * sum(each.additions for each in diffs), 0),
         deletions=max(before.deletions + times * sum(each.deletions for each in diffs), 0),
@@ -124,10 +132,11 @@ def with_diffs(session: Session, diffs: Iterable[FileDiff], others: set[str], ti
     return replace(session, summary=summary)
 
 
-def files_of(messages: Iterable[object]) -> set[str]:
+def files_of(messages: Iterable[Message]) -> set[str]:
     """Give the names of the files that the turns of some prompts changed."""
-    return {name for info in messages if isinstance(info, UserMessage) for name in _files(info)}
+    return {each.file for info in messages for each in diffs_of(info) if each.file is not None}
 
 
-def _files(info: UserMessage) -> list[str]:
-    return [each.file for each in (info.summary.diffs if info.summary else ()) if each.file is not None]
+def diffs_of(info: Message) -> list[FileDiff]:
+    """Give what is told with a prompt of the changes of its turn."""
+    return info.summary.diffs if isinstance(info, UserMessage) and info.summary is not None else []

@@ -7,6 +7,7 @@ import re
 from contextlib import aclosing
 from itertools import takewhile
 
+from codeloop.agent.changes import store_diffs
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import Compact
 from codeloop.agent.projection import project
@@ -80,6 +81,8 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         if sum(size for size, _ in pruned) >= PRUNE_GAIN.value * CHARACTERS:
             engine.store.append(*(part_event(part) for _, part in pruned))
             return
+    await store_diffs(engine, session_id)  # the steps before it lose their parts in what is read from then on
+    view = engine.store.recent(session_id)
     request = move.request or _request(engine, view, move)
     info = _summary_message(engine, request)
     show_status(engine, session_id, Busy())

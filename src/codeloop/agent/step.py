@@ -51,6 +51,8 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Pre
     agent = engine.agent(move.user.agent)
     model = engine.models.open(model_ref(move.user.model))
     request = make_request(engine, session_id, agent, model, prefix)
+    if move.user.system:
+        request = replace(request, system=f"{request.system}\n\n{move.user.system}")
     info = new_message(engine, session_id, move.user)
     show_status(engine, session_id, Busy())
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
@@ -122,28 +124,60 @@ def new_message(engine: Engine, session_id: str, user: UserMessage) -> Assistant
 
 async def _stream(engine: Engine, model: ChatModel, request: ModelRequest, draft: Draft, calls: Calls) -> Finished:
     """Fold the model's events into the draft and start calls as they become ready."""
-    async with aclosing(model.stream(request)) as events:
-        async for event in events:
-            match event:
-                case TextDelta(text=text, block=block):
-                    draft.text(text, block)
-                case ReasoningDelta(text=text, block=block, metadata=metadata):
-                    draft.reasoning(text, block, metadata)
-                case CallStarted(id=call_id, name=name):
-                    draft.close()
-                    draft.own(calls.started(call_id, name))
-                case CallDelta():
-                    pass
-                case CallReady():
-                    await fault.reach("step.call_ready")
-                    calls.ready(event)
-                case Retrying(attempt=attempt, message=message, at=at):
-                    draft.restart()
-                    calls.forget()
-                    show_status(engine, request.session_id, Retry(attempt=attempt, message=message, next=at))
-                case Finished():
-                    return event
-    return Finished("stop")
+    waiting = _Waiting(engine, request.session_id)
+    try:
+        async with aclosing(model.stream(request)) as events:
+            async for event in events:
+                waiting.over()
+                match event:
+                    case TextDelta(text=text, block=block):
+                        draft.text(text, block)
+                    case ReasoningDelta(text=text, block=block, metadata=metadata):
+                        draft.reasoning(text, block, metadata)
+                    case CallStarted(id=call_id, name=name):
+                        draft.close()
+                        draft.own(calls.started(call_id, name))
+                    case CallDelta():
+                        pass
+                    case CallReady():
+                        await fault.reach("step.call_ready")
+                        calls.ready(event)
+                    case Retrying():
+                        draft.restart()
+                        calls.forget()
+                        waiting.begin(event)
+                    case Finished():
+                        return event
+        return Finished("stop")
+    finally:
+        waiting.close()
+
+
+class _Waiting:
+    """Shows that a request waits to be sent again, and that this is over: in time, or when something comes of it."""
+
+    def __init__(self, engine: Engine, session_id: str) -> None:
+        self._engine = engine
+        self._session_id = session_id
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, event: Retrying) -> None:
+        """Show the wait."""
+        show_status(self._engine, self._session_id, Retry(attempt=event.attempt, message=event.message, next=event.at))
+        seconds = max(event.at - now_ms(), 0) / 1000
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.over)
+
+    def over(self) -> None:
+        """Show that the session works again, if it waited."""
+        if self._timer is not None:
+            self.close()
+            show_status(self._engine, self._session_id, Busy())
+
+    def close(self) -> None:
+        """Show nothing more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 async def _store_changes(engine: Engine, info: AssistantMessage, recording: Recording, *, whole: bool) -> str | None:

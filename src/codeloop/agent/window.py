@@ -6,14 +6,17 @@ Pure. Before the first compaction it is simply everything.
 from msgspec import Struct
 
 from codeloop.model.chat import TextPiece, UserTurn
-from codeloop.schema.limits import KEPT_PROMPTS
+from codeloop.schema.limits import KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import CompactionPart, TextPart
-from codeloop.store.conversation import Entry
+from codeloop.store.conversation import Entry, pinned
 
 SUMMARY = """The conversation until here was too long and is replaced by this note:
 
 {summary}"""
+PINNED = """What the user pinned, word for word; it still holds:
+
+{pins}"""
 SAID = """What the user said until then, word for word:
 
 {prompts}"""
@@ -46,6 +49,9 @@ def window(entries: tuple[Entry, ...]) -> Window:
     if part is not None and part.tail_start_id is not None:
         start = next((n for n, entry in enumerate(entries) if entry.info.id == part.tail_start_id), start)
     text = SUMMARY.format(summary=text_of(entries[place]))
+    pins = kept_pins(entries[:start])
+    if pins:
+        text += "\n\n" + PINNED.format(pins="\n\n".join(pins))
     prompts = kept_prompts(entries[:start])
     if prompts:
         text += "\n\n" + SAID.format(prompts="\n\n".join(prompts))
@@ -71,13 +77,25 @@ def kept_prompts(entries: tuple[Entry, ...]) -> list[str]:
     kept: list[str] = []
     left = KEPT_PROMPTS.value
     for entry in reversed(entries):
-        text = text_of(entry) if isinstance(entry.info, UserMessage) else ""
+        text = text_of(entry) if isinstance(entry.info, UserMessage) and not pinned(entry) else ""
         if not text:
             continue
-        left -= len(text)
+        left -= max(len(text), KEPT_PROMPT.value)
         if left < 0:
             break
         kept.append(text)
+    return kept[::-1]
+
+
+def kept_pins(entries: tuple[Entry, ...]) -> list[str]:
+    """Give the texts that a person has pinned, the newest that fit the budget, in their order."""
+    kept: list[str] = []
+    left = KEPT_PINS.value
+    for part in reversed([part for entry in entries for part in pinned(entry)]):
+        left -= len(part.text)
+        if left < 0:
+            break
+        kept.append(part.text.strip())
     return kept[::-1]
 
 

@@ -14,6 +14,7 @@ from codeloop.app.models import OpenModels, Source, replayed
 from codeloop.app.runs import Runs
 from codeloop.app.tools import toolbox_of
 from codeloop.config.instructions import instruction_files
+from codeloop.config.layers import Layer
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project import Place, find_place
@@ -37,6 +38,7 @@ from codeloop.store.pool import Stores
 from codeloop.tool.tool import Tool
 from codeloop.tool.web.keys import SEARCH_KEYS
 from codeloop.tool.web.search import search_tools
+from codeloop.workspace.pty import Terminals
 from codeloop.workspace.scratch import prune_in_background
 from codeloop.workspace.snapshot import Snapshots
 from codeloop.workspace.workspace import Workspace
@@ -72,12 +74,16 @@ class Setting(Struct, frozen=True):
         return self.loaded.config
 
 
-def find_setting(startup: Startup) -> Setting:
-    """Read the configuration for a directory. Raises CodeloopError naming file, line and column."""
+def find_setting(startup: Startup, more: tuple[Layer, ...] = ()) -> Setting:
+    """Read the configuration for a directory, with `more` layers as if they were files of it.
+
+    Raises CodeloopError naming file, line and column.
+    """
     paths = find_paths(startup.environment)
     place = find_place(startup.directory, paths, startup.environment)
     trusted = startup.trust or is_trusted(paths, place.root)
     homes = find_homes(place, paths)
+    further = find_pages(place, homes, trusted=trusted)
     loaded = load(
         place,
         paths,
@@ -85,7 +91,7 @@ def find_setting(startup: Startup) -> Setting:
         environment=startup.environment,
         command_line=startup.settings,
         trusted=trusted,
-        further=find_pages(place, homes, trusted=trusted),
+        further=replace(further, layers=(*further.layers, *more)),
     )
     skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
     loaded = replace(loaded, warnings=(*loaded.warnings, *skills.warnings))
@@ -114,6 +120,7 @@ class Project:
         `setting`: when it was found before. `stores`: those of the process, when it opens more than one project.
         Raises CodeloopError: bad configuration, a data directory that can't be written.
         """
+        self.startup = startup
         self.setting = setting or find_setting(startup)
         self._stores = stores or Stores()
         self.environment = startup.environment
@@ -154,6 +161,7 @@ class Project:
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
         self.runs = Runs(self.engine)
+        self.terminals = Terminals()
         self._background.add(asyncio.create_task(prune_in_background(scratch)))
 
     def refresh_catalog(self) -> None:
@@ -178,6 +186,7 @@ class Project:
         await self.runs.close()
         await self.engine.tasks.close()
         await self.workspace.shells.close()
+        await self.terminals.close()
         await self.snapshots.close()
         self._stores.release(self.store)
 

@@ -1,12 +1,14 @@
 """The turns that run in this process: at most one task a session."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from codeloop.agent.changes import store_diffs
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
-from codeloop.agent.moves import Stop
+from codeloop.agent.moves import Stop, next_move
 from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
@@ -17,6 +19,8 @@ from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 
 T = TypeVar("T")
+First = Callable[[], Awaitable[None]]
+"""What a turn does before its loop."""
 
 
 class Runs:
@@ -29,12 +33,15 @@ class Runs:
         self._before: dict[asyncio.Task[Any], str] = {}
         self._titles: dict[asyncio.Task[None], str] = {}
 
-    def wake(self, session_id: str, policy: Policy) -> asyncio.Task[Stop]:
-        """Give the session's running turn, or start one. Raises OperationError when another process works on it."""
+    def wake(self, session_id: str, policy: Policy, first: First | None = None) -> asyncio.Task[Stop]:
+        """Give the session's running turn, or start one, which does `first` before anything else.
+
+        Raises OperationError when another process works on it.
+        """
         task = self._turns.get(session_id)
         if task is None:
             self._engine.store.leases.take(session_id)
-            task = asyncio.create_task(self._drive(session_id, policy))
+            task = asyncio.create_task(self._drive(session_id, policy, first))
             self._turns[session_id] = task
             show_status(self._engine, session_id, Busy())
         return task
@@ -81,12 +88,14 @@ class Runs:
         for session_id in {*self._turns, *self._before.values(), *self._titles.values()}:
             await self.abort(session_id)
 
-    async def _drive(self, session_id: str, policy: Policy) -> Stop:
+    async def _drive(self, session_id: str, policy: Policy, first: First | None) -> Stop:
         engine = replace(self._engine, policy=policy)
         title, is_done = self._title(session_id), False
         renewing = asyncio.create_task(self._engine.store.leases.keep(session_id))
         try:
-            stop = await run(engine, session_id)
+            if first is not None:
+                await first()
+            stop = await _turn(engine, session_id)
             is_done = stop.reason == "done"
         except asyncio.CancelledError:
             return Stop("aborted", "Aborted")
@@ -127,6 +136,23 @@ class Runs:
         for entry in view.entries:
             if isinstance(entry.info, UserMessage):
                 texts = [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
+                if not texts:
+                    continue
                 model = model_ref(entry.info.model)
                 return asyncio.create_task(make_title(self._engine, session_id, "\n".join(texts), model))
         return None
+
+
+async def _turn(engine: Engine, session_id: str) -> Stop:
+    """Run a turn, and tell what it changed, whatever ends it; a prompt that comes meanwhile is answered too."""
+    try:
+        while True:
+            stop = await run(engine, session_id)
+            with suppress(CodeloopError):
+                await store_diffs(engine, session_id)
+            if isinstance(next_move(engine.store.recent(session_id), engine.policy), Stop):
+                return stop
+    except asyncio.CancelledError:
+        with suppress(CodeloopError):
+            await store_diffs(engine, session_id)
+        raise

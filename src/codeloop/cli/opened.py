@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from codeloop.app.project import Project, Startup
 from codeloop.cli.exits import UsageProblem
+from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import is_id
@@ -51,24 +52,30 @@ async def find(client: LocalClient, wanted: str | None) -> Session:
     return found[0]
 
 
-async def fork(client: LocalClient, session: Session, at: str | None) -> Session:
-    """Copy a session up to a message: its id (or the end of it), or the number of a prompt, from 1 on.
-
-    Raises UsageProblem when there is no such message.
-    """
+async def fork(client: Client, session: Session, at: str | None) -> Session:
+    """Copy a session up to a message, named as `message_at` does. Raises UsageProblem when there is no such message."""
     if at is None:
         return await client.call(SESSION_FORK, session_id=session.id)
+    found = await message_at(client, session, at)
+    return await client.call(SESSION_FORK, session_id=session.id, message_id=found.info.id)
+
+
+async def message_at(client: Client, session: Session, at: str) -> MessageWithParts:
+    """Give a message of a session: by its id (or the end of it), or by the number of a prompt, from 1 on.
+
+    Raises UsageProblem when there is none.
+    """
     messages: list[MessageWithParts] = await client.call(SESSION_MESSAGES, session_id=session.id)
     if at.isdecimal() and len(at) < 8:
-        prompts = [message.info.id for message in messages if _is_prompt(message)]
+        prompts = [message for message in messages if _is_prompt(message)]
         found = prompts[int(at) - 1 : int(at)] if int(at) else []
         there = f"It has {len(prompts)} prompts."
     else:
-        found = [m.info.id for m in messages if m.info.id == at or (len(at) >= 4 and m.info.id.endswith(at))]
+        found = [m for m in messages if m.info.id == at or (len(at) >= 4 and m.info.id.endswith(at))]
         there = f"`codeloop export {session.id}` names them."
     if len(found) != 1:
         raise UsageProblem(f"There is no message {at} in {session.id}. {there}")
-    return await client.call(SESSION_FORK, session_id=session.id, message_id=found[0])
+    return found[0]
 
 
 def _is_prompt(message: MessageWithParts) -> bool:

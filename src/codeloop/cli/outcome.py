@@ -1,8 +1,10 @@
 """How a turn ended, as both output formats tell it."""
 
-from dataclasses import dataclass, field
+from functools import reduce
 
-from codeloop.schema.message import NO_TOKENS, Tokens
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens
+from codeloop.schema.part import Part, TextPart, ToolError, ToolPart
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -39,12 +41,49 @@ def unfinished(reason: str, exit_code: int, message: str, *, session_id: str = "
     )
 
 
-@dataclass(slots=True)
 class Tally:
-    """What is counted while a turn runs."""
+    """What is counted and kept of a session's events, from its making on."""
 
-    steps: int = 0
-    cost: float = 0.0
-    tokens: Tokens = NO_TOKENS
-    text: str = ""
-    denied: list[JSON] = field(default_factory=list[JSON])
+    def __init__(self) -> None:
+        self.text = ""
+        self._denied: list[JSON] = []
+        self._costs: list[float] = []
+        self._messages: dict[str, AssistantMessage] = {}
+
+    def take(self, event: Event) -> None:
+        """Count an event of the session."""
+        match event:
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
+                self._messages[p.info.id] = p.info
+            case SessionUpdated(properties=p):  # its sum holds what subagents cost as well
+                self._costs.append(p.info.cost or 0.0)
+            case PartUpdated(properties=p):
+                self._part(p.part)
+            case _:
+                pass
+
+    def _part(self, part: Part) -> None:
+        match part:
+            case TextPart(message_id=message_id, text=text) if message_id in self._messages and text:
+                self.text = text
+            case ToolPart(state=ToolError(error=error, metadata=metadata), tool=tool) if (metadata or {}).get("denied"):
+                self._denied.append({"tool": tool, "input": part.state.input, "reason": error})
+            case _:
+                pass
+
+    def outcome(self, reason: str, code: int, message: str, *, session_id: str, seconds: float) -> Outcome:
+        """Give the sums, and how it ended."""
+        messages = self._messages.values()
+        return Outcome(
+            type="result",
+            session_id=session_id,
+            reason=reason,
+            exit_code=code,
+            message=message,
+            text=self.text,
+            cost=round(self._costs[-1] - self._costs[0], 10) if self._costs else 0.0,
+            tokens=reduce(Tokens.plus, (info.tokens for info in messages), NO_TOKENS),
+            steps=len(messages),
+            duration_ms=int(seconds * 1000),
+            denied=self._denied,
+        )

@@ -1,4 +1,4 @@
-"""`codeloop session`: list, show, rename, search, fork, compact, delete."""
+"""`codeloop session`: list, show, rename, search, fork, compact, pin, delete."""
 
 import click
 
@@ -140,6 +140,34 @@ def compact(name: str | None) -> None:
         click.echo(f"Compacted {found.id}.")
 
     with_client(command)
+
+
+@session.command()
+@click.argument("name", required=False)
+@click.option("--at", metavar="MESSAGE", required=True, help="The message: its id, or N for prompt N.")
+@click.option("--remove", is_flag=True, help="Unpin it.")
+def pin(name: str | None, at: str, *, remove: bool) -> None:
+    """Pin a message of a session: a summary of the conversation leaves its text word for word."""
+    from codeloop.cli import opened
+    from codeloop.cli.exits import UsageProblem
+    from codeloop.client.local import LocalClient
+    from codeloop.schema.operation import PART_UPDATE
+    from codeloop.schema.part import TextPart
+    from codeloop.schema.wire import replace
+
+    async def command(client: LocalClient) -> None:
+        message = await opened.message_at(client, await opened.find(client, name), at)
+        texts = [part for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
+        if not texts:
+            raise UsageProblem(f"Message {message.info.id} has no text to pin.")
+        for part in texts:
+            rest = {key: value for key, value in (part.metadata or {}).items() if key != "pinned"}
+            changed = replace(part, metadata=rest if remove else {**rest, "pinned": True})
+            ids = {"session_id": part.session_id, "message_id": part.message_id, "part_id": part.id}
+            await client.call(PART_UPDATE, **ids, part=changed)
+        click.echo(f"{'Unpinned' if remove else 'Pinned'} {message.info.id}.")
+
+    opened.with_client(command)
 
 
 @session.command()

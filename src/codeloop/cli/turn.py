@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from functools import reduce
 from typing import Any
 
 from codeloop.cli import exits
@@ -15,19 +14,12 @@ from codeloop.cli.signals import Signals
 from codeloop.cli.view import View
 from codeloop.client.client import Client
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.event import (
-    Event,
-    MessageUpdated,
-    PartUpdated,
-    PermissionAsked,
-    QuestionAsked,
-    SessionUpdated,
-    session_of,
-)
-from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens
+from codeloop.schema.event import Event, PermissionAsked, QuestionAsked, session_of
+from codeloop.schema.limits import TURN_SETTLE
+from codeloop.schema.live import Busy, SessionIdle, StatusChanged
 from codeloop.schema.operation import ABORT, SESSION_GET, Operation
-from codeloop.schema.part import TextPart, ToolError, ToolPart
 from codeloop.schema.prompts import MessageWithParts, TurnEnd
+from codeloop.store.follow import GapError
 
 ABORT_AGAIN = 0.01
 """Seconds between two tries to abort."""
@@ -43,9 +35,7 @@ class Turn:
         self._answerer = answerer
         self._stdout = stdout
         self._tally = Tally()
-        self._costs: list[float] = []
-        self._messages: dict[str, AssistantMessage] = {}
-        self._children: dict[str, bool] = {}
+        self._idle = asyncio.Event()
         self._questions: set[asyncio.Task[None]] = set()
         self._ended_by: TurnEnd | None = None
         self._turn: asyncio.Task[Any] | None = None
@@ -54,8 +44,7 @@ class Turn:
     async def run(self, said: tuple[Operation, dict[str, Any]], timeout: float | None, signals: Signals) -> Outcome:
         """Send a prompt or a command and stay until the turn has ended; gives how it did. `timeout` in seconds."""
         start = time.monotonic()
-        events = self._client.follow()
-        watching = asyncio.create_task(self._watch(events))
+        watching = asyncio.create_task(self._watch())
         watching.add_done_callback(self._check)
         await asyncio.sleep(0)
         operation, prompt = said
@@ -63,8 +52,14 @@ class Turn:
         try:
             with self._endings(turn, timeout, signals):
                 answer: MessageWithParts = await turn
+                await self._settled(watching)
         except CodeloopError as error:
             return self._not_sent(error, time.monotonic() - start)
+        except asyncio.CancelledError:
+            if self._ended_by is None or not turn.cancelled():
+                raise
+            lost = "The server does not answer, so that the turn may go on there."
+            return self._not_sent(CodeloopError(f"{self._ended_by.message} {lost}"), time.monotonic() - start)
         finally:
             await asyncio.sleep(0)
             await self._drain(watching)
@@ -103,36 +98,35 @@ class Turn:
                 return exits.INTERRUPTED
 
     def _outcome(self, reason: str, code: int, message: str, seconds: float) -> Outcome:
-        tally = self._tally
-        messages = self._messages.values()
-        return Outcome(
-            type="result",
-            session_id=self._session_id,
-            reason=reason,
-            exit_code=code,
-            message=message,
-            text=tally.text,
-            cost=round(self._costs[-1] - self._costs[0], 10) if self._costs else 0.0,
-            tokens=reduce(Tokens.plus, (info.tokens for info in messages), NO_TOKENS),
-            steps=len(messages),
-            duration_ms=int(seconds * 1000),
-            denied=tally.denied,
-        )
+        return self._tally.outcome(reason, code, message, session_id=self._session_id, seconds=seconds)
 
-    async def _watch(self, events: AsyncIterator[Any]) -> None:
-        async for stamped in events:
-            event: Event = stamped.event
-            match event:
-                case PermissionAsked() | QuestionAsked():
-                    if await self._is_ours(event.properties.session_id):
-                        self._ask(event)
-                case _ if session_of(event) in {self._session_id, None}:
-                    self._count(event)
-                    self._view.show(event)
-                    if self._stdout.closed:
-                        self._end("closed", "Nobody reads stdout any more.")
-                case _:
-                    pass
+    async def _watch(self) -> None:
+        """Show what is told of the session; what was missed in between is said, and the rest shown."""
+        while True:
+            try:
+                async for stamped in self._client.follow():
+                    await self._seen(stamped.event)
+            except GapError as error:
+                self._view.note(f"Some of what happened is not shown: {error}")
+            else:
+                return
+
+    async def _seen(self, event: Event) -> None:
+        match event:
+            case PermissionAsked() | QuestionAsked():
+                if await self._is_ours(event.properties.session_id):
+                    self._ask(event)
+            case _ if session_of(event) in {self._session_id, None}:
+                self._tally.take(event)
+                self._view.show(event)
+                if isinstance(event, SessionIdle):
+                    self._idle.set()
+                elif isinstance(event, StatusChanged) and isinstance(event.properties.status, Busy):
+                    self._idle.clear()
+                if self._stdout.closed:
+                    self._end("closed", "Nobody reads stdout any more.")
+            case _:
+                pass
 
     def _ask(self, event: PermissionAsked | QuestionAsked) -> None:
         match event:
@@ -160,25 +154,6 @@ class Turn:
             session_id = session.parent_id
         return True
 
-    def _count(self, event: Event) -> None:
-        match event:
-            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
-                self._messages[p.info.id] = p.info
-            case SessionUpdated(properties=p):  # its sum holds what subagents cost as well
-                self._costs.append(p.info.cost or 0.0)
-            case PartUpdated(properties=p):
-                match p.part:
-                    case TextPart(message_id=message_id, text=text) if message_id in self._messages and text:
-                        self._tally.text = text
-                    case ToolPart(state=ToolError(error=error, metadata=metadata), tool=tool) if (metadata or {}).get(
-                        "denied"
-                    ):
-                        self._tally.denied.append({"tool": tool, "input": p.part.state.input, "reason": error})
-                    case _:
-                        pass
-            case _:
-                pass
-
     @contextmanager
     def _endings(self, turn: asyncio.Task[Any], timeout: float | None, signals: Signals) -> Generator[None, None, None]:
         """End the turn on a signal, when the time is over, or when nobody reads stdout any more."""
@@ -205,8 +180,17 @@ class Turn:
     async def _abort(self) -> None:
         """Abort until it has ended: a prompt that is still being stored has no turn yet that could be."""
         while self._turn is not None and not self._turn.done():
-            await self._client.call(ABORT, session_id=self._session_id)
+            try:
+                await self._client.call(ABORT, session_id=self._session_id)
+            except CodeloopError:
+                self._turn.cancel()
             await asyncio.sleep(ABORT_AGAIN)
+
+    async def _settled(self, watching: asyncio.Task[None]) -> None:
+        """Wait until the turn is shown to its end: from a server that may come after the prompt's answer."""
+        ended = asyncio.create_task(self._idle.wait())
+        await asyncio.wait((ended, watching), timeout=TURN_SETTLE.seconds, return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
 
     async def _drain(self, watching: asyncio.Task[None]) -> None:
         """Let the follower show what is already there, then stop it."""

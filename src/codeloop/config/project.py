@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from codeloop.config.files import read_start, reason, write_private
 from codeloop.config.paths import Paths
+from codeloop.kit.git import GIT_OPTIONS, git_environment
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID
 
@@ -145,8 +146,8 @@ def _root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str,
     by_path = sha1(os.fsencode(repository), usedforsecurity=False).hexdigest()
     try:
         done = subprocess.run(
-            [*_GIT, f"--git-dir={repository}", "rev-list", "--max-parents=0", "HEAD"],
-            env=_environment(environment),
+            ["git", *GIT_OPTIONS, f"--git-dir={repository}", "rev-list", "--max-parents=0", "HEAD"],
+            env=git_environment(environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -161,21 +162,3 @@ def _root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str,
     if done.returncode == 0 and commits:
         return commits[0], True
     return by_path, False
-
-
-# A repository's own configuration can name programs; none of them may run.
-_GIT = (
-    "git",
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.sshCommand=false"),
-    *("-c", "protocol.allow=never"),
-    "--no-pager",
-    "--no-replace-objects",
-    "--literal-pathspecs",
-)
-
-
-def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
-    return {**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}

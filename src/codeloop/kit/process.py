@@ -55,7 +55,7 @@ async def end_tree(root: int, mark: str = "", grace: float = 0.2) -> int:
     """
     seen = {(row.pid, row.started) for row in _signal(tree(root, mark), signal.SIGTERM)}
     for _ in range(int(grace / _POLL)):
-        if not any(_lives(*one) for one in seen):
+        if not any(lives(*one) for one in seen):
             break
         await asyncio.sleep(_POLL)
     for _ in range(_ROUNDS):
@@ -89,6 +89,26 @@ def which(name: str, path: str | None) -> str | None:
     return None
 
 
+def started(pid: int) -> str:
+    """Tell when a living process was started, in a form of the system's own; "" where that can't be known."""
+    row = _row(pid, b"")
+    return "" if row is None else row.started
+
+
+def lives(pid: int, started: str) -> bool:
+    """Tell whether a process lives: that with this id that was `started` then; "": whichever has the id."""
+    if started:
+        row = _row(pid, b"")
+        return row is not None and row.started == started
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def _signal(rows: list[Process], number: signal.Signals) -> list[Process]:
     for row in rows:
         try:
@@ -107,19 +127,6 @@ def _kill_groups(rows: list[Process]) -> None:
             os.killpg(group, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             continue
-
-
-def _lives(pid: int, started: str) -> bool:
-    if started:
-        row = _row(pid, b"")
-        return row is not None and row.started == started
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _from_proc(mark: bytes) -> Iterator[Process]:

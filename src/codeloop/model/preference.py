@@ -1,8 +1,9 @@
 """Which model to take when nobody said: pure choices over the rows of `codeloop.model.vendors`."""
 
+import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
-from codeloop.kit.wildcard import matches
 from codeloop.model.chat import ModelInfo
 from codeloop.model.vendors import (
     LOCAL_MODELS,
@@ -34,7 +35,7 @@ def small_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
 def local_model(ids: Sequence[str]) -> str | None:
     """Give the model of a local server that writes code best, going by the names; None when none can converse."""
     candidates = [model for model in ids if not _any(model, NOT_FOR_CHAT)]
-    fitting = (model for pattern in LOCAL_MODELS for model in candidates if matches(model.lower(), pattern))
+    fitting = (model for pattern in LOCAL_MODELS for model in candidates if _any(model, (pattern,)))
     return next(fitting, None)
 
 
@@ -52,14 +53,25 @@ def _possible(model: ModelInfo) -> bool:
     return model.tool_call and model.status in {"active", "beta"} and model.npm in PROTOCOLS
 
 
-def _any(model_id: str, patterns: Sequence[str]) -> bool:
-    name = model_id.lower()
-    return any(matches(name, pattern) for pattern in patterns)
+def _any(model_id: str, patterns: tuple[str, ...]) -> bool:
+    return _expression(patterns).search(model_id.lower()) is not None
+
+
+@lru_cache(maxsize=256)
+def _expression(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Give our own rows, in which only `*` is special, as one expression: the catalog is large."""
+    return re.compile("|".join(map(_one, patterns)), re.DOTALL)
+
+
+def _one(pattern: str) -> str:
+    start = "" if pattern.startswith("*") else r"\A"
+    end = "" if pattern.endswith("*") else r"\Z"
+    return start + ".*".join(map(re.escape, pattern.strip("*").split("*"))) + end
 
 
 def _newest_of_first(models: list[ModelInfo], patterns: Sequence[str]) -> ModelInfo | None:
     for pattern in patterns:
-        fitting = [model for model in models if matches(model.id.lower(), pattern)]
+        fitting = [model for model in models if _any(model.id, (pattern,))]
         if fitting:
             return _newest(fitting)
     return None

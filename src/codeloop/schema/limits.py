@@ -69,11 +69,68 @@ OUTPUT_READER = Limit(
     "ms",
     "after a signal, a reader of stdout or stderr that reads nothing for so long counts as gone",
 )
+TURN_SETTLE = Limit("cli.turn_settle", 2_000, "ms", "waiting for the last events of a turn after its answer came")
 STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for replay; older ones are pruned")
 PROJECT_IDLE = Limit(
     "app.project_idle", 1_800_000, "ms", "a directory that nobody asks for or follows is closed, and opens again"
 )
+CHOSEN_ID = Limit("app.chosen_id", 128, "characters", "a longer id that a client chose for a message is refused")
 SERVER_BODY = Limit("server.body", 64 * 1024 * 1024, "bytes", "a request with a larger body is refused")
+SERVER_STREAMS = Limit("server.streams", 256, "count", "event streams at once; one more is told to come back later")
+SERVER_STREAM_EVENTS = Limit(
+    "server.stream_events", 10_000, "count", "events that wait for one client; beyond, its stream ends and it resumes"
+)
+SERVER_STREAM_BYTES = Limit(
+    "server.stream_bytes", 32 * 1024 * 1024, "bytes", "of events that wait for one client; as server.stream_events"
+)
+SERVER_STREAM_WRITE = Limit(
+    "server.stream_write", 60_000, "ms", "a client that takes nothing for so long has its stream ended"
+)
+SERVER_STREAM_END = Limit("server.stream_end", 200, "ms", "ending a stream in order, then its connection is cut")
+SERVER_STREAM_CHUNK = Limit("server.stream_chunk", 256 * 1024, "bytes", "of events written to a client at once")
+SERVER_STREAM_PACE = Limit("server.stream_pace", 4, "ms", "events that follow one another faster are written together")
+SERVER_HEARTBEAT = Limit("server.heartbeat", 10_000, "ms", "how often a stream shows that it is still open")
+SERVER_POSITION = Limit(
+    "server.position", 200, "count", "projects that the position of a stream names; with more it starts from now"
+)
+SERVER_SESSIONS = Limit("server.sessions", 10_000, "count", "sessions whose directory the streams remember")
+SERVER_BODY_IDLE = Limit("server.body_idle", 60_000, "ms", "silence in the middle of a body, then a hang-up")
+SERVER_URL = Limit("server.url", 32 * 1024, "bytes", "a request with a longer URL is refused")
+SERVER_HEADER = Limit("server.header", 64 * 1024, "bytes", "a request with longer headers is refused")
+SERVER_HEADERS = Limit("server.headers", 100, "count", "a request with more headers is refused")
+SERVER_HEADER_TIME = Limit(
+    "server.header_time", 10_000, "ms", "from a connection or its next request to the end of the headers, then a hang-up"
+)
+SERVER_KEEP_ALIVE = Limit("server.keep_alive", 15_000, "ms", "a connection without a request is kept this long")
+SERVER_CONNECTIONS = Limit("server.connections", 500, "count", "open connections; further ones get a 503")
+SERVER_FRAME = Limit("server.frame", 1024 * 1024, "bytes", "a longer message on a WebSocket ends it")
+SERVER_PING = Limit("server.ping", 20_000, "ms", "how often a WebSocket is asked whether it lives, and how long it has")
+SERVER_DELAY = Limit(
+    "server.delay", 2_000, "ms", "the longest wait after wrong passwords from one address; the first is a twentieth"
+)
+SERVER_DELAYED = Limit("server.delayed", 4, "count", "wrong passwords of one address that wait; one more gets a 429")
+SERVER_FORGET = Limit("server.forget", 60_000, "ms", "an address without a wrong password for so long starts anew")
+SERVER_ADDRESSES = Limit(
+    "server.addresses", 1_000, "count", "addresses with wrong passwords that are remembered; the oldest are forgotten"
+)
+SERVER_GRACE = Limit("server.grace", 2_000, "ms", "what answers have to end when a server stops, then they are cut off")
+SERVER_LOG = Limit("server.log", 4 * 1024 * 1024, "bytes", "a longer log is put aside, in the place of the one before")
+SERVER_LOG_LINE = Limit("server.log_line", 16 * 1024, "characters", "a longer entry of the log is cut")
+CLIENT_CONNECT = Limit("client.connect", 5_000, "ms", "connecting to a server, then an error")
+CLIENT_PATIENCE = Limit(
+    "client.patience", 300_000, "ms", "waiting for an answer that does not wait for a turn, then an error"
+)
+CLIENT_KEEPALIVE = Limit(
+    "client.keepalive", 3_000, "ms", "an unused connection is kept this long: servers close at 5 s"
+)
+CLIENT_ANSWER = Limit("client.answer", 1024 * 1024 * 1024, "bytes", "a longer answer of a server is not read")
+CLIENT_EVENT = Limit("client.event", 256 * 1024 * 1024, "bytes", "one event of a server, then following ends")
+CLIENT_SILENCE = Limit(
+    "client.silence", 30_000, "ms", "a stream of events without a byte, three heartbeats long, is opened again"
+)
+CLIENT_BACKOFF = Limit("client.backoff", 100, "ms", "the wait before a lost stream is opened again; doubled each time")
+CLIENT_BACKOFF_MOST = Limit("client.backoff_most", 5_000, "ms", "the longest such wait")
+CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that stays away for so long is given up")
 MODEL_CONNECT = Limit("model.connect", 15_000, "ms", "connecting to the model's service, then a retry")
 MODEL_FIRST_BYTE = Limit("model.first_byte", 300_000, "ms", "waiting for the first byte of an answer, then a retry")
 MODEL_IDLE = Limit("model.idle", 120_000, "ms", "silence in the middle of an answer, then a retry")
@@ -139,6 +196,24 @@ SHELL_FILE = Limit("shell.file", 64 * 1024 * 1024, "bytes", "the file of a whole
 SHELL_STATE = Limit("shell.state", 100_000, "bytes", "an exported environment beyond this is not carried over")
 SHELL_JOBS = Limit("shell.jobs", 16, "count", "background commands that run at once; one more is refused")
 SHELL_WAIT = Limit("shell.wait", 60_000, "ms", "the longest wait for new output of a background command")
+PTY_COUNT = Limit("pty.count", 32, "count", "terminals of one project; one more is refused")
+PTY_WATCHERS = Limit("pty.watchers", 32, "count", "clients of one terminal; one more is refused")
+PTY_TITLE = Limit("pty.title", 200, "characters", "a longer title of a terminal is refused")
+PTY_KEPT = Limit(
+    "pty.kept", 2 * 1024 * 1024, "characters", "a terminal's newest output, for clients that connect later or lag"
+)
+PTY_AHEAD = Limit("pty.ahead", 1024 * 1024, "characters", "a program is ahead of its quickest client; then it waits")
+PTY_PATIENCE = Limit("pty.patience", 2_000, "ms", "a program waits for clients that read nothing; then they are dropped")
+PTY_BURST = Limit("pty.burst", 256 * 1024, "bytes", "read of one terminal at a time, then there is a pause")
+PTY_PAUSE = Limit("pty.pause", 10, "ms", "the pause after a burst of output, so that a flood leaves time for others")
+PTY_FRAME = Limit("pty.frame", 64 * 1024, "characters", "output of a terminal in one message; more goes in several")
+PTY_INPUT = Limit("pty.input", 4 * 1024 * 1024, "bytes", "typed that a program has not read; then its clients wait")
+PTY_MESSAGE = Limit("pty.message", 4 * 1024 * 1024, "bytes", "a larger message to a WebSocket ends the connection")
+PTY_STALL = Limit(
+    "pty.stall", 20_000, "ms", "a client takes no output, or a program no input; then the connection is ended"
+)
+PTY_TICKET = Limit("pty.ticket", 60_000, "ms", "a ticket for a terminal can be used, once")
+PTY_TICKETS = Limit("pty.tickets", 64, "count", "unused tickets of one project; the oldest makes place for one more")
 SEARCH_TIME = Limit("search.time", 30_000, "ms", "a search is stopped and what it found is given")
 SEARCH_RESULTS = Limit("search.results", 100, "count", "files or matches shown, newest files first")
 SEARCH_MATCHES = Limit("search.matches", 20_000, "count", "matches collected before a search is stopped")
@@ -189,9 +264,7 @@ WEBSEARCH_SNIPPET = Limit("web.search_snippet", 1_500, "characters", "shown of o
 WEBSEARCH_QUERY = Limit("web.search_query", 2_000, "characters", "a longer search query is refused")
 SUBAGENTS = Limit("agent.subagents", 8, "count", "subagents of a project that work at once; further ones wait")
 SUBAGENT_STEPS = Limit("agent.subagent_steps", 100, "count", "requests of one task, unless its agent sets `steps`")
-SUBAGENT_TIME = Limit(
-    "agent.subagent_time", 3_600_000, "ms", "one task, then it is ended; questions don't count"
-)
+SUBAGENT_TIME = Limit("agent.subagent_time", 3_600_000, "ms", "one task, then it is ended; questions don't count")
 SUBAGENT_IDLE = Limit("agent.subagent_idle", 900_000, "ms", "a subagent that shows nothing for so long is ended")
 SUBAGENT_LOOK = Limit("agent.subagent_look", 1_000, "ms", "how often a subagent's time is looked at")
 CHECKPOINT = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
@@ -205,6 +278,10 @@ KEPT_OUTPUTS = Limit(
 )
 KEPT_PROMPTS = Limit(
     "agent.kept_prompts", 16_000, "characters", "the user's own words that a compaction leaves as they are"
+)
+KEPT_PROMPT = Limit("agent.kept_prompt", 100, "characters", "a shorter prompt counts as so long in agent.kept_prompts")
+KEPT_PINS = Limit(
+    "agent.kept_pins", 16_000, "characters", "pinned text that a compaction leaves as it is; the oldest beyond goes"
 )
 PRUNE_GAIN = Limit(
     "agent.prune_gain", 20_000, "tokens", "what leaving old outputs out must save, else it is summarised"

@@ -273,13 +273,13 @@ class OfDirectory(Wire):
 class ServerConnected(EventId, tag="server.connected"):
     """The stream is open: the first event of every stream."""
 
-    properties: Nothing = Nothing()
+    properties: Nothing = msgspec.field(default_factory=Nothing)
 
 
 class ServerHeartbeat(EventId, tag="server.heartbeat"):
     """The stream is still open."""
 
-    properties: Nothing = Nothing()
+    properties: Nothing = msgspec.field(default_factory=Nothing)
 
 
 class Resync(Wire):
@@ -303,7 +303,7 @@ class InstanceDisposed(EventId, tag="server.instance.disposed"):
 class GlobalDisposed(EventId, tag="global.disposed"):
     """As InstanceDisposed, for every directory."""
 
-    properties: Nothing = Nothing()
+    properties: Nothing = msgspec.field(default_factory=Nothing)
 
 
 TuiEvent = PromptAppended | CommandSent | ToastShown | SessionSelected

@@ -1,6 +1,8 @@
 """Terminals: a program on a pseudo-terminal that several clients can watch and type into."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from codeloop.schema.wire import Wire
 
@@ -37,10 +39,10 @@ class CreatePty(Wire):
 
 
 class PtySize(Wire):
-    """Characters."""
+    """Characters; the kernel keeps each in 16 bits."""
 
-    rows: int
-    cols: int
+    rows: Annotated[int, Meta(gt=0, lt=65536)]
+    cols: Annotated[int, Meta(gt=0, lt=65536)]
 
 
 class UpdatePty(Wire):

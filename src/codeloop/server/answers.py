@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from codeloop.model.unavailable import ModelUnavailable
 from codeloop.schema.errors import CodeloopError, Kind, OperationError
 from codeloop.schema.limits import SERVER_BODY
 from codeloop.server.arguments import BadArguments, TooLarge
@@ -56,6 +57,8 @@ def refusal(error: Exception) -> Response:
         case StoreError():
             log.error("%s", error)
             return _named(500, "UnknownError", str(error))
+        case ModelUnavailable():
+            return _named(400, "BadRequest", str(error), cause="ModelUnavailable")  # our own client tells it apart
         case CodeloopError():
             return _named(400, "BadRequest", str(error))
         case _:

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from codeloop.schema.limits import SERVER_BODY
 from codeloop.schema.operation import Operation
@@ -45,7 +45,7 @@ async def arguments(operation: Operation, request: Request) -> Wire:
         raise BadArguments("Payload" if has_body else "Query", explained(str(error))) from error
 
 
-def directory_of(request: Request) -> str | None:
+def directory_of(request: HTTPConnection) -> str | None:
     """Give the directory that a request names, if it does: query, then header (percent-encoded or plain)."""
     query = request.query_params
     name = "location[directory]" if request.url.path.startswith("/api/") else "directory"

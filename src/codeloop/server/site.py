@@ -7,12 +7,13 @@ from starlette.responses import Response
 
 from codeloop.app.app import App
 from codeloop.server.answers import not_found, wrong_method
+from codeloop.server.document import DOCUMENT
 from codeloop.server.routes import routes
 
 
 def site(app: App) -> Starlette:
     """Give the application for an App."""
-    return Starlette(routes=routes(app), exception_handlers={404: _missing, 405: _method})
+    return Starlette(routes=[*routes(app), DOCUMENT], exception_handlers={404: _missing, 405: _method})
 
 
 async def _missing(request: Request, error: Exception) -> Response:

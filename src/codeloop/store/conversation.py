@@ -15,7 +15,7 @@ from codeloop.schema.event import (
     SessionCreated,
     SessionUpdated,
 )
-from codeloop.schema.limits import KEPT_PROMPTS
+from codeloop.schema.limits import KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage
 from codeloop.schema.part import CompactionPart, Part, TextPart
 
@@ -120,7 +120,7 @@ def is_summary(info: Message) -> bool:
 def recent(entries: list[Entry]) -> list[Entry]:
     """Give the entries that still count: the last summary, what it kept, the user's last words, the turn's steps.
 
-    The steps before the summary come without their parts: only limits ask for them.
+    Pinned text counts wherever it stands. The steps before the summary come without their parts: only limits ask for them.
     """
     place = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
     if place is None:
@@ -132,15 +132,23 @@ def recent(entries: list[Entry]) -> list[Entry]:
     left = KEPT_PROMPTS.value
     is_of_turn = not any(isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:])
     for entry in reversed(entries[:start]):
+        pins = pinned(entry)
         if isinstance(entry.info, UserMessage):
-            if left >= 0:
+            if left >= 0 or pins:
                 before.append(entry)
-            left -= sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
+            said = sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
+            left -= max(said, KEPT_PROMPT.value)
             continue
         is_of_turn = is_of_turn and not is_final(entry.info)
-        if is_of_turn:
-            before.append(Entry(entry.info))
+        if is_of_turn or pins:
+            before.append(Entry(entry.info, pins))
     return [*reversed(before), *entries[start:]]
+
+
+def pinned(entry: Entry) -> tuple[TextPart, ...]:
+    """Give the texts of a message that a person has pinned: a summary leaves them word for word."""
+    texts = (part for part in entry.parts if isinstance(part, TextPart))
+    return tuple(part for part in texts if part.metadata and part.metadata.get("pinned") is True)
 
 
 def is_final(info: AssistantMessage) -> bool:

@@ -15,8 +15,8 @@ class GapError(CodeloopError):
     """The events that a follower asks for are no longer kept: it has to read the state again."""
 
 
-class Log(Protocol):
-    """What a follower needs of the store: the outbox."""
+class Kept(Protocol):
+    """The stored events that are still kept."""
 
     def read_events(self, after: int, until: int | None = None) -> list[Stamped]:
         """Give the stored events with `after < seq < until`, a bounded batch, in order."""
@@ -26,9 +26,29 @@ class Log(Protocol):
         """Give the highest sequence number there is."""
         ...
 
+
+class Log(Kept, Protocol):
+    """What a follower needs of the store: the outbox."""
+
     def changed_elsewhere(self) -> bool:
         """Tell whether another process has stored something since the last time this was asked."""
         ...
+
+
+def stored(kept: Kept, after: int, until: int) -> Iterable[Stamped]:
+    """Give the stored events with `after < seq < until`, in order, read in batches.
+
+    Raises GapError when some of them are no longer kept.
+    """
+    while after + 1 < until:
+        batch = kept.read_events(after, until)
+        if not batch:
+            return
+        first = batch[0].seq or 0
+        if first > after + 1 and after < kept.last_seq() - STORE_EVENTS.value:
+            raise GapError(f"Events {after + 1} to {first - 1} are no longer kept. Read the state again.")
+        yield from batch
+        after = batch[-1].seq or after
 
 
 class Follower:
@@ -93,7 +113,7 @@ class Followers:
                     if item.seq is not None:
                         if item.seq <= last:
                             continue
-                        for stamped in self._stored(last, item.seq):
+                        for stamped in stored(self._log, last, item.seq):
                             if follower.wants(stamped):
                                 yield stamped
                         last = item.seq
@@ -102,7 +122,7 @@ class Followers:
                 if follower.behind:
                     follower.behind = False
                     # Up to what is stored now: what comes later stands in the queue, between the live ones.
-                    for stamped in self._stored(last, self._log.last_seq() + 1):
+                    for stamped in stored(self._log, last, self._log.last_seq() + 1):
                         last = stamped.seq or last
                         if follower.wants(stamped):
                             yield stamped
@@ -112,17 +132,6 @@ class Followers:
         finally:
             self._all.discard(follower)
             self._stop_timer()
-
-    def _stored(self, after: int, until: int) -> Iterable[Stamped]:
-        while after + 1 < until:
-            batch = self._log.read_events(after, until)
-            if not batch:
-                return
-            first = batch[0].seq or 0
-            if first > after + 1 and after < self._log.last_seq() - STORE_EVENTS.value:
-                raise GapError(f"Events {after + 1} to {first - 1} are no longer kept. Read the state again.")
-            yield from batch
-            after = batch[-1].seq or after
 
     def close(self) -> None:
         """Hear of nothing more: the store is closed."""

@@ -1,5 +1,6 @@
 """One Store a file and process, shared by all that work with it: what one of them whispers, all of them hear."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from codeloop.store.store import Store
@@ -10,12 +11,16 @@ class Stores:
 
     def __init__(self) -> None:
         self._open: dict[Path, tuple[Store, int]] = {}
+        self.opened: Callable[[Store], None] = lambda _: None
+        """Called with each store that was not open."""
 
     def open(self, path: Path) -> Store:
         """Give the store of a file. Raises StoreError."""
-        store, users = self._open.get(path, (None, 0))
-        store = store or Store(path)
+        found, users = self._open.get(path, (None, 0))
+        store = found or Store(path)
         self._open[path] = (store, users + 1)
+        if found is None:
+            self.opened(store)
         return store
 
     def release(self, store: Store) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from codeloop.kit.git import GIT_OPTIONS, bare_git_environment
 from codeloop.schema.limits import SNAPSHOT_GIT
 
 EMPTY_TREE = sha1(b"tree 0\0", usedforsecurity=False).hexdigest()
@@ -198,11 +199,11 @@ def _ask_git(folder: Path, names: list[str], environment: Mapping[str, str]) -> 
 
     try:
         done = subprocess.run(
-            [*_GIT, f"--git-dir={folder}", "cat-file", "--batch"],
+            ["git", *GIT_OPTIONS, f"--git-dir={folder}", "cat-file", "--batch"],
             input="".join(f"{name}\n" for name in names).encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=git_environment(environment),
+            env=bare_git_environment(environment),
             cwd=folder,
             timeout=SNAPSHOT_GIT.seconds,
             check=False,
@@ -220,33 +221,3 @@ def _ask_git(folder: Path, names: list[str], environment: Mapping[str, str]) -> 
             at += size + 1
         elif len(rest) == 2:
             at += int(rest[1]) + 1
-
-
-_GIT = (
-    "git",
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.attributesFile=/dev/null"),
-    *("-c", "core.sshCommand=false"),
-    *("-c", "protocol.allow=never"),
-    *("-c", "gc.auto=0"),
-    "--no-pager",
-    "--no-replace-objects",
-    "--literal-pathspecs",
-)
-
-
-def git_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give an environment in which git knows nothing but what it is told on its command line."""
-    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
-    return {
-        **kept,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_SYSTEM": "/dev/null",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "LC_ALL": "C",
-    }

@@ -10,19 +10,23 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.kit.process import which
 from codeloop.schema.limits import SEARCH_COLUMNS, SEARCH_TIME
-from codeloop.workspace.child import Child, Pipe, spawn
 from codeloop.workspace.matches import Filter, Found, Hits, LineReader, NameReader, Names, Query, SearchError
+from codeloop.workspace.stream import stream
 
 _RECENT = 13
 _FIXED = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")
 _FANCY = ("look-around", "backreferences")  # what ripgrep's error names when only its other engine knows it
-_ERRORS = 8_192
 _NEXT = "\nrg: "
+_STOPPED = {
+    "": "",
+    "enough": "there is more than can be collected",
+    "time": "the search was stopped after {:g} seconds",
+}
 
 
 class Ripgrep:
@@ -82,62 +86,19 @@ class Ripgrep:
             raise SearchError("the pattern holds a NUL character; write it as \\x00")
         clean = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
         command = [await self.program(environment), *_FIXED, *options]
-        errors = bytearray()
-        code, stopped = await _stream(command, folder, clean, reader.feed, errors, self._seconds)
-        if code != 2 or not errors:
+        try:
+            ended = await stream(command, folder, clean, reader.feed, self._seconds)
+        except OSError as error:
+            raise SearchError(f"ripgrep can't be run in {folder}: {error.strerror}") from error
+        stopped = _STOPPED[ended.stopped].format(self._seconds)
+        if ended.code != 2 or not ended.errors:
             return stopped
-        first, _, rest = errors.decode("utf-8", "replace").removeprefix("rg: ").strip().partition("\nrg: ")
+        first, _, rest = ended.errors.removeprefix("rg: ").strip().partition("\nrg: ")
         if not first.startswith("./"):
             raise SearchError(first)
         more = f" and {1 + rest.count(_NEXT)} more" if rest else ""
         skipped = f"not everything could be searched: {printable(first)}{more}"
         return f"{stopped}; {skipped}" if stopped else skipped
-
-
-async def _stream(
-    command: Sequence[str],
-    folder: Path,
-    environment: Mapping[str, str],
-    feed: Callable[[bytes], bool],
-    errors: bytearray,
-    seconds: float,
-) -> tuple[int, str]:
-    """Run a program until its end, its time, or until `feed` says (true) that it has seen enough."""
-    stopped: list[str] = []
-    child: list[Child] = []
-
-    def take(chunk: bytes) -> None:
-        if not stopped and feed(chunk):
-            stopped.append("there is more than can be collected")
-            child[0].kill()
-
-    def complain(chunk: bytes) -> None:
-        if len(errors) < _ERRORS:
-            errors.extend(chunk)
-
-    output, complaints = Pipe(take), Pipe(complain)
-    try:
-        started = spawn(
-            command, directory=folder, environment=environment, output=output.writer, errors=complaints.writer
-        )
-        child.append(started)
-        output.listen()
-        complaints.listen()
-        try:
-            async with asyncio.timeout(seconds):
-                await output.ended
-                await complaints.ended
-        except TimeoutError:
-            stopped.append(f"the search was stopped after {seconds:g} seconds")
-            started.kill()
-        return await asyncio.shield(started.exited), "; ".join(stopped)
-    except OSError as error:
-        raise SearchError(f"ripgrep can't be run in {folder}: {error.strerror}") from error
-    finally:
-        for one in child:
-            one.kill()
-        output.close()
-        complaints.close()
 
 
 def newest(paths: Iterable[str], count: int) -> list[str]:

@@ -1,6 +1,8 @@
 """Prompts: what a person says becomes a stored message, and the session's turn is woken."""
 
 import asyncio
+import re
+from collections.abc import Sequence
 
 from codeloop.agent.compact import room_of
 from codeloop.agent.engine import Policy, model_ref
@@ -13,14 +15,27 @@ from codeloop.kit import fault
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
-from codeloop.schema.ids import is_id, new_id, now_ms
+from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
+from codeloop.schema.limits import CHOSEN_ID
+from codeloop.schema.live import SessionDiff, SessionDiffs
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionModel, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, Part
-from codeloop.schema.prompts import FileInput, MessageWithParts, Prompt, RunLimits, Summarize, TextInput, TurnEnd
+from codeloop.schema.prompts import (
+    FileInput,
+    MessageWithParts,
+    Prompt,
+    RunLimits,
+    RunShell,
+    Summarize,
+    TextInput,
+    TurnEnd,
+)
 from codeloop.schema.rules import Rule
 from codeloop.schema.sessions import OfOneSession
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import next_created
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 async def prompt(project: Project, args: Prompt) -> MessageWithParts:
@@ -28,7 +43,7 @@ async def prompt(project: Project, args: Prompt) -> MessageWithParts:
     message, parts = await _stored(project, args)
     if args.no_reply:
         return MessageWithParts(info=message, parts=parts)
-    stop = await asyncio.shield(project.runs.wake(args.session_id, _policy(args.limits, message, project)))
+    stop = await asyncio.shield(project.runs.wake(args.session_id, policy_of(args.limits, message, project)))
     return _answer(project, args.session_id, stop)
 
 
@@ -36,7 +51,7 @@ async def prompt_async(project: Project, args: Prompt) -> None:
     """Store a prompt and start the turn."""
     message, _ = await _stored(project, args)
     if not args.no_reply:
-        project.runs.wake(args.session_id, _policy(args.limits, message, project))
+        project.runs.wake(args.session_id, policy_of(args.limits, message, project))
 
 
 async def summarize(project: Project, args: Summarize) -> bool:
@@ -57,7 +72,7 @@ async def summarize(project: Project, args: Summarize) -> bool:
         MessageUpdated(properties=MessageInfo(session_id=session.id, info=message)),
         PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now_ms())),
     )
-    stop = await asyncio.shield(project.runs.wake(session.id, _policy(None, message, project)))
+    stop = await asyncio.shield(project.runs.wake(session.id, policy_of(None, message, project)))
     if stop.reason != "done":
         raise OperationError("UnknownError", f"The conversation was not summarised: {stop.message or stop.reason}")
     return True
@@ -77,10 +92,11 @@ async def _stored(project: Project, args: Prompt) -> tuple[UserMessage, list[Par
 async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
-    if args.message_id is not None and not is_id(args.message_id, "msg"):
-        raise OperationError("BadRequest", f"messageID must begin with msg: {args.message_id}")
+    _check_format(args)
+    part_ids = [given.id for given in args.parts if given.id is not None]
+    check_ids(project, args.message_id, part_ids)
     agent = project.engine.agent(args.agent or session.agent or project.setting.config.default_agent or "build")
-    model = await _model(project, args, session, agent)
+    model = await model_of(project, args, session, agent)
     project.models.open(model_ref(model))
     message = UserMessage(
         id=args.message_id or new_id("msg"),
@@ -102,6 +118,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     await fault.reach("prompt.store")
     if not args.no_reply:  # another process may have begun meanwhile; what is refused must not be stored
         project.store.leases.take(session.id)
+    check_ids(project, args.message_id, part_ids)  # once more: reading files took its time
     discarded = discard_reverted(project.store, session.id)
     session = project.store.session(session.id)  # a running turn may have changed it meanwhile
     for event in discarded:
@@ -120,6 +137,8 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         *(PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now_ms())) for part in parts),
         SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)),
     )
+    if discarded:  # nothing is undone any more
+        project.store.whisper(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=[])))
     return message, parts
 
 
@@ -141,7 +160,45 @@ def switch_note(before: str | None, now: str) -> str | None:
             return f"You are the agent {now} now; what was said of the agent {before} no longer holds."
 
 
-async def _model(project: Project, args: Prompt, session: Session, agent: Agent) -> ModelRef:
+def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) -> None:
+    """Refuse ids of a client's own choice that are none, or that are in use: what they name would be lost.
+
+    Raises OperationError.
+    """
+    named: list[tuple[str, Prefix, str]] = [("parts.id", "prt", each) for each in parts]
+    if message_id is not None:
+        named.append(("messageID", "msg", message_id))
+    for field, prefix, value in named:
+        if not is_id(value, prefix):
+            raise OperationError("BadRequest", f"{field} must begin with {prefix}: {value[: CHOSEN_ID.value]}")
+        if len(value) > CHOSEN_ID.value or not _PLAIN.fullmatch(value):
+            raise OperationError(
+                "BadRequest", f"{field} must be {prefix}_ and letters or digits, {CHOSEN_ID.value} characters at most."
+            )
+    messages = [message_id] if message_id is not None else []
+    if (messages or parts) and (len(set(parts)) < len(parts) or project.store.queries.taken((), messages, parts)):
+        raise OperationError(
+            "BadRequest", "messageID, or the id of a part, is in use. Choose another, or leave it out."
+        )
+
+
+def _check_format(args: Prompt) -> None:
+    """Refuse an output format that is not offered. Raises OperationError."""
+    if args.format is not None and args.format.get("type") != "text":
+        raise OperationError("BadRequest", "format: only the type text is offered. Ask for JSON in the prompt's words.")
+
+
+async def model_of(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
+    """Give the model to use: as asked for, else the agent's when the agent was, else the session's, else the default.
+
+    Raises CodeloopError when there is none.
+    """
+    model = await _chosen(project, args, session, agent)
+    variant = args.variant if isinstance(args, Prompt) else None
+    return replace(model, variant=variant) if variant is not None else model
+
+
+async def _chosen(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
     if args.model is not None:
         return args.model
     if session.model is not None and (args.agent is None or agent.model is None):
@@ -158,7 +215,8 @@ def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[Rule] |
     return [*(session.permission or ()), *rules]
 
 
-def _policy(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
+def policy_of(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
+    """Give what bounds the turn of a prompt. Raises CodeloopError when its model can't be had."""
     limits = limits or RunLimits()
     agent = project.engine.agent(message.agent)
     bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]

@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from codeloop.agent.changes import Step, diffs_of, files_of, step_changes, with_diffs
 from codeloop.app.runs import Runs
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageGone, MessageRemoved, SessionInfo, SessionUpdated, StoredEvent
@@ -20,15 +21,14 @@ from codeloop.schema.message import (
     Session,
     UserMessage,
 )
-from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.sessions import FileConflict, FilesOutcome, RevertedSession, RevertSession, UnrevertSession
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
-from codeloop.workspace.objects import EMPTY_TREE, Item, Missing, Objects
+from codeloop.workspace.objects import EMPTY_TREE, Item
 from codeloop.workspace.recorder import file_diffs
 from codeloop.workspace.snapshot import Failed, Snapshots
-from codeloop.workspace.trees import Change, differences, lookup, overlaid
+from codeloop.workspace.trees import Change, lookup, overlaid
 from codeloop.workspace.undo import Conflict, Move, Outcome, is_unwound, put_back, unwound
 
 
@@ -49,14 +49,6 @@ class Place(Protocol):
     def runs(self) -> Runs:
         """The turns that run in this process."""
         ...
-
-
-class _Step(Struct, frozen=True):
-    """The files that one message changed: `index` is its place in the conversation."""
-
-    index: int
-    changes: tuple[Change, ...]
-    lost: tuple[str, ...] = ()
 
 
 class _Plan(Struct, frozen=True):
@@ -97,16 +89,30 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
     view = store.conversation(session_id)
     start = _start(view, session.revert.message_id, session.revert.part_id)
     gone = view.entries[start:] if start is not None else ()
+    kept = files_of(entry.info for entry in view.entries[:start])
     cost, tokens = session.cost or 0.0, session.tokens or NO_TOKENS
     for entry in gone:
         if isinstance(entry.info, AssistantMessage):
             cost, tokens = max(cost - entry.info.cost, 0.0), tokens.plus(entry.info.tokens, -1)
+    if session.summary is not None:
+        session = with_diffs(session, [diff for entry in gone for diff in diffs_of(entry.info)], kept, -1)
     info = replace(session, revert=None, cost=cost, tokens=tokens, time=replace(session.time, updated=now_ms()))
     removed = (MessageGone(session_id=session.id, message_id=entry.info.id) for entry in gone)
     return [
         *(MessageRemoved(properties=each) for each in removed),
         SessionUpdated(properties=SessionInfo(session_id=session.id, info=info)),
     ]
+
+
+async def undone(place: Place, view: Conversation) -> tuple[FileDiff, ...]:
+    """Give what is undone in a reverted session: how its files stood before, against now; nothing in any other."""
+    point = view.session.revert
+    start = _start(view, point.message_id, point.part_id) if point is not None else None
+    if start is None:
+        return ()
+    snapshots = place.snapshots
+    plan = await snapshots.beside(lambda: _plan(snapshots, view, start), UNDO_TIME)
+    return () if isinstance(plan, Failed) else plan.diffs
 
 
 async def _move(
@@ -167,7 +173,9 @@ def _plan(snapshots: Snapshots, view: Conversation, target: int | None) -> _Plan
     points = [point for point in (here, target) if point is not None]
     first = min(points) if points else len(view.entries)
     steps = [
-        step for index in range(first, len(view.entries)) if (step := _step(snapshots, view.entries[index], index))
+        step
+        for index in range(first, len(view.entries))
+        if (step := step_changes(snapshots, view.entries[index], index))
     ]
     lost = tuple(Conflict(path, "what it held is not kept any more") for step in steps for path in step.lost)
     held, tree = _held(snapshots, old, steps, here)
@@ -188,7 +196,7 @@ def _plan(snapshots: Snapshots, view: Conversation, target: int | None) -> _Plan
 
 
 def _held(
-    snapshots: Snapshots, old: Revert | None, steps: Sequence[_Step], here: int | None
+    snapshots: Snapshots, old: Revert | None, steps: Sequence[Step], here: int | None
 ) -> tuple[Mapping[str, Item | None], str]:
     """Give what each file held before the first undo, and the tree that says so from now on.
 
@@ -205,31 +213,12 @@ def _held(
     return held, overlaid(objects, start, {path: item for path, item in held.items() if path not in before})
 
 
-def _at(held: Item | None, steps: Sequence[_Step], path: str, point: int | None) -> tuple[Item | None, bool]:
+def _at(held: Item | None, steps: Sequence[Step], path: str, point: int | None) -> tuple[Item | None, bool]:
     """Give what a file is to hold when the session stands at `point`, and whether all changes since are undone."""
     if point is None:
         return held, True
     changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]
     return unwound(held, changes), is_unwound(held, changes)
-
-
-def _step(snapshots: Snapshots, entry: Entry, index: int) -> _Step | None:
-    """Give the changes of one message: what its patch part names, as the two trees around it have it."""
-    patches = [part for part in entry.parts if isinstance(part, PatchPart)]
-    after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
-    if not patches or after is None:
-        return None
-    root = f"{snapshots.root}/"
-    named = {file.removeprefix(root) for part in patches for file in part.files if file.startswith(root)}
-    try:
-        found = _changes(snapshots.objects, patches[0].hash, after, named)
-    except Missing:
-        return _Step(index, (), tuple(sorted(named)))
-    return _Step(index, found)
-
-
-def _changes(objects: Objects, before: str, after: str, named: set[str]) -> tuple[Change, ...]:
-    return tuple(each for each in differences(objects, before, after) if each.path in named)
 
 
 def _start(view: Conversation, message_id: str, part_id: str | None) -> int | None:

@@ -1,0 +1,212 @@
+"""The client of a server: the same two methods, over HTTP."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from functools import cache
+from typing import Any, cast
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from codeloop.client.events import EventLines, TooLong
+from codeloop.client.refusal import refusal_of
+from codeloop.client.remote import Credential, Remote, ServerLost
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.event import Event, Stamped
+from codeloop.schema.limits import (
+    CLIENT_BACKOFF,
+    CLIENT_BACKOFF_MOST,
+    CLIENT_GONE,
+    CLIENT_PATIENCE,
+    CLIENT_SILENCE,
+)
+from codeloop.schema.live import ServerConnected, ServerHeartbeat, ServerResync
+from codeloop.schema.operation import COMMAND, PROMPT, SESSION_INIT, SESSION_SHELL, SUMMARIZE, Operation
+from codeloop.schema.wire import JSON
+from codeloop.store.follow import GapError
+
+ENDLESS = frozenset({PROMPT.id, COMMAND.id, SUMMARIZE.id, SESSION_SHELL.id, SESSION_INIT.id})
+"""Operations that are answered when a turn ends: it may take days."""
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+class HttpClient:
+    """Reaches a directory of a server; without a directory the server's own.
+
+    What is called after `follow` began to be read is seen by it: the call waits until the stream is open.
+    """
+
+    def __init__(self, url: str, directory: str | None = None, credential: Credential | None = None) -> None:
+        """Connect to nothing yet. Raises CodeloopError when `url` is not the address of a server."""
+        self._remote = Remote(url, credential)
+        self._opening: set[asyncio.Future[None]] = set()
+        self.directory = directory
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self._remote.url
+
+    @property
+    def sends_in_clear(self) -> bool:
+        """Tell whether the password crosses a network without encryption."""
+        return self._remote.sends_in_clear
+
+    def at(self, directory: str) -> "HttpClient":
+        """Give a client of another directory of the same server, over the same connections."""
+        other = HttpClient(self._remote.url, directory)
+        other._remote, other._opening = self._remote, self._opening
+        return other
+
+    async def call(self, operation: Operation, **args: Any) -> Any:
+        """Carry out an operation. Raises CodeloopError when it is refused, ServerLost when nobody answers."""
+        if self._opening:
+            await asyncio.wait(set(self._opening))
+        path, body = _request(operation, operation.takes(**args))
+        silence = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
+        async with self._remote.ask(operation.method, path, self._headers(body), body, silence) as response:
+            answer = await self._remote.read(response)
+        if response.status_code >= 300:
+            raise refusal_of(response.status_code, answer, self._remote.url)
+        if operation.gives is None or response.status_code == 204:
+            return None
+        try:
+            return _decoder(operation.id, operation.gives).decode(answer)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            what = f"{operation.method} {path.partition('?')[0]}"
+            raise CodeloopError(
+                f"The answer of {self._remote.url} to {what} is not understood: {error}. Use a codeloop of its version."
+            ) from None
+
+    async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
+        """Give every stored event of the directory after `after` (None: from now on), then live ones.
+
+        A stream that is lost is opened again and goes on where it was. Raises GapError when the server no longer keeps
+        what came between, CodeloopError when it refuses, or stays away for `client.gone`.
+        """
+        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._opening.add(opened)
+        try:
+            last, wait, until = after, CLIENT_BACKOFF.seconds, 0.0
+            while True:
+                try:
+                    async with aclosing(self._stream(last)) as events:
+                        async for stamped in events:
+                            self._is_open(opened)
+                            wait, until = CLIENT_BACKOFF.seconds, 0.0
+                            last = stamped.seq if stamped.seq is not None else last
+                            if not isinstance(stamped.event, ServerConnected | ServerHeartbeat):
+                                yield stamped
+                except ServerLost:
+                    until = until or time.monotonic() + CLIENT_GONE.seconds
+                    if not opened.done() or time.monotonic() > until:
+                        raise
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, CLIENT_BACKOFF_MOST.seconds)
+        finally:
+            self._is_open(opened)
+
+    def _is_open(self, opened: asyncio.Future[None]) -> None:
+        if not opened.done():
+            opened.set_result(None)
+            self._opening.discard(opened)
+
+    async def close(self) -> None:
+        """Drop every connection, those of `at` too."""
+        await self._remote.close()
+
+    async def _stream(self, after: int | None) -> AsyncGenerator[Stamped, None]:
+        """Give what one connection brings, greetings and heartbeats too. Raises ServerLost at its end."""
+        headers = self._headers(None) | ({} if after is None else {"last-event-id": str(after)})
+        lines, last = EventLines(), -1 if after is None else after
+        async with self._remote.ask("GET", "/event", headers, None, CLIENT_SILENCE.seconds) as response:
+            if response.status_code != 200:
+                refusal = refusal_of(response.status_code, await self._remote.read(response), self._remote.url)
+                raise refusal if response.status_code < 500 else ServerLost(str(refusal))
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                raise CodeloopError(f"{self._remote.url} is no codeloop server: its /event is no stream of events.")
+            async for chunk in response.aiter_raw():
+                try:
+                    found = lines.feed(chunk)
+                except TooLong:
+                    raise CodeloopError(f"An event of {self._remote.url} is too long. It was not read.") from None
+                for seq, data in found:
+                    event = _event(data)
+                    if isinstance(event, ServerResync):
+                        raise GapError(event.properties.reason)
+                    if event is not None and (seq is None or seq > last or isinstance(event, ServerConnected)):
+                        last = last if seq is None else max(seq, last)
+                        yield Stamped(seq, event)
+        raise ServerLost(f"The server at {self._remote.url} ended its stream of events. Look whether it still runs.")
+
+    def _headers(self, body: bytes | None) -> dict[str, str]:
+        headers = {} if body is None else {"content-type": "application/json"}
+        if self.directory is not None:
+            headers["x-opencode-directory"] = quote(self.directory, safe="/")
+        return headers
+
+
+def _request(operation: Operation, args: msgspec.Struct) -> tuple[str, bytes | None]:
+    """Give path with query, and body. Raises OperationError when a field can't stand in the path."""
+    fields: JSON = msgspec.to_builtins(args)
+
+    def filled(match: re.Match[str]) -> str:
+        value = str(fields.pop(match[1]))
+        if value in {"", ".", ".."}:
+            raise OperationError("BadRequest", f"{match[1]} can't be {value!r}.")
+        return quote(value.encode("utf-8", "replace"), safe="")
+
+    path = _PLACEHOLDER.sub(filled, operation.path)
+    if operation.method in {"GET", "DELETE"}:
+        query = {name: _word(value) for name, value in fields.items() if value is not None}
+        return (f"{path}?{urlencode(query, errors='replace')}" if query else path), None
+    if operation.body is not None:
+        return path, _json(msgspec.to_builtins(getattr(args, operation.body)))
+    return path, _json(fields)
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # words of the command line need not be characters
+        return msgspec.json.encode(_characters(value))
+
+
+def _characters(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case dict():
+            entries = cast("dict[str, Any]", value).items()
+            return {_characters(name): _characters(inner) for name, inner in entries}
+        case list():
+            return [_characters(inner) for inner in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+@cache
+def _decoder(operation_id: str, gives: Any) -> msgspec.json.Decoder[Any]:
+    del operation_id  # one type may be written in two ways that are equal
+    return msgspec.json.Decoder(gives)
+
+
+@cache
+def _events() -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(Event)
+
+
+def _event(data: bytes) -> Event | None:
+    """Decode an event; None for one that we do not know."""
+    try:
+        return _events().decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None

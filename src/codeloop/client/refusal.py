@@ -1,0 +1,53 @@
+"""A server's refusal becomes the exception that the same call raises in this process."""
+
+from typing import Any, cast, get_args
+
+import msgspec
+
+from codeloop.model.unavailable import ModelUnavailable
+from codeloop.schema.errors import CodeloopError, Kind, OperationError
+from codeloop.schema.wire import JSON
+
+KINDS: frozenset[str] = frozenset(get_args(Kind))
+HINT = (
+    "Give --password (and --username), or set CODELOOP_SERVER_PASSWORD; the password of a server that runs as you on "
+    "this machine is found by itself."
+)
+
+
+def refusal_of(status: int, body: bytes, url: str) -> CodeloopError:
+    """Give the error for an answer that is none: of the contract's shapes, else by its status."""
+    error = _object(body)
+    data = _inner(error)
+    name = error.get("_tag") or error.get("name")
+    message = data.get("message") or error.get("message")
+    text = message if isinstance(message, str) else ""
+    if data.get("cause") == "ModelUnavailable":
+        return ModelUnavailable(text)
+    if isinstance(name, str) and name in KINDS:
+        return OperationError(cast("Kind", name), text or f"{url} answered {status}.")
+    match status:
+        case 401:
+            return CodeloopError(f"The server at {url} wants a password, or another one. {HINT}")
+        case 421:
+            return CodeloopError(f"{url} is not a name that the server goes by. Use the address that it printed.")
+        case 403:
+            return CodeloopError(f"The server at {url} does not let this client in. {text}".rstrip())
+        case 404:
+            return OperationError("NotFoundError", text or f"{url} does not offer this. Use a codeloop of its version.")
+        case _ if 300 <= status < 400:
+            return CodeloopError(f"{url} sends clients elsewhere; a password is not sent on. Use that address.")
+        case _:
+            return CodeloopError(f"The server at {url} answered {status}. {text}".rstrip())
+
+
+def _object(body: bytes) -> JSON:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return {}
+
+
+def _inner(error: JSON) -> JSON:
+    data = error.get("data")
+    return cast("JSON", data) if isinstance(data, dict) else {}

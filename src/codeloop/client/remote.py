@@ -1,0 +1,113 @@
+"""One server: its address, the credential that goes there and nowhere else, and the connections that are kept."""
+
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
+
+from codeloop.model.http import tls_context
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CLIENT_ANSWER, CLIENT_CONNECT, CLIENT_KEEPALIVE
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
+
+Credential = tuple[str, str]
+"""User name and password."""
+LOOPBACK = ("127.", "::1", "localhost")
+
+
+class ServerLost(CodeloopError):
+    """The server can't be reached, or the connection to it broke."""
+
+
+class Remote:
+    """Sends requests to one origin. Redirects are not followed and proxies not used: both would move the credential."""
+
+    def __init__(self, url: str, credential: Credential | None = None) -> None:
+        """Take the server's address. Raises CodeloopError when it is none."""
+        self.parts = _checked(url)
+        self.url = self.parts.geturl().rstrip("/")
+        self._credential = credential
+        self._http: AsyncClient | None = None
+
+    @property
+    def sends_in_clear(self) -> bool:
+        """Tell whether a password would cross a network that others may read."""
+        host = self.parts.hostname or ""
+        return self._credential is not None and self.parts.scheme == "http" and not host.startswith(LOOPBACK)
+
+    @asynccontextmanager
+    async def ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, silence: float | None
+    ) -> AsyncGenerator["Response"]:
+        """Send a request and give its answer, whose body is still to be read within this context.
+
+        `silence`: seconds without a byte after which the server counts as gone; None: it may take any time.
+        Raises ServerLost.
+        """
+        import httpx2
+
+        http = self._http = self._http or self._opened()
+        timeout = httpx2.Timeout(None, connect=CLIENT_CONNECT.seconds, read=silence)
+        try:
+            async with http.stream(method, self.url + path, headers=headers, content=body, timeout=timeout) as response:
+                yield response
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise ServerLost(
+                f"Nothing answers at {self.url}: {_said(error)}. Start a server there (`codeloop serve`), or correct "
+                "the address."
+            ) from None
+        except httpx2.TimeoutException:
+            raise ServerLost(f"The server at {self.url} was silent for too long. Look whether it still runs.") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise ServerLost(
+                f"The connection to {self.url} was lost: {_said(error)}. Look whether the server still runs."
+            ) from None
+
+    async def read(self, response: "Response") -> bytes:
+        """Give the whole body. Raises CodeloopError when it is larger than `client.answer` allows."""
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > CLIENT_ANSWER.value:
+                raise CodeloopError(f"The server at {self.url} sent more than {CLIENT_ANSWER.value} bytes; not read.")
+        return bytes(body)
+
+    async def close(self) -> None:
+        """Drop every connection."""
+        if self._http is not None:
+            await self._http.aclose()
+            self._http = None
+
+    def _opened(self) -> "AsyncClient":
+        import httpx2
+
+        headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "codeloop", "x-opencode-ticket": "1"}
+        if self._credential is not None:
+            headers["authorization"] = "Basic " + b64encode(":".join(self._credential).encode()).decode()
+        return httpx2.AsyncClient(
+            headers=headers,
+            follow_redirects=False,
+            trust_env=False,
+            verify=tls_context() if self.parts.scheme == "https" else False,
+            limits=httpx2.Limits(max_connections=None, keepalive_expiry=CLIENT_KEEPALIVE.seconds),
+        )
+
+
+def _checked(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise CodeloopError(f"{url} is not the address of a server. Give it as http://HOST:PORT.") from None
+    if parts.username is not None or parts.password is not None:
+        raise CodeloopError("An address holds no password here: use --username and --password, or a variable.")
+    if not is_address or parts.query or parts.fragment:
+        raise CodeloopError(f"{url} is not the address of a server. Give it as http://HOST:PORT.")
+    return parts
+
+
+def _said(error: Exception) -> str:
+    return str(error).strip().rstrip(".") or type(error).__name__

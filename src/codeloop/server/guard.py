@@ -1,0 +1,290 @@
+"""What stands before every route: who may ask. Nothing of a body is read before the answer is yes."""
+
+import asyncio
+import base64
+import binascii
+import hmac
+import ipaddress
+import logging
+import re
+import socket
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+from msgspec import Struct
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from codeloop.kit.plain import one_line
+from codeloop.schema.errors import CodeloopError
+from codeloop.server.attempts import Attempts
+
+log = logging.getLogger("codeloop.server")
+
+METHODS = "GET, HEAD, PUT, PATCH, POST, DELETE"
+MAX_AGE = "86400"
+RETRY_AFTER = "2"
+CHALLENGE = 'Basic realm="Secure Area"'
+TICKETED = "ticketed"
+"""Key of `scope["state"]`: True when a WebSocket to a terminal brought a ticket and no credential.
+
+The route then must check the ticket, and answer 403 when it is not good. Nothing else may be entered so.
+"""
+
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]?#\\]+)(?::(\d{1,5}))?")
+_CONNECT = re.compile(r"/pty/[^/]+/connect")
+_HEADER_NAMES = re.compile(rb"[\w!#$%&'*+.^`|~, -]{1,4096}")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Door(Struct, frozen=True, kw_only=True):
+    """Who is let in. `names` are the hosts that a request may be for; `origins` other web pages that may ask.
+
+    `literals`: any IP address is a good host too, for a server that other machines reach. `password` None: nobody
+    needs a credential.
+    """
+
+    port: int
+    names: frozenset[str]
+    literals: bool = False
+    origins: frozenset[str] = frozenset()
+    username: str = "opencode"
+    password: str | None = None
+
+
+class Refused(Exception):
+    """A request that is not let in. `message` goes to the client, None: an empty body."""
+
+    def __init__(self, status: HTTPStatus, why: str, message: str | None = None, **headers: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.message = message
+        self.headers: Headers = [
+            (name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()
+        ]
+
+
+def names_of(host: str, *, is_foreign: bool) -> frozenset[str]:
+    """Give the names under which a server that listens on `host` may be asked."""
+    own = f"[{host}]" if ":" in host else host
+    names = {"localhost", "127.0.0.1", "[::1]", own.lower()}
+    return frozenset(names | {socket.gethostname().lower()} if is_foreign else names)
+
+
+def origin_of(text: str) -> str:
+    """Give an origin as browsers write it. Raises CodeloopError when it is none, `*` and `null` too."""
+    try:
+        parts = urlsplit(text.strip().lower())
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    host = parts.hostname or ""
+    is_origin = bool(parts.scheme and host) and parts.path in {"", "/"} and not (parts.query or parts.fragment)
+    if not is_origin or "*" in text or parts.username is not None:
+        raise CodeloopError(f"{text!r} is not an origin. Write it as scheme://host:port, such as http://localhost:3000.")
+    shown = f"[{host}]" if ":" in host else host
+    is_default = port is None or _DEFAULT_PORTS.get(parts.scheme) == port
+    return f"{parts.scheme}://{shown}" if is_default else f"{parts.scheme}://{shown}:{port}"
+
+
+class Guard:
+    """Wraps the site: checks Host, Origin and credential, in this order, of every request and WebSocket handshake."""
+
+    def __init__(self, site: ASGIApp, door: Door) -> None:
+        self._site = site
+        self._door = door
+        self._attempts = Attempts()
+        self._expected = _encoded(f"{door.username}:{door.password}") if door.password is not None else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer or pass on."""
+        headers: Headers = scope["headers"]
+        try:
+            self._check_host(headers)
+            origin = self._check_origin(headers)
+        except Refused as refused:
+            await _refuse(scope, send, refused)
+            return
+        if origin is not None and origin in self._door.origins:
+            send = _allowing(origin, send)
+        if origin is not None and scope["type"] == "http" and scope["method"] == "OPTIONS":
+            await _preflight(headers, send)
+            return
+        try:
+            await self._check_credential(scope)
+        except Refused as refused:
+            await _refuse(scope, send, refused)
+            return
+        await self._site(scope, receive, send)
+
+    def _check_host(self, headers: Headers) -> None:
+        """See that a request is for this server: a page elsewhere can make any name lead here, but not change it."""
+        hosts = _values(headers, b"host")
+        if len(hosts) != 1:
+            raise Refused(HTTPStatus.MISDIRECTED_REQUEST, f"{len(hosts)} Host headers", "One Host header is needed.")
+        parts = _AUTHORITY.fullmatch(hosts[0].lower())
+        name, port = parts.groups() if parts else ("", None)
+        is_known = name in self._door.names or (self._door.literals and _is_literal(name))
+        if not is_known or (port is not None and int(port) != self._door.port):
+            known = ", ".join(sorted(self._door.names))
+            raise Refused(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                f"for the host {hosts[0]}",
+                f"This server is not {hosts[0]}. Ask it as one of {known}, port {self._door.port}.",
+            )
+
+    def _check_origin(self, headers: Headers) -> str | None:
+        """Give the web page's origin, when a page asks: one of this server's or a configured one."""
+        origins = _values(headers, b"origin")
+        if not origins:
+            if _is_strange(headers):
+                raise Refused(HTTPStatus.FORBIDDEN, "for another site's page", "Other sites' pages can't ask here.")
+            return None
+        (host,) = _values(headers, b"host")
+        if len(origins) == 1 and _is_same(origins[0].lower(), host.lower()):
+            return origins[0].lower()
+        if len(origins) == 1 and origins[0].lower() in self._door.origins:
+            return origins[0]
+        raise Refused(
+            HTTPStatus.FORBIDDEN,
+            f"from the page {origins[0]}",
+            f"Pages of {origins[0]} can't ask here. `codeloop serve --cors ORIGIN` lets them.",
+        )
+
+    async def _check_credential(self, scope: Scope) -> None:
+        if self._expected is None:
+            return
+        expected = self._expected
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        given = [*_from_headers(scope["headers"], self._door.username), *_from_query(query)]
+        address = str((scope.get("client") or ("",))[0])
+        # On this machine others could lock the owner out by guessing; from elsewhere guesses must not come in parallel.
+        if given and not _is_loopback(address) and self._attempts.is_full(address):
+            raise _too_many()
+        matches = [hmac.compare_digest(each, expected) for each in given]
+        if any(matches):
+            return
+        if not given and scope["type"] == "websocket" and "ticket" in query and _CONNECT.fullmatch(scope["path"]):
+            scope.setdefault("state", {})[TICKETED] = True
+            return
+        if given and not await self._attempts.slow_down(address):
+            raise _too_many()
+        why = "with a wrong credential" if given else "without a credential"
+        raise Refused(HTTPStatus.UNAUTHORIZED, why, www_authenticate=CHALLENGE)
+
+
+def _too_many() -> Refused:
+    message = "Too many wrong passwords. Wait, then ask again with the right one."
+    return Refused(HTTPStatus.TOO_MANY_REQUESTS, "after too many wrong credentials", message, retry_after=RETRY_AFTER)
+
+
+def _values(headers: Headers, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in headers if key == name]
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _is_literal(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_loopback
+
+
+def _is_same(origin: str, host: str) -> bool:
+    """Tell whether a page came from where it asks, both lower-case; the port of http may be left out in either."""
+    return origin.removesuffix(":80") == "http://" + host.removesuffix(":80")
+
+
+def _is_strange(headers: Headers) -> bool:
+    """Tell whether a browser says that a page elsewhere asks, where it sends no Origin: images, frames, scripts."""
+    is_navigation = _values(headers, b"sec-fetch-mode") == ["navigate"]
+    return bool(set(_values(headers, b"sec-fetch-site")) & {"cross-site", "same-site"}) and not is_navigation
+
+
+def _from_headers(headers: Headers, username: str) -> list[bytes]:
+    """Give every `user:password` that the authorization headers say."""
+    given: list[bytes] = []
+    for value in _values(headers, b"authorization"):
+        scheme, _, rest = value.partition(" ")
+        if scheme.lower() == "basic":
+            given.append(_decoded(rest.strip()))
+        elif scheme.lower() == "bearer":
+            given.append(_encoded(username) + b":" + rest.strip().encode("latin-1"))
+        else:
+            given.append(b"")
+    return given
+
+
+def _from_query(query: Mapping[str, list[str]]) -> list[bytes]:
+    # A plus that was not escaped arrives as a space.
+    return [_decoded(token.replace(" ", "+")) for token in query.get("auth_token", ())]
+
+
+def _decoded(text: str) -> bytes:
+    """Decode base64 of either alphabet, padded or not; what is none can't be right."""
+    plain = text.translate(str.maketrans("-_", "+/")).rstrip("=")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+async def _preflight(headers: Headers, send: Send) -> None:
+    """Answer what a browser asks before it lets a page ask."""
+    answer: Headers = [(b"access-control-allow-methods", METHODS.encode()), (b"access-control-max-age", MAX_AGE.encode())]
+    wanted = [value for name, value in headers if name == b"access-control-request-headers"]
+    if len(wanted) == 1 and _HEADER_NAMES.fullmatch(wanted[0]):
+        answer.append((b"access-control-allow-headers", wanted[0]))
+    await send({"type": "http.response.start", "status": 204, "headers": answer})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _allowing(origin: str, send: Send) -> Send:
+    """Give a `send` that tells the browser to let pages of `origin` read the answer."""
+
+    async def allowing(message: Message) -> None:
+        if message["type"] in {"http.response.start", "websocket.http.response.start"}:
+            allowed = (b"access-control-allow-origin", origin.encode("latin-1"))
+            message = {**message, "headers": [*message.get("headers", ()), allowed]}
+        await send(message)
+
+    return allowing
+
+
+async def _refuse(scope: Scope, send: Send, refused: Refused) -> None:
+    method = scope.get("method", "WebSocket")
+    path, who = one_line(scope["path"], 200), (scope.get("client") or ("?",))[0]
+    level = logging.DEBUG if refused.status == HTTPStatus.TOO_MANY_REQUESTS else logging.WARNING
+    log.log(level, "refused %s: %s %s from %s, %s", int(refused.status), method, path, who, one_line(str(refused), 200))
+    kind = "http" if scope["type"] == "http" else "websocket.http"
+    if scope["type"] == "websocket" and "websocket.http.response" not in (scope.get("extensions") or {}):
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    body = b"" if refused.message is None else _body(refused)
+    headers = [*refused.headers, (b"content-length", str(len(body)).encode())]
+    if body:
+        headers.append((b"content-type", b"application/json"))
+    await send({"type": f"{kind}.response.start", "status": int(refused.status), "headers": headers})
+    await send({"type": f"{kind}.response.body", "body": body})
+
+
+def _body(refused: Refused) -> bytes:
+    value: dict[str, Any] = {"name": "Refused", "data": {"message": refused.message}}
+    return msgspec.json.encode(value)

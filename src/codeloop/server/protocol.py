@@ -1,0 +1,145 @@
+"""HTTP with bounds on what uvicorn leaves open: the size of a request's head, and the time that it may take."""
+
+import asyncio
+from http import HTTPStatus
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from codeloop.schema.limits import (
+    SERVER_BODY_IDLE,
+    SERVER_CONNECTIONS,
+    SERVER_HEADER,
+    SERVER_HEADER_TIME,
+    SERVER_HEADERS,
+    SERVER_URL,
+)
+
+_TOLERATED = 2
+"""Times the connections that are served: those between get a 503, those beyond are cut without a word."""
+
+
+class TooLong(Exception):
+    """A request's head has grown beyond its bounds."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection. `_unseen` counts bytes since the last that was part of a body or ended a head.
+
+    While a request is not answered yet, its body may be silent for `SERVER_BODY_IDLE`; else a head must end within
+    `SERVER_HEADER_TIME`, counted from the connection's or the next request's beginning.
+    """
+
+    _unseen = 0
+    _head_bytes = 0
+    _is_in_head = True
+    _is_message_over = True
+    _refusal: HTTPStatus | None = None
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright keeps uvicorn's narrower type
+        """Begin."""
+        super().connection_made(transport)
+        if len(self.connections) > SERVER_CONNECTIONS.value * _TOLERATED:
+            transport.abort()
+            return
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._cancel_deadline()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and see that it is not too much."""
+        self._unseen += len(data)
+        super().data_received(data)
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:
+            return
+        if self._unseen > SERVER_HEADER.value + SERVER_URL.value:
+            self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            self.send_400_response("")
+        elif self._is_answering:
+            self._await_body()
+        elif self._deadline is None:
+            self._await_head()
+
+    @property
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete and not self._is_in_head
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._is_in_head, self._is_message_over, self._head_bytes = True, False, 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a piece of the URL. Raises TooLong, which ends the connection with a 414."""
+        super().on_url(url)
+        if len(self.url) > SERVER_URL.value:
+            self._refusal = HTTPStatus.REQUEST_URI_TOO_LONG
+            raise TooLong
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; those after a body (trailers) are dropped. Raises TooLong, which ends with a 431."""
+        if not self._is_in_head:
+            return
+        super().on_header(name, value)
+        self._head_bytes += len(name) + len(value)
+        if self._head_bytes > SERVER_HEADER.value or len(self.headers) > SERVER_HEADERS.value:
+            self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            raise TooLong
+
+    def on_headers_complete(self) -> None:
+        """Answer the request."""
+        self._is_in_head, self._unseen = False, 0
+        self._cancel_deadline()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        self._unseen = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A request is over."""
+        self._unseen, self._is_message_over = 0, True
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, or too long, and hang up."""
+        if self._refusal is None:
+            super().send_400_response(msg)
+            return
+        head = STATUS_LINE[self._refusal] + b"content-length: 0\r\nconnection: close\r\n\r\n"
+        self.transport.write(head)
+        self.transport.close()
+
+    def shutdown(self) -> None:
+        """End the connection: an answer that has begun and goes on (events) at once, any other when it is given."""
+        cycle = self.cycle
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
+            if cycle.chunked_encoding:
+                self.transport.write(b"0\r\n\r\n")
+            self.transport.close()
+        else:
+            super().shutdown()
+
+    def _await_head(self) -> None:
+        self._cancel_deadline()
+        self._deadline = self.loop.call_later(SERVER_HEADER_TIME.seconds, self.transport.close)
+
+    def _await_body(self) -> None:
+        self._cancel_deadline()
+        if not self._is_message_over:
+            self._deadline = self.loop.call_later(SERVER_BODY_IDLE.seconds, self._body_is_late)
+
+    def _body_is_late(self) -> None:
+        if self.flow.read_paused:  # it is us who do not read
+            self._await_body()
+        elif self._is_answering:
+            self.transport.close()
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
