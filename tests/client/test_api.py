@@ -80,7 +80,7 @@ async def test_a_session_is_made_prompted_changed_and_deleted(tmp_path: Path) ->
 
 
 async def test_arguments_that_may_all_be_left_out_may_be_left_out_whole(tmp_path: Path) -> None:
-    async with rig(tmp_path) as it:
+    async with rig(tmp_path, []) as it:
         await session.create(it.client)
         assert len(await session.list_(it.client)) == 2
         assert len(await session.list_(it.client, ListSessions(limit=1))) == 1
@@ -88,7 +88,7 @@ async def test_arguments_that_may_all_be_left_out_may_be_left_out_whole(tmp_path
 
 
 async def test_what_a_function_gives_is_of_the_type_that_it_names(tmp_path: Path) -> None:
-    async with rig(tmp_path) as it:
+    async with rig(tmp_path, []) as it:
         place = await path.get(it.client)
         assert Path(place.directory) == it.work
         (it.work / "a.txt").write_text("text")

@@ -159,22 +159,26 @@ class _Waiting:
     def __init__(self, engine: Engine, session_id: str) -> None:
         self._engine = engine
         self._session_id = session_id
+        self._is_waiting = False
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, event: Retrying) -> None:
         """Show the wait."""
         show_status(self._engine, self._session_id, Retry(attempt=event.attempt, message=event.message, next=event.at))
-        seconds = max(event.at - now_ms(), 0) / 1000
-        self._timer = asyncio.get_running_loop().call_later(seconds, self.over)
+        self._is_waiting = True
+        left = event.at - now_ms()
+        if left > 0:
+            self._timer = asyncio.get_running_loop().call_later(left / 1000, self.over)
 
     def over(self) -> None:
         """Show that the session works again, if it waited."""
-        if self._timer is not None:
+        if self._is_waiting:
             self.close()
             show_status(self._engine, self._session_id, Busy())
 
     def close(self) -> None:
         """Show nothing more."""
+        self._is_waiting = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from codeloop.app.models import Source
@@ -71,6 +72,10 @@ class App:
         project = self._projects.get(real)
         if project is None:
             project = Project(startup, self._models, setting=setting, stores=self.stores)
+            project.renewal = partial(self.renew, real)
+            for old in self._leaving:
+                if old.terminals.all() and old.setting.place.directory == real:
+                    project.terminals, old.terminals = old.terminals, project.terminals
             self._projects[real] = project
         self._projects[directory] = project
         return project
@@ -118,9 +123,10 @@ class App:
 
     async def renew_all(self) -> None:
         """As `renew`, for every directory."""
+        event = GlobalDisposed()
         for project in set(self._projects.values()):
             self._retire(project)
-            project.tell(GlobalDisposed())
+            project.tell(event)
         await self._close_idle(self._leaving)
 
     def _retire(self, project: Project) -> None:

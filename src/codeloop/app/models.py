@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from codeloop.model.answers import Places
-from codeloop.model.chat import ChatModel
+from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.providers import Providers
 from codeloop.model.replay import Recorder, ReplayModel, check_recordable
 
@@ -19,11 +19,16 @@ class OpenModels:
         self._places = places
         self._record = record
         self._open: dict[str, ChatModel] = {}
+        self._keys = providers.credentials.stamp()
         if record is not None:
             check_recordable(record)
 
     def open(self, ref: str) -> ChatModel:
-        """Give the model `provider/model`, the same object each time."""
+        """Give the model `provider/model`, the same object each time until the stored keys change."""
+        keys = self._providers.credentials.stamp()
+        if keys != self._keys:
+            self._keys = keys
+            self._open.clear()
         model = self._open.get(ref)
         if model is None:
             model = self._providers.open(ref)
@@ -46,6 +51,11 @@ class OneModel:
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model."""
+        return self._model.info
 
     def open(self, ref: str) -> ChatModel:
         """Give the model; the name does not matter."""

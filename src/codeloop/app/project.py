@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec import field as struct_field
 
 from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.subagent import spawn
+from codeloop.app.listing import Listing
 from codeloop.app.models import OpenModels, Source, replayed
 from codeloop.app.runs import Runs
 from codeloop.app.tools import toolbox_of
@@ -121,6 +122,8 @@ class Project:
         Raises CodeloopError: bad configuration, a data directory that can't be written.
         """
         self.startup = startup
+        self.renewal: Callable[[], Awaitable[None]] | None = None
+        """Has the configuration read anew with the next request; whoever opens projects by directory sets it."""
         self.setting = setting or find_setting(startup)
         self._stores = stores or Stores()
         self.environment = startup.environment
@@ -142,6 +145,7 @@ class Project:
                 else OpenModels(providers, places, startup.record)
             )
         self.models = models
+        self.listing = Listing(providers, models)
         rules = base_rules(scratch, *self.setting.skills.readable)
         agents = agents_of(self.setting.config, rules)
         cut = self.setting.config.tool_output
@@ -172,7 +176,8 @@ class Project:
     @property
     def is_busy(self) -> bool:
         """Tell whether something runs here: a turn, a subagent, a shell in the background, a terminal."""
-        return bool(self.runs.any_running or self.engine.tasks.any_running or self.workspace.shells.jobs.running())
+        turns = self.runs.any_running or self.engine.tasks.any_running
+        return bool(turns or self.workspace.shells.jobs.running() or self.terminals.all())
 
     def tell(self, event: LiveEvent) -> None:
         """Show followers a live event of this directory."""

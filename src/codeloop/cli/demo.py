@@ -35,6 +35,7 @@ def play(folder: Path) -> int:
     from importlib.resources import as_file, files
 
     from codeloop.cli.execute import execute
+    from codeloop.cli.here import here
     from codeloop.cli.run import Options
     from codeloop.cli.style import has_colour, paint
 
@@ -51,7 +52,7 @@ def play(folder: Path) -> int:
         os.environ["CODELOOP_HOME"] = str(folder / "home")
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         options = Options(message=(TASK,), directory=project, replay=source / "recording.jsonl", pace=pace)
-        code = asyncio.run(execute(options, TASK))
+        code = asyncio.run(execute(options, TASK, here))
     click.echo(
         "\nNow with a real model, in a project of yours:\n"
         "  codeloop auth login anthropic      (or openai, openrouter, ...; or set ANTHROPIC_API_KEY)\n"

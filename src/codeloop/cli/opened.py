@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from codeloop.app.project import Project, Startup
 from codeloop.cli.exits import UsageProblem
 from codeloop.client.client import Client
+from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import is_id
@@ -33,7 +34,7 @@ def with_client(command: Callable[[LocalClient], Awaitable[T]], directory: Path 
     return asyncio.run(opened())
 
 
-async def find(client: LocalClient, wanted: str | None) -> Session:
+async def find(client: Client, wanted: str | None) -> Session:
     """Give the session that an id, the start or end of one, or a slug names; without a name, the latest.
 
     Raises UsageProblem when there is none, or more than one.

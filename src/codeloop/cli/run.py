@@ -14,7 +14,10 @@ class Options(Struct, frozen=True, kw_only=True):
     """The flags of `run`."""
 
     message: tuple[str, ...]
-    directory: Path
+    directory: Path | None = None
+    attach: str | None = None
+    username: str | None = None
+    password: str | None = None
     model: str | None = None
     agent: str | None = None
     go_on: bool = False
@@ -78,18 +81,15 @@ class RunCommand(click.Command):
 @click.option("--trust", is_flag=True, help="Trust this directory's configuration, this once.")
 @click.option("--no-compact", is_flag=True, help="Never summarise a conversation that gets too long.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking.")
-@click.option(
-    "--dir",
-    "directory",
-    type=click.Path(path_type=Path, exists=True, file_okay=False, readable=False),
-    default=".",
-    help="Work in this directory.",
-)
+@click.option("--dir", "directory", type=click.Path(path_type=Path), help="Work in this directory.")
+@click.option("--attach", metavar="URL", help="Work on a running server; --dir may be a directory of it.")
+@click.option("-u", "--username", metavar="NAME", help="With --attach: the user name; else as the server says.")
+@click.option("-p", "--password", help="With --attach: the password; else that of your own server, or the environment.")
 @click.option("--config", type=FILE, help="Read this configuration file too.")
 @click.option("--record", type=FILE, help="Write what the model answers to a file.")
 @click.option("--replay", type=FILE, help="Let a recording answer in the model's place.")
 def run(**flags: Any) -> None:
-    """Work on a task in the current directory.
+    """Work on a task in the current directory, or on a running server.
 
     The message is what MESSAGE says, or stdin when there is none or it is `-`.
     Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied, 124 timeout, 130 interrupted.
@@ -101,9 +101,14 @@ def run(**flags: Any) -> None:
     def command() -> int:
         import asyncio
 
-        from codeloop.cli.execute import execute
+        from codeloop.cli.execute import check_flags, execute
         from codeloop.cli.message import message_of
 
-        return asyncio.run(execute(options, message_of(options)))
+        check_flags(options)
+        if options.attach is None:
+            from codeloop.cli.here import here as reach
+        else:
+            from codeloop.cli.there import there as reach
+        return asyncio.run(execute(options, message_of(options), reach))
 
     sys.exit(to_the_end(options.format, command))

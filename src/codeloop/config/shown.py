@@ -54,6 +54,11 @@ def open_options(options: JSON) -> JSON:
     return _provider_options(options, set())
 
 
+def open_settings(options: JSON) -> JSON:
+    """Give a model's options, without those that are secrets by their names."""
+    return _options(options, set())
+
+
 def open_address(url: str) -> str:
     """Give an address without user, query and fragment."""
     return _address(url, set())

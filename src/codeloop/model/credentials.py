@@ -85,6 +85,14 @@ class Credentials:
         self._change(lambda entries: {name: raw for name, raw in entries.items() if name != provider})
         return True
 
+    def stamp(self) -> tuple[int, ...]:
+        """Give what changes whenever the file does; nothing is read."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return ()
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
     def open_to_others(self) -> bool:
         """Tell whether other users of the machine may read or write the file."""
         try:

@@ -42,7 +42,8 @@ class Usable(Struct, frozen=True):
 class Providers:
     """All providers and models that the catalog and the configuration name.
 
-    `environment` is the process's; `local` are the servers that are looked for on this machine.
+    `environment` is the process's; `credentials` are the stored keys; `local` are the servers that are looked for on
+    this machine.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Providers:
     ) -> None:
         self._config = config
         self._catalog = catalog
-        self._credentials = credentials
+        self.credentials = credentials
         self._environment = environment
         self._local = {server.id: server for server in local}
 
@@ -67,7 +68,7 @@ class Providers:
 
     def usable(self) -> list[Usable]:
         """Give the providers that have a key, or need none because the configuration says where they are."""
-        stored = self._credentials.entries()
+        stored = self.credentials.entries()
         found: list[Usable] = []
         for provider in self.all():
             source = self._source(provider, stored.keys())
@@ -130,7 +131,7 @@ class Providers:
                 f"Use the model through another provider, or set provider.{info.provider_id}.npm and options.baseURL "
                 "if the service also speaks one of these."
             )
-        endpoint = endpoint_of(self.provider(info.provider_id), self._credentials, self._environment)
+        endpoint = endpoint_of(self.provider(info.provider_id), self.credentials, self._environment)
         match protocol:
             case "openai-chat":
                 return Retry(OpenAIChat(info, endpoint, quirks_of(info)))
@@ -177,7 +178,7 @@ class Providers:
 
     def _keys(self) -> set[str]:
         try:
-            stored = {entry.key for entry in self._credentials.entries().values()}
+            stored = {entry.key for entry in self.credentials.entries().values()}
         except ModelUnavailable:
             stored = set[str]()
         configured = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}

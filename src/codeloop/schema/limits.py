@@ -131,6 +131,7 @@ CLIENT_SILENCE = Limit(
 CLIENT_BACKOFF = Limit("client.backoff", 100, "ms", "the wait before a lost stream is opened again; doubled each time")
 CLIENT_BACKOFF_MOST = Limit("client.backoff_most", 5_000, "ms", "the longest such wait")
 CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that stays away for so long is given up")
+CLIENT_FILE = Limit("client.file", 20 * 1024 * 1024, "bytes", "a larger file is not sent along to a server")
 MODEL_CONNECT = Limit("model.connect", 15_000, "ms", "connecting to the model's service, then a retry")
 MODEL_FIRST_BYTE = Limit("model.first_byte", 300_000, "ms", "waiting for the first byte of an answer, then a retry")
 MODEL_IDLE = Limit("model.idle", 120_000, "ms", "silence in the middle of an answer, then a retry")
@@ -336,6 +337,20 @@ SNAPSHOT_DIFF = Limit(
     "snapshot.diff", 512 * 1024, "bytes", "a changed file larger than this is shown without its lines"
 )
 SNAPSHOT_DIFFS = Limit("snapshot.diffs", 500, "count", "changed files of one step shown with their lines")
+VCS_TIME = Limit("vcs.time", 20_000, "ms", "git looking at a work tree for a client, then an error")
+VCS_FILES = Limit("vcs.files", 5_000, "count", "changed files told to a client; with more it is an error")
+VCS_FILE = Limit("vcs.file", 4 * 1024 * 1024, "bytes", "a larger file counts as binary when git compares it")
+VCS_PATCH = Limit("vcs.patch", 1024 * 1024, "bytes", "a longer patch of one file is left out; its numbers stay")
+VCS_PATCHES = Limit("vcs.patches", 16 * 1024 * 1024, "bytes", "patches of one answer; further ones are left out")
+VCS_CONTEXT = Limit("vcs.context", 10_000, "lines", "lines around a change; a client that asks for more is refused")
+VCS_INDEX = Limit("vcs.index", 512 * 1024 * 1024, "bytes", "a repository with a larger index is not compared")
+FILES_ENTRIES = Limit("files.entries", 20_000, "count", "a folder with more entries is not listed for a client")
+FILES_CONTENT = Limit("files.content", 10 * 1024 * 1024, "bytes", "a larger file is not given to a client")
+FILES_LINES = Limit("files.lines", 100, "lines", "matching lines that one search of a client gives")
+FILES_LINE = Limit("files.line", 2_000, "bytes", "shown of a matching line; what follows is cut")
+FILES_QUERY = Limit("files.query", 500, "characters", "a longer name to look for is refused")
+FILES_NAMED = Limit("files.named", 200, "count", "names that one search of a client gives, at most")
+FILES_AGE = Limit("files.age", 3_000, "ms", "the list of file names is made anew when it is older")
 
 
 def all_limits() -> tuple[Limit, ...]:

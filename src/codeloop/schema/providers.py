@@ -6,6 +6,10 @@ import msgspec
 
 from codeloop.schema.wire import JSON, Wire
 
+ProviderSource = Literal["env", "config", "custom", "api"]
+"""Where a provider's key is from: a variable, the configuration, nowhere (or it needs none), a stored one."""
+ModelStatus = Literal["alpha", "beta", "deprecated", "active"]
+
 
 class ModelApi(Wire):
     """How a model is reached."""
@@ -70,7 +74,7 @@ class ModelDetails(Wire):
     capabilities: ModelCapabilities
     cost: ModelPrice
     limit: ModelLimit
-    status: Literal["alpha", "beta", "deprecated", "active"]
+    status: ModelStatus
     options: JSON
     headers: dict[str, str]
     release_date: str = msgspec.field(name="release_date")
@@ -83,7 +87,7 @@ class ProviderDetails(Wire):
 
     id: str
     name: str
-    source: Literal["env", "config", "custom", "api"]
+    source: ProviderSource
     env: list[str]
     options: JSON
     models: dict[str, ModelDetails]
@@ -118,11 +122,19 @@ class StoredKey(Wire, tag_field="type", tag="api"):
     metadata: JSON | None = None
 
 
+class OAuthTokens(Wire, tag_field="type", tag="oauth"):
+    """What a sign-in in a browser gave; not offered."""
+
+
+class WellKnownToken(Wire, tag_field="type", tag="wellknown"):
+    """A token of a service that says itself where it is; not offered."""
+
+
 class SetAuth(Wire):
     """Stores a credential of a provider; `auth` is the whole body."""
 
     provider_id: str
-    auth: StoredKey
+    auth: StoredKey | OAuthTokens | WellKnownToken
 
 
 class OfOneProvider(Wire):

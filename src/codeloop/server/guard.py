@@ -85,7 +85,9 @@ def origin_of(text: str) -> str:
     host = parts.hostname or ""
     is_origin = bool(parts.scheme and host) and parts.path in {"", "/"} and not (parts.query or parts.fragment)
     if not is_origin or "*" in text or parts.username is not None:
-        raise CodeloopError(f"{text!r} is not an origin. Write it as scheme://host:port, such as http://localhost:3000.")
+        raise CodeloopError(
+            f"{text!r} is not an origin. Write it as scheme://host:port, such as http://localhost:3000."
+        )
     shown = f"[{host}]" if ":" in host else host
     is_default = port is None or _DEFAULT_PORTS.get(parts.scheme) == port
     return f"{parts.scheme}://{shown}" if is_default else f"{parts.scheme}://{shown}:{port}"
@@ -248,7 +250,10 @@ def _decoded(text: str) -> bytes:
 
 async def _preflight(headers: Headers, send: Send) -> None:
     """Answer what a browser asks before it lets a page ask."""
-    answer: Headers = [(b"access-control-allow-methods", METHODS.encode()), (b"access-control-max-age", MAX_AGE.encode())]
+    answer: Headers = [
+        (b"access-control-allow-methods", METHODS.encode()),
+        (b"access-control-max-age", MAX_AGE.encode()),
+    ]
     wanted = [value for name, value in headers if name == b"access-control-request-headers"]
     if len(wanted) == 1 and _HEADER_NAMES.fullmatch(wanted[0]):
         answer.append((b"access-control-allow-headers", wanted[0]))

@@ -2,21 +2,40 @@
 
 import asyncio
 import contextlib
+import errno
+import ipaddress
+import logging
 import socket
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any
 
 import uvicorn
 from msgspec import Struct
 
 from codeloop.app.app import App
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import SERVER_CONNECTIONS, SERVER_FRAME, SERVER_GRACE, SERVER_KEEP_ALIVE, SERVER_PING
+from codeloop.server.guard import Door, Guard, names_of
+from codeloop.server.protocol import BoundedProtocol
 from codeloop.server.site import site
+
+log = logging.getLogger("codeloop.server")
+
+HEADERS = [("vary", "Origin"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer")]
+
+
+class PortTaken(CodeloopError):
+    """Another program listens there."""
+
+
+class Unprotected(CodeloopError):
+    """Other machines could ask, and no password is set."""
 
 
 class Listening(Struct, frozen=True, kw_only=True):
     """Where and for whom a server listens. Port 0: a free one. `password` None: nobody needs one.
 
-    `origins`: web pages from there may ask too.
+    `origins`: web pages from there may ask too; see `guard.origin_of`.
     """
 
     host: str = "127.0.0.1"
@@ -26,17 +45,69 @@ class Listening(Struct, frozen=True, kw_only=True):
     origins: tuple[str, ...] = ()
 
 
+class Address(Struct, frozen=True):
+    """What a host name stands for. `is_foreign`: other machines may reach it."""
+
+    family: socket.AddressFamily
+    where: Any
+    is_foreign: bool
+
+
+def find_address(host: str, port: int) -> Address:
+    """Look a host up. Raises CodeloopError when there is none of this name."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM) if host else []
+    except (OSError, UnicodeError):
+        found = []
+    if not found:
+        raise CodeloopError(f"Can't listen on {host!r}: there is no such host. Choose another --hostname.")
+    family, _, _, _, where = min(found, key=lambda row: row[0] != socket.AF_INET)
+    is_foreign = not all(_is_own(str(row[4][0])) for row in found)
+    return Address(family, where, is_foreign)
+
+
+def _is_own(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
 class Server:
     """A running server: `start` it, then it serves beside whatever else runs in the loop, until `stop`."""
 
     def __init__(self, app: App, listening: Listening) -> None:
+        """Bind the socket. Raises Unprotected, PortTaken, CodeloopError for an address that can't be used."""
         self.app = app
         self.listening = listening
-        self._socket = _bound(listening)
-        config = uvicorn.Config(
-            site(app), http="httptools", ws="websockets-sansio", lifespan="off", log_config=None, server_header=False
+        address = find_address(listening.host, listening.port)
+        if address.is_foreign and listening.password is None:
+            raise Unprotected(f"Listening on {listening.host} without a password would let other machines in.")
+        self._socket = _bound(listening, address)
+        door = Door(
+            port=self._socket.getsockname()[1],
+            names=names_of(listening.host, is_foreign=address.is_foreign),
+            literals=address.is_foreign,
+            origins=frozenset(listening.origins),
+            username=listening.username,
+            password=listening.password,
         )
-        self._server = _Uvicorn(config)
+        config = uvicorn.Config(
+            Guard(site(app), door),
+            http=BoundedProtocol,
+            ws="websockets-sansio",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            headers=HEADERS,
+            limit_concurrency=SERVER_CONNECTIONS.value,
+            timeout_keep_alive=SERVER_KEEP_ALIVE.value // 1000,
+            timeout_graceful_shutdown=SERVER_GRACE.value // 1000,
+            ws_max_size=SERVER_FRAME.value,
+            ws_ping_interval=SERVER_PING.seconds,
+            ws_ping_timeout=SERVER_PING.seconds,
+            ws_per_message_deflate=False,
+        )
+        self._server = _Uvicorn(config, self._end_turns)
         self._serving: asyncio.Task[None] | None = None
 
     @property
@@ -47,35 +118,72 @@ class Server:
 
     async def start(self) -> None:
         """Begin to serve; when this returns, requests are answered."""
+        url = self.url
         self._serving = asyncio.create_task(self._server.serve([self._socket]))
-        while not self._server.started and not self._serving.done():
-            await asyncio.sleep(0.001)
+        ready = asyncio.create_task(self._server.ready.wait())
+        await asyncio.wait([self._serving, ready], return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        if self._serving.done():
+            self._serving.result()
+        log.info("listening on %s", url)
 
     async def stop(self) -> None:
-        """End every connection and close the projects."""
+        """End every turn and connection, within `SERVER_GRACE`, and close the projects."""
         self._server.should_exit = True
-        if self._serving is not None:
+        if self._serving is None:
+            self._socket.close()
+        else:
             await self._serving
+            await self._server.cut_off()
         await self.app.close()
+        log.info("stopped")
+
+    async def _end_turns(self) -> None:
+        """End what requests wait for, while they still can be answered."""
+        await asyncio.gather(*(project.runs.close() for project in self.app.projects))
 
 
 class _Uvicorn(uvicorn.Server):
-    """Leaves signals to its caller."""
+    """Leaves signals to its caller. `end` is awaited when it begins to shut down."""
+
+    def __init__(self, config: uvicorn.Config, end: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+        self._end = end
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
 
-def _bound(listening: Listening) -> socket.socket:
-    """Bind the socket. Raises CodeloopError when the address can't be used."""
-    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
-    bound = socket.socket(family)
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, end the answers that go on and on, then the others."""
+        closing = asyncio.create_task(super().shutdown(sockets))
+        await asyncio.sleep(0)
+        await self._end()
+        await closing
+
+    async def cut_off(self) -> None:
+        """Cut the connections that have not ended."""
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        tasks = set(self.server_state.tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=SERVER_GRACE.seconds)
+
+
+def _bound(listening: Listening, address: Address) -> socket.socket:
+    """Bind the socket. Raises PortTaken, CodeloopError when the address can't be used."""
+    bound = socket.socket(address.family)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((listening.host, listening.port))
+        bound.bind(address.where)
     except OSError as error:
         bound.close()
         where = f"{listening.host}:{listening.port}"
-        raise CodeloopError(f"Can't listen on {where}: {error.strerror}. Choose another --port.") from error
+        kind = PortTaken if error.errno == errno.EADDRINUSE else CodeloopError
+        raise kind(f"Can't listen on {where}: {error.strerror}. Choose another --port.") from error
     return bound

@@ -36,7 +36,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _refusal: HTTPStatus | None = None
     _deadline: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright keeps uvicorn's narrower type
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin."""
         super().connection_made(transport)
         if len(self.connections) > SERVER_CONNECTIONS.value * _TOLERATED:
@@ -56,6 +56,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing() or self.transport.get_protocol() is not self:
             return
         if self._unseen > SERVER_HEADER.value + SERVER_URL.value:
+            if not self._is_in_head:  # what follows a body
+                self.transport.abort()
+                return
             self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             self.send_400_response("")
         elif self._is_answering:
@@ -105,6 +108,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unseen, self._is_message_over = 0, True
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """A request is answered; what is left of its body, which nobody reads, must come as quickly as a head."""
+        self._cancel_deadline()
+        super().on_response_complete()
+        if not self._is_message_over:
+            self._await_head()
+
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, or too long, and hang up."""
         if self._refusal is None:
@@ -126,7 +136,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _await_head(self) -> None:
         self._cancel_deadline()
-        self._deadline = self.loop.call_later(SERVER_HEADER_TIME.seconds, self.transport.close)
+        self._deadline = self.loop.call_later(SERVER_HEADER_TIME.seconds, self.transport.abort)
 
     def _await_body(self) -> None:
         self._cancel_deadline()
@@ -136,8 +146,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def _body_is_late(self) -> None:
         if self.flow.read_paused:  # it is us who do not read
             self._await_body()
-        elif self._is_answering:
-            self.transport.close()
+        else:
+            self.transport.abort()
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:

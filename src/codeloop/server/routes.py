@@ -10,7 +10,8 @@ from starlette.routing import BaseRoute, Route
 from codeloop.app.app import App
 from codeloop.app.dispatch import carry_out
 from codeloop.app.handlers.message import page
-from codeloop.schema.operation import OPERATIONS, SESSION_MESSAGES, Operation
+from codeloop.schema.operation import OPERATIONS, PTY_TICKET, SESSION_MESSAGES, Operation
+from codeloop.schema.errors import OperationError
 from codeloop.schema.sessions import ListMessages
 from codeloop.server.answers import answer, refusal
 from codeloop.server.arguments import arguments, directory_of
@@ -20,7 +21,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 def routes(app: App) -> list[BaseRoute]:
     """Give a route for each row of the table."""
-    own: dict[str, Endpoint] = {SESSION_MESSAGES.id: _messages(app)}
+    own: dict[str, Endpoint] = {SESSION_MESSAGES.id: _messages(app), PTY_TICKET.id: _ticket(app)}
     return [
         Route(row.path, own.get(row.id) or _operation(app, row), methods=[row.method], name=row.id)
         for row in OPERATIONS
@@ -56,6 +57,18 @@ def _messages(app: App) -> Endpoint:
 
     async def endpoint(request: Request) -> Response:
         return await _answer(lambda: paged(request))
+
+    return endpoint
+
+
+def _ticket(app: App) -> Endpoint:
+    """Give a terminal's ticket, only to who can set a header: no page of another origin can without being asked."""
+    given = _operation(app, PTY_TICKET)
+
+    async def endpoint(request: Request) -> Response:
+        if request.headers.get("x-opencode-ticket") != "1":
+            return refusal(OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`."))
+        return await given(request)
 
     return endpoint
 

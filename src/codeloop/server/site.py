@@ -9,11 +9,12 @@ from codeloop.app.app import App
 from codeloop.server.answers import not_found, wrong_method
 from codeloop.server.document import DOCUMENT
 from codeloop.server.routes import routes
+from codeloop.server.terminal import terminal_routes
 
 
 def site(app: App) -> Starlette:
     """Give the application for an App."""
-    return Starlette(routes=[*routes(app), DOCUMENT], exception_handlers={404: _missing, 405: _method})
+    return Starlette(routes=[*routes(app), *terminal_routes(app), DOCUMENT], exception_handlers={404: _missing, 405: _method})
 
 
 async def _missing(request: Request, error: Exception) -> Response:

@@ -1,6 +1,5 @@
 """Asking git about the repository around a work tree: its branches, its commits, what is in them."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -32,7 +31,7 @@ class Printed(Struct, frozen=True):
     @property
     def lines(self) -> list[str]:
         """The output as lines; bytes that are no characters are kept."""
-        return self.data.decode("utf-8", "surrogateescape").splitlines()
+        return self.data.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n") if self.data else []
 
 
 class Branch(Struct, frozen=True):
@@ -59,17 +58,17 @@ class Git(Struct, frozen=True):
 
     async def default_branch(self) -> Branch | None:
         """Give the branch that others start from: a remote's HEAD (origin's first), else what is called like one."""
-        configured, known = await asyncio.gather(
-            self.ask("config", "--get", "init.defaultBranch"),
-            self.ask("for-each-ref", "--format=%(refname)\t%(symref)", "refs/remotes/*/HEAD", "refs/heads/"),
-        )
+        configured = await self.ask("config", "--get", "init.defaultBranch")
+        names = (*configured.lines[:1], *_USUAL)
+        asked = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))
+        known = await self.ask("for-each-ref", "--format=%(refname)\t%(symref)", *asked)
         rows = dict(line.split("\t", 1) for line in known.lines if "\t" in line)
         remote = {ref: aim for ref, aim in rows.items() if aim and ref.startswith("refs/remotes/")}
         for ref in sorted(remote, key=lambda ref: (ref != "refs/remotes/origin/HEAD", ref)):
             start = ref.removesuffix("HEAD")
             if remote[ref].startswith(start):
                 return Branch(remote[ref].removeprefix(start), remote[ref])
-        for name in (*configured.lines[:1], *_USUAL):
+        for name in names:
             if _HEADS + name in rows:
                 return Branch(name, _HEADS + name)
         return None

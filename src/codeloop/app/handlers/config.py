@@ -1,16 +1,94 @@
-"""The configuration."""
+"""The configuration: what holds, and changes of the project's own file."""
 
-from codeloop.app.project import Project
+import asyncio
+import os
+from pathlib import Path
+
+from codeloop.app.project import Project, Setting, find_setting
+from codeloop.config.change import NotPlain, edited, news
+from codeloop.config.files import reason
+from codeloop.config.known import unknown_keys
+from codeloop.config.layers import PROJECT_FILES, Layer, dotted
+from codeloop.config.normalise import normalise
+from codeloop.config.shown import shown
+from codeloop.config.untrusted import narrowed
+from codeloop.kit.jsonc import Document, parse
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.project import UpdateConfig
 from codeloop.schema.wire import JSON
+from codeloop.workspace.files import Replacement, load_if_there, replace
 
 
 async def get(project: Project, args: NoArguments) -> JSON:
-    """config.get."""
-    raise NotImplementedError
+    """Give the merged configuration in the form of a file, without secrets."""
+    del args
+    return _shown(project, project.setting)
 
 
 async def update(project: Project, args: UpdateConfig) -> JSON:
-    """config.update."""
-    raise NotImplementedError
+    """Merge settings into the project's own file and give the configuration as it is then; null takes one out.
+
+    What is so already is not written. Raises CodeloopError, and nothing is changed: a setting that no file may hold,
+    one that a directory without trust can't have, a file with comments.
+    """
+    unknown = next(unknown_keys(args.config), None)
+    if unknown is not None:
+        raise OperationError("BadRequest", f"There is no setting {dotted(unknown)}.")
+    change = news(args.config, _shown(project, project.setting))
+    if not change:
+        return _shown(project, project.setting)
+    root = project.setting.place.root
+    file = _own_file(root)
+    async with project.workspace.files.lock(file):
+        await asyncio.to_thread(_write, project, file, change)
+    setting = await asyncio.to_thread(find_setting, project.startup)
+    if project.renewal is not None:
+        await project.renewal()
+    return _shown(project, setting)
+
+
+def _shown(project: Project, setting: Setting) -> JSON:
+    return shown(setting.loaded, project.environment.get("USER") or "unknown")
+
+
+def _own_file(root: Path) -> Path:
+    """Give the project's file whose settings come after those of its others; a new one when there is none."""
+    there = [root / name for name in PROJECT_FILES if os.path.lexists(root / name)]
+    return there[-1] if there else root / "codeloop.json"
+
+
+def _write(project: Project, file: Path, change: JSON) -> None:
+    """Change a file, if the configuration still makes sense with it. Blocks."""
+    if not project.setting.trusted:
+        _check_effect(project, file, change)
+    try:
+        before = load_if_there(file)
+        text = edited(None if before is None else before.data.decode("utf-8-sig"), change)
+        if len(text.encode()) > CONFIG_BYTES.value:
+            raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
+        layer = Layer("project", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value), is_project=True)
+        find_setting(project.startup, (layer,))
+        replace(Replacement(file, before, text.encode()))
+    except NotPlain as error:
+        raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
+    except UnicodeError as error:
+        raise OperationError("BadRequest", f"{file} or the new settings are not UTF-8 text.") from error
+    except ValueError as error:
+        raise OperationError("BadRequest", f"The settings can't be stored: {error}.") from error
+    except OSError as error:
+        raise OperationError("BadRequest", f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
+
+
+def _check_effect(project: Project, file: Path, change: JSON) -> None:
+    """Raise OperationError when a directory that is not trusted would not get what is asked for."""
+    layer = Layer("project", str(file), file.parent, Document("", change), is_project=True)
+    present = {key: value for key, value in shown(project.setting.loaded, "").items() if key not in change}
+    _, ignored = narrowed(normalise(layer, change), present)
+    if ignored:
+        raise OperationError(
+            "BadRequest",
+            f"{project.setting.place.root} is not trusted, so {', '.join(ignored)} in its configuration would be "
+            "ignored. Nothing was changed. Trust it with `codeloop trust`, or set it in your own configuration.",
+        )

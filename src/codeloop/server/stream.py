@@ -1,0 +1,126 @@
+"""The event streams: `GET /event` of one directory, `GET /global/event` of all of them."""
+
+import asyncio
+import logging
+from contextlib import aclosing
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from codeloop.app.app import App
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import SERVER_STREAM_END, SERVER_STREAM_WRITE
+from codeloop.server.answers import refusal
+from codeloop.server.arguments import BadArguments, directory_of
+from codeloop.server.hub import Hub
+from codeloop.server.position import Position, read, read_one
+from codeloop.server.reader import Reader
+from codeloop.store.database import StoreError
+
+log = logging.getLogger("codeloop.server")
+
+HEADERS = {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache, no-transform",
+    "x-accel-buffering": "no",
+}
+CUT = "codeloop.cut"
+"""The extension of a request that holds a function which cuts its connection."""
+_AGAIN = "5"
+"""Seconds after which a client may try again."""
+
+
+class Connection(HttpToolsProtocol):
+    """A connection of uvicorn's that an answer may cut: one whose client reads nothing can't be ended in order."""
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        super().on_message_begin()
+        self.scope["extensions"] = {CUT: {"call": self.transport.abort}}
+
+
+class EventStream(Response):
+    """The answer that goes on until its client leaves or its reader is ended. The reader has entered the hub."""
+
+    def __init__(self, hub: Hub, reader: Reader) -> None:
+        super().__init__(headers=HEADERS)
+        del self.headers["content-length"]
+        self._hub = hub
+        self._reader = reader
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write until one of the two ends it."""
+        writing = asyncio.create_task(self._write(send))
+        leaving = asyncio.create_task(_left(receive))
+        try:
+            await asyncio.wait((writing, leaving, self._reader.ended), return_when=asyncio.FIRST_COMPLETED)
+            self._hub.leave(self._reader)
+            if not leaving.done():
+                await _stop(writing)
+                await self._finish(scope, send)
+                await leaving
+        finally:
+            self._hub.leave(self._reader)
+            await _stop(writing)
+            await _stop(leaving)
+
+    async def _write(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        try:
+            async with aclosing(self._hub.chunks(self._reader)) as chunks:
+                async for chunk in chunks:
+                    async with asyncio.timeout(SERVER_STREAM_WRITE.seconds):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        except TimeoutError:
+            log.info("A client of the event stream took nothing for %.0f s.", SERVER_STREAM_WRITE.seconds)
+        except StoreError as error:
+            log.error("An event stream has ended: %s", error)
+
+    async def _finish(self, scope: Scope, send: Send) -> None:
+        """End the answer in order, or else cut the connection."""
+        try:
+            async with asyncio.timeout(SERVER_STREAM_END.seconds):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TimeoutError:
+            scope["extensions"][CUT]["call"]()
+
+
+async def _left(receive: Receive) -> None:
+    """Wait until the client has left, or the answer is complete."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait((task,))
+
+
+def streams(app: App, hub: Hub) -> list[BaseRoute]:
+    """Give the routes of the streams."""
+
+    async def of_one(request: Request) -> Response:
+        if hub.is_full:
+            return _busy()
+        try:
+            project = await app.project(app.directory(directory_of(request)))
+            place = project.setting.place
+            position, is_lost = _seen(request, place.project_id)
+            return await _stream(request, hub, Reader(str(place.directory), place.project_id), position, is_lost)
+        except (CodeloopError, BadArguments) as error:
+            return refusal(error)
+
+    async def of_all(request: Request) -> Response:
+        if hub.is_full:
+            return _busy()
+        try:
+            position, is_lost = _seen(request, None)
+            return await _stream(request, hub, Reader(), position, is_lost)
+        except (CodeloopError, BadArguments) as error:
+            return refusal(error)
+
+    return [Route("/event", of_one), Route("/global/event", of_all)]

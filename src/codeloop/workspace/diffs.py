@@ -1,0 +1,104 @@
+"""Reading what `git diff --raw --numstat --patch -z` prints."""
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+Status = Literal["added", "deleted", "modified"]
+_STATUS: dict[str, Status] = {"A": "added", "D": "deleted"}
+_BLOCK = b"diff --git "
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_LETTERS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+
+
+class Changed(Struct, frozen=True):
+    """A file that differs: its path relative to the work tree, lines added and deleted (0 of a binary file).
+
+    `patch`: git's text, None where it was not asked for or is too long.
+    """
+
+    file: str
+    status: Status
+    additions: int
+    deletions: int
+    patch: str | None = None
+
+    def without_patch(self) -> "Changed":
+        """Give it without its text."""
+        return replace(self, patch=None)
+
+
+def read_diff(data: bytes) -> list[Changed]:
+    """Give the files in the order of coming; a patch that was cut off at the end of `data` is left out."""
+    rows, _, text = _sections(data)
+    patches = _patches(text)
+    statuses: dict[bytes, str] = {}
+    counts: dict[bytes, tuple[int, int]] = {}
+    fields = iter(rows)
+    for field in fields:
+        if field.startswith(b":"):
+            statuses[next(fields, b"")] = field.rpartition(b" ")[2][:1].decode("ascii", "replace")
+        else:
+            added, deleted, name = field.split(b"\t", 2)
+            counts[name] = (_count(added), _count(deleted))
+    return [
+        Changed(os.fsdecode(name), _STATUS.get(status, "modified"), *counts.get(name, (0, 0)), patches.get(name))
+        for name, status in statuses.items()
+    ]
+
+
+def joined(files: Iterable[Changed]) -> list[Changed]:
+    """Give one row a file, by name: what is deleted from the index and still lies on the disk is modified."""
+    found: dict[str, Changed] = {}
+    for file in files:
+        other = found.get(file.file)
+        if other is not None:
+            both = (other.patch, file.patch)
+            file = Changed(
+                file.file,
+                "modified",
+                other.additions + file.additions,
+                other.deletions + file.deletions,
+                None if None in both else "".join(text for text in both if text),
+            )
+        found[file.file] = file
+    return [found[name] for name in sorted(found)]
+
+
+def _sections(data: bytes) -> tuple[list[bytes], bytes, bytes]:
+    """Part the rows, each ended by NUL, from the patches, which follow an empty row."""
+    if data.startswith(_BLOCK):
+        return [], b"", data
+    rows, split, text = data.partition(b"\0\0")
+    return [row for row in rows.removesuffix(b"\0").split(b"\0") if row], split, text
+
+
+def _patches(text: bytes) -> dict[bytes, str]:
+    """Give the patches by file. A line that begins like a header is one: lines of content begin with a mark."""
+    starts = [found.start() for found in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
+    patches: dict[bytes, str] = {}
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        block = text[start:end]
+        name = _name(block[len(_BLOCK) : block.find(b"\n")])
+        patches[name] = patches.get(name, "") + block.decode("utf-8", "replace")
+    return patches
+
+
+def _name(header: bytes) -> bytes:
+    """Give the file of `a/NAME b/NAME`, where either may be quoted. Without renames, both are the same."""
+    if not header.startswith(b'"'):
+        return header[2 : (len(header) - 5) // 2 + 2]
+    return _ESCAPE.sub(_unescaped, header[1 : (len(header) - 1) // 2 - 1])[2:]
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    code = found[1]
+    return bytes([int(code, 8)]) if len(code) == 3 else _LETTERS.get(code, code)
+
+
+def _count(field: bytes) -> int:
+    return int(field) if field.isdigit() else 0
