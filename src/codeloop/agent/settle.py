@@ -66,7 +66,7 @@ def closing(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError
         for part in parts
         if isinstance(part, TextPart | ReasoningPart) and part.time is not None and part.time.end is None
     ]
-    time = replace(info.time, completed=info.time.completed or now)
+    time = replace(info.time, completed=info.time.completed or max(now, info.time.created))
     events.append(message_event(replace(info, time=time, error=info.error or error)))
     return events
 

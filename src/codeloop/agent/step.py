@@ -227,7 +227,7 @@ def store_finish(
         tokens=tokens,
         finish=None if finished.error else reason,
         error=finished.error,
-        time=replace(info.time, completed=now_ms()),
+        time=replace(info.time, completed=max(now_ms(), info.time.created)),
     )
     finish = StepFinishPart(
         id=new_id("prt"),

@@ -66,7 +66,8 @@ class App:
         return project
 
     async def _open(self, directory: Path) -> Project:
-        startup = replace(self.startup, directory=directory)
+        is_own = directory == self.startup.directory.resolve()  # what clients name is not trusted along with it
+        startup = replace(self.startup, directory=directory, trust=self.startup.trust and is_own)
         setting: Setting = await asyncio.to_thread(find_setting, startup)
         real = setting.place.directory
         project = self._projects.get(real)

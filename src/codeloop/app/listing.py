@@ -191,7 +191,7 @@ def _model(info: ModelInfo, url: str) -> ModelDetails:
         ),
         limit=ModelLimit(context=limits.context, output=limits.output, input=limits.input or None),
         status=_STATUS.get(info.status, "active"),
-        options=open_settings(info.options),
+        options=open_settings(info.options) if info.options else {},
         headers={},
         release_date=info.release_date,
         variants={},

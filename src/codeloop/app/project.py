@@ -105,6 +105,14 @@ def providers_of(setting: Setting, environment: Mapping[str, str]) -> Providers:
     return Providers(setting.config, catalog, Credentials(setting.paths.credentials), environment)
 
 
+def source_of(startup: Startup, providers: Providers, place: Place) -> Source:
+    """Give the models of a place: those of the provider table, or a recording. Raises CodeloopError."""
+    places = Places(str(place.directory), str(place.root))
+    if startup.replay is not None:
+        return replayed(startup.replay, places, startup.pace)
+    return OpenModels(providers, places, startup.record)
+
+
 class Project:
     """An open project. Close it: that stops its turns and child processes."""
 
@@ -130,7 +138,6 @@ class Project:
         self._background: set[asyncio.Task[None]] = set()
         place = self.setting.place
         self.providers = providers = providers_of(self.setting, startup.environment)
-        places = Places(str(place.directory), str(place.root))
         home = self.setting.paths.project(place.project_id)
         self.store = self._stores.open(home / "codeloop.db")
         scratch = home / "tool-output"
@@ -138,13 +145,7 @@ class Project:
         if self.setting.config.shell:
             environment["SHELL"] = self.setting.config.shell
         self.workspace = Workspace(place.root, place.directory, scratch, environment)
-        if models is None:
-            models = (
-                replayed(startup.replay, places, startup.pace)
-                if startup.replay is not None
-                else OpenModels(providers, places, startup.record)
-            )
-        self.models = models
+        self.models = models = models or source_of(startup, providers, place)
         self.listing = Listing(providers, models)
         rules = base_rules(scratch, *self.setting.skills.readable)
         agents = agents_of(self.setting.config, rules)

@@ -12,9 +12,7 @@ from codeloop.model.environment import environment_key
 from codeloop.model.origin import origin
 from codeloop.model.service import resolved_url
 from codeloop.model.unavailable import ModelUnavailable, UnknownModel
-
-LONGEST_KEY = 16_384
-"""Characters; a longer text is no key but a file."""
+from codeloop.schema.limits import KEY_LENGTH
 
 
 @click.group()
@@ -38,7 +36,7 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> Non
     place = origin(url)
     key = str(click.prompt(f"Key for {place}", hide_input=True, err=True)) if interactive else _from_stdin()
     key = key.strip()
-    if not key or len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
+    if not key or len(key) > KEY_LENGTH.value or not key.isascii() or not key.isprintable() or " " in key:
         raise UsageProblem("That is no key: it must be one word of plain characters. Nothing was stored.")
     stored = table.credentials.put(provider, key, url)
     click.echo(f"Stored the key {masked(key)} of {provider} for {stored.origin} in {table.credentials.path}.")
@@ -108,7 +106,7 @@ def _place(url: str) -> str:
 
 
 def _from_stdin() -> str:
-    return sys.stdin.buffer.readline(LONGEST_KEY + 2).decode("utf-8", "replace")
+    return sys.stdin.buffer.readline(KEY_LENGTH.value + 2).decode("utf-8", "replace")
 
 
 def _tell_what_comes_first(table: Table, provider: str) -> None:

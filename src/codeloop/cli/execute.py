@@ -4,28 +4,27 @@ import asyncio
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from codeloop.app.attach import mime_of
-from codeloop.app.project import Project, Startup
 from codeloop.cli import exits
 from codeloop.cli.ask import Answerer
 from codeloop.cli.exits import UsageProblem
 from codeloop.cli.message import is_stdin_unread
-from codeloop.cli.opened import find, fork
+from codeloop.cli.named import find, fork
 from codeloop.cli.outcome import Outcome, unfinished
 from codeloop.cli.output import Outlet, standard
+from codeloop.cli.reached import Reach, Reached
 from codeloop.cli.run import Options
 from codeloop.cli.shown import view_of
 from codeloop.cli.signals import Signals
-from codeloop.cli.trusting import ask_trust
 from codeloop.cli.turn import Turn
 from codeloop.cli.view import View
-from codeloop.client.local import LocalClient
-from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.client.client import Client
+from codeloop.schema.agent import Agent
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.operation import (
+    AGENT_LIST,
     COMMAND,
     PROMPT,
     SESSION_CREATE,
@@ -34,24 +33,41 @@ from codeloop.schema.operation import (
     SESSION_MESSAGES,
     SESSION_UPDATE,
 )
-from codeloop.schema.prompts import FileInput, PartInput, RunLimits, TextInput
+from codeloop.schema.prompts import PartInput, RunLimits, TextInput
 from codeloop.schema.wire import replace
 
+LOCAL_ONLY = ("trust", "config", "record", "replay")
+"""Flags that change how a project is opened, which a server has done already."""
+ATTACHED_ONLY = ("username", "password")
 
-async def execute(options: Options, message: str) -> int:
-    """Run one turn as the flags say and give the exit code. A result is always shown, whatever happened."""
+
+def check_flags(options: Options) -> None:
+    """See that the flags go together with where the turn runs. Raises UsageProblem."""
+    for name in LOCAL_ONLY if options.attach is not None else ATTACHED_ONLY:
+        if getattr(options, name):
+            other = "works in this process only" if options.attach is not None else "belongs to --attach"
+            raise UsageProblem(
+                f"--{name} {other}. Leave it out, or run {'without' if options.attach else 'with'} --attach."
+            )
+
+
+async def execute(options: Options, message: str, reach: Reach) -> int:
+    """Run one turn as the flags say and give the exit code. A result is always shown, whatever happened.
+
+    `reach`: where the turn runs.
+    """
     outlet = Outlet(asyncio.get_running_loop())
     try:
-        return await _executed(options, message, outlet)
+        return await _executed(options, message, reach, outlet)
     finally:
         outlet.abandon()
 
 
-async def _executed(options: Options, message: str, outlet: Outlet) -> int:
+async def _executed(options: Options, message: str, reach: Reach, outlet: Outlet) -> int:
     start = time.monotonic()
     task = asyncio.current_task()
     signals = Signals(task.cancel if task is not None else lambda: False, outlet.hurry)
-    running = Running(options, signals, outlet)
+    running = Running(options, reach, signals, outlet)
     try:
         outcome = await running.turn(message)
     except CodeloopError as error:
@@ -74,8 +90,9 @@ async def _executed(options: Options, message: str, outlet: Outlet) -> int:
 class Running:
     """A command on its way: `view`, `stdout` and `session_id` are what is known of it so far."""
 
-    def __init__(self, options: Options, signals: Signals, outlet: Outlet) -> None:
+    def __init__(self, options: Options, reach: Reach, signals: Signals, outlet: Outlet) -> None:
         self._options = options
+        self._reach = reach
         self._signals = signals
         self.stdout, self._stderr = standard(outlet)
         self._terminal = self._stderr if has_terminal() else None
@@ -83,24 +100,24 @@ class Running:
         self.view = self._view()
 
     async def turn(self, message: str) -> Outcome:
-        """Open the project, find or make the session, run the turn, close the project. Raises CodeloopError."""
-        options = self._options
-        said = (PROMPT, _prompt(options, message))
-        if options.command is not None:
-            said = (COMMAND, _command(options, options.command, message))
-        startup = _startup(options)
-        if self._terminal is not None:
-            await ask_trust(startup, self._terminal)
-        project = Project(startup)
-        client = LocalClient(project)
-        try:
-            for warning in project.setting.loaded.warnings:
-                self.view.note(f"codeloop: {warning}")
-            if is_stdin_unread(options):
+        """Reach the project, find or make the session, run the turn. Raises CodeloopError."""
+        async with self._reach(self._options, self._terminal) as reached:
+            for note in reached.notes:
+                self.view.note(note)
+            if is_stdin_unread(self._options):
                 self.view.note("codeloop: stdin was not read; a message of `-`, beside other words too, reads it.")
-            _check_agent(project, options.agent)
-            project.refresh_catalog()
-            session = await _session(client, options, project.setting.place.directory)
+            return await self._turn(message, reached)
+
+    async def _turn(self, message: str, reached: Reached) -> Outcome:
+        options = self._options
+        said = (PROMPT, _prompt(options, message, reached))
+        if options.command is not None:
+            said = (COMMAND, _command(options, options.command, message, reached))
+        found = await _known(reached, options)
+        client = reached.client if found is None else reached.client_of(found)
+        await _check_agent(client, options.agent)
+        try:
+            session = await _session(client, options, found)
             self.session_id = session.id
             self.view = self._view()
             answerer = Answerer(self._terminal, auto=options.auto)
@@ -108,12 +125,11 @@ class Running:
             return await turn.run(said, options.timeout, self._signals)
         finally:
             await self._keep(client)
-            await project.close()
 
-    async def _keep(self, client: LocalClient) -> None:
+    async def _keep(self, client: Client) -> None:
         """Remove a session that was made for a prompt that could not even be stored."""
         with suppress(CodeloopError):
-            if self.session_id and not await client.call(SESSION_MESSAGES, session_id=self.session_id):
+            if self.session_id and not await client.call(SESSION_MESSAGES, session_id=self.session_id, limit=1):
                 await client.call(SESSION_DELETE, session_id=self.session_id)
                 self.session_id = ""
 
@@ -122,39 +138,27 @@ class Running:
         return view_of(options.format, self.stdout, self._stderr, self.session_id, thinking=options.thinking)
 
 
-def _check_agent(project: Project, name: str | None) -> None:
-    if name is not None:
-        try:
-            project.engine.agent(name)
-        except OperationError as error:
-            raise UsageProblem(str(error)) from None
+async def _check_agent(client: Client, name: str | None) -> None:
+    if name is None:
+        return
+    agents: list[Agent] = await client.call(AGENT_LIST)
+    if all(agent.name != name for agent in agents):
+        known = ", ".join(sorted(agent.name for agent in agents if not agent.hidden))
+        raise UsageProblem(f"Agent not found: {name}. There are: {known}")
 
 
-def _startup(options: Options) -> Startup:
-    settings: dict[str, Any] = {"model": options.model} if options.model else {}
-    return Startup(
-        directory=options.directory,
-        config_file=options.config,
-        settings=settings,
-        trust=options.trust,
-        record=options.record,
-        replay=options.replay,
-        pace=options.pace,
-    )
-
-
-def _prompt(options: Options, message: str) -> dict[str, Any]:
+def _prompt(options: Options, message: str, reached: Reached) -> dict[str, Any]:
     parts: list[PartInput] = [TextInput(text=message)] if message else []
-    parts += [_attachment(path) for path in options.files]
+    parts += [reached.attachment(path) for path in options.files]
     return {"parts": parts, "model": _model(options.model), "agent": options.agent, "limits": _limits(options)}
 
 
-def _command(options: Options, name: str, arguments: str) -> dict[str, Any]:
+def _command(options: Options, name: str, arguments: str, reached: Reached) -> dict[str, Any]:
     _model(options.model)
     return {
         "command": name.removeprefix("/"),
         "arguments": arguments,
-        "parts": [_attachment(path) for path in options.files],
+        "parts": [reached.attachment(path) for path in options.files],
         "model": options.model,
         "agent": options.agent,
         "limits": _limits(options),
@@ -176,13 +180,6 @@ def _limits(options: Options) -> RunLimits:
     )
 
 
-def _attachment(path: Path) -> FileInput:
-    absolute = path.expanduser().absolute()
-    if not absolute.exists():
-        raise UsageProblem(f"The file {path} of --file does not exist. Correct its name.")
-    return FileInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)
-
-
 def _model(name: str | None) -> ModelRef | None:
     if name is None:
         return None
@@ -192,8 +189,7 @@ def _model(name: str | None) -> ModelRef | None:
     return ModelRef(provider_id=provider_id, model_id=model_id)
 
 
-async def _session(client: LocalClient, options: Options, directory: Path) -> Session:
-    found = await _known(client, options, directory)
+async def _session(client: Client, options: Options, found: Session | None) -> Session:
     if options.at is not None and not options.fork:
         raise UsageProblem("--at says where a fork begins. Add --fork, or leave it out.")
     if not options.fork:
@@ -204,16 +200,16 @@ async def _session(client: LocalClient, options: Options, directory: Path) -> Se
     return await client.call(SESSION_UPDATE, session_id=made.id, title=options.title) if options.title else made
 
 
-async def _known(client: LocalClient, options: Options, directory: Path) -> Session | None:
+async def _known(reached: Reached, options: Options) -> Session | None:
     """Give the session that the flags name; None when they name none."""
     if options.session is not None:
         if options.go_on:
             raise UsageProblem("--continue and --session name two sessions. Leave one of them out.")
-        return await find(client, options.session)
+        return await find(reached.client, options.session)
     if not options.go_on:
         return None
-    sessions: list[Session] = await client.call(SESSION_LIST, scope="project", roots=True, limit=100_000)
-    last = next((session for session in sessions if session.directory == str(directory)), None)
+    sessions: list[Session] = await reached.client.call(SESSION_LIST, scope="project", roots=True, limit=100_000)
+    last = next((session for session in sessions if session.directory == reached.directory), None)
     if last is None:
         raise UsageProblem("There is no session in this directory to go on with. Leave --continue out.")
     return last

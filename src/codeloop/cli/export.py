@@ -12,7 +12,8 @@ def export(name: str | None, output: Path | None) -> None:
     """Write a session (the latest, or the one NAME means) as JSON: its info, and its messages with their parts."""
     import msgspec
 
-    from codeloop.cli.opened import find, with_client
+    from codeloop.cli.named import find
+    from codeloop.cli.opened import with_client
     from codeloop.client.local import LocalClient
     from codeloop.kit.plain import inert_json
     from codeloop.schema.operation import SESSION_MESSAGES

@@ -1,7 +1,7 @@
 """The project of a directory, opened in this process for one command."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,9 @@ async def here(options: Options, terminal: Output | None) -> AsyncGenerator[Reac
 
 def _startup(options: Options) -> Startup:
     directory = options.directory or Path()
-    if not directory.is_dir():
-        raise UsageProblem(f"The directory {directory} of --dir does not exist. Correct its name.")
+    with suppress(PermissionError):  # one that may not be looked at is told of when it is opened
+        if not directory.is_dir():
+            raise UsageProblem(f"The directory {directory} of --dir does not exist. Correct its name.")
     settings: dict[str, Any] = {"model": options.model} if options.model else {}
     return Startup(
         directory=directory,

@@ -75,7 +75,8 @@ def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
 @click.argument("title")
 def rename(name: str, title: str) -> None:
     """Give the session that NAME means a TITLE."""
-    from codeloop.cli.opened import find, with_client
+    from codeloop.cli.named import find
+    from codeloop.cli.opened import with_client
     from codeloop.client.local import LocalClient
     from codeloop.schema.operation import SESSION_UPDATE
 
@@ -92,12 +93,12 @@ def rename(name: str, title: str) -> None:
 @click.option("--at", metavar="MESSAGE", help="Copy what is before this message: its id, or N for prompt N.")
 def fork(name: str | None, at: str | None) -> None:
     """Copy a session (the latest, or the one NAME means), so that it can go on in two ways."""
-    from codeloop.cli import opened
+    from codeloop.cli import named, opened
     from codeloop.client.local import LocalClient
     from codeloop.kit.plain import one_line
 
     async def command(client: LocalClient) -> None:
-        made = await opened.fork(client, await opened.find(client, name), at)
+        made = await named.fork(client, await named.find(client, name), at)
         click.echo(f"{made.id}  {one_line(made.title, 70)}")
 
     opened.with_client(command)
@@ -108,7 +109,8 @@ def fork(name: str | None, at: str | None) -> None:
 @click.option("--thinking", is_flag=True, help="Show the model's thinking too.")
 def show(name: str | None, *, thinking: bool) -> None:
     """Show a session (the latest, or the one NAME means) as it ran."""
-    from codeloop.cli.opened import find, with_client
+    from codeloop.cli.named import find
+    from codeloop.cli.opened import with_client
     from codeloop.cli.transcript import transcript
     from codeloop.client.local import LocalClient
     from codeloop.schema.operation import SESSION_MESSAGES, SESSION_QUEUED
@@ -127,7 +129,8 @@ def show(name: str | None, *, thinking: bool) -> None:
 def compact(name: str | None) -> None:
     """Put a summary in the place of a session's conversation, so that it can go on in less room."""
     from codeloop.cli.exits import UsageProblem
-    from codeloop.cli.opened import find, with_client
+    from codeloop.cli.named import find
+    from codeloop.cli.opened import with_client
     from codeloop.client.local import LocalClient
     from codeloop.schema.operation import SUMMARIZE
 
@@ -148,7 +151,7 @@ def compact(name: str | None) -> None:
 @click.option("--remove", is_flag=True, help="Unpin it.")
 def pin(name: str | None, at: str, *, remove: bool) -> None:
     """Pin a message of a session: a summary of the conversation leaves its text word for word."""
-    from codeloop.cli import opened
+    from codeloop.cli import named, opened
     from codeloop.cli.exits import UsageProblem
     from codeloop.client.local import LocalClient
     from codeloop.schema.operation import PART_UPDATE
@@ -156,7 +159,7 @@ def pin(name: str | None, at: str, *, remove: bool) -> None:
     from codeloop.schema.wire import replace
 
     async def command(client: LocalClient) -> None:
-        message = await opened.message_at(client, await opened.find(client, name), at)
+        message = await named.message_at(client, await named.find(client, name), at)
         texts = [part for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
         if not texts:
             raise UsageProblem(f"Message {message.info.id} has no text to pin.")
@@ -174,7 +177,8 @@ def pin(name: str | None, at: str, *, remove: bool) -> None:
 @click.argument("names", nargs=-1, required=True)
 def delete(names: tuple[str, ...]) -> None:
     """Delete sessions with everything they hold; files that they changed stay as they are."""
-    from codeloop.cli.opened import find, with_client
+    from codeloop.cli.named import find
+    from codeloop.cli.opened import with_client
     from codeloop.client.local import LocalClient
     from codeloop.schema.operation import SESSION_DELETE
 

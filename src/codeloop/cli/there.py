@@ -4,7 +4,7 @@ import base64
 import mimetypes
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from codeloop.cli.exits import UsageProblem
@@ -55,7 +55,9 @@ def connected(url: str, directory: Path | None, username: str | None, password: 
 def _named(directory: Path | None) -> str | None:
     if directory is None:
         return None
-    return str(directory.resolve()) if directory.is_dir() else str(directory)
+    with suppress(OSError):
+        return str(directory.resolve(strict=True))
+    return str(directory)
 
 
 def _of(client: HttpClient, session: Session) -> HttpClient:

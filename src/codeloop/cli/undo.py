@@ -5,7 +5,8 @@ import sys
 import click
 
 from codeloop.cli.exits import ERROR, UsageProblem
-from codeloop.cli.opened import find, with_client
+from codeloop.cli.named import find
+from codeloop.cli.opened import with_client
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.kit.plain import inert, one_line

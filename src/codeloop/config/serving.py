@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -19,7 +20,7 @@ USERNAME = "opencode"
 PASSWORDS = ("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD")
 USERNAMES = ("CODELOOP_SERVER_USERNAME", "OPENCODE_SERVER_USERNAME")
 _LOOPBACK = ("127.0.0.1", "::1")
-_ANY = ("0.0.0.0", "::")
+_ANY = (str(IPv4Address(0)), str(IPv6Address(0)))
 
 
 class Credential(Struct, frozen=True):
@@ -69,12 +70,12 @@ def publish(paths: Paths, url: str, username: str, password: str) -> Path:
     return path
 
 
-def withdraw(paths: Paths, url: str) -> None:
-    """Remove what `publish` wrote, unless another process has put its own in that place since."""
+def withdraw(paths: Paths, url: str, *, of_any: bool = False) -> None:
+    """Remove what `publish` wrote; with `of_any` also what another process wrote for that address."""
     path = _file(paths, *_address(url))
     with suppress(OSError):
         found = _read(path)
-        if found is not None and found.pid == os.getpid():
+        if of_any or (found is not None and found.pid == os.getpid()):
             path.unlink(missing_ok=True)
 
 

@@ -27,6 +27,7 @@ _FREE = frozenset(
 )
 """Sections whose texts may be anything; in the others, and under `_CHOICES`, clients count on the values."""
 _CHOICES = frozenset(("model", "agent", "mode", "variant", "color", "npm", "name"))
+_LARGEST = 1 << 53
 _LEVELS = frozenset(("DEBUG", "INFO", "WARN", "ERROR"))
 _MCP = ("type", "enabled", "timeout", "cwd")
 
@@ -45,7 +46,7 @@ def shown(loaded: Loaded, username: str) -> JSON:
         free = {key: _as_written(value, (key,), written) for key, value in values.items() if key in _FREE}
         found = _sections({**values, **free}, hidden)
     texts = sorted((text for text in hidden if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)
-    masked = {key: _without(value, texts) if key in _FREE else value for key, value in found.items()}
+    masked = {key: _without(value, texts if key in _FREE else []) for key, value in found.items()}
     return {"username": username, **masked, "mode": {}, "plugin": masked.get("plugin", [])}
 
 
@@ -220,7 +221,9 @@ def _texts(value: Any) -> list[str]:
 
 
 def _without(value: Any, texts: list[str]) -> Any:
-    """Give a value in which none of these texts stands."""
+    """Give a value in which none of these texts stands, and no integer that JSON readers can't hold."""
+    if isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
+        return _LARGEST if value > 0 else -_LARGEST
     if isinstance(value, str):
         for text in texts:
             value = value.replace(text, "***")

@@ -10,7 +10,7 @@ Index and models are JSON, compressed with zlib. `codeloop.model.snapshot` write
 
 import zlib
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -82,12 +82,17 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True):
             reasoning=bool(self.flags & REASONING),
             temperature=bool(self.flags & TEMPERATURE),
             attachment=bool(self.flags & ATTACHMENT),
-            input=frozenset(name for bit, name in enumerate(MODALITIES) if self.reads >> bit & 1),
+            input=_modalities(self.reads),
             reasoning_field=self.reasoning_field,
             status=self.status or "active",
             release_date=self.release_date,
             family=self.family,
         )
+
+
+@lru_cache(maxsize=1 << len(MODALITIES))
+def _modalities(bits: int) -> frozenset[str]:
+    return frozenset(name for bit, name in enumerate(MODALITIES) if bits >> bit & 1)
 
 
 class ProviderInfo(msgspec.Struct, frozen=True):

@@ -7,6 +7,9 @@ from codeloop.model.catalog import Catalog
 SHORTEST_KEY = 12
 """Characters. A shorter value is no key, and may stand in other variables by chance."""
 
+OURS = frozenset(("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD"))
+"""Passwords of our own server: who has them can answer questions in the person's place."""
+
 _SETTINGS = (
     "_ID",
     "_NAME",
@@ -38,10 +41,10 @@ def environment_key(names: Iterable[str], environment: Mapping[str, str]) -> tup
 def clean_environment(environment: Mapping[str, str], catalog: Catalog, keys: Iterable[str] = ()) -> dict[str, str]:
     """Give the environment without provider keys.
 
-    Left out: every variable that a provider of the catalog names, and every other one whose value holds the key of
-    such a variable, or one of `keys` (from the credentials file or the configuration).
+    Left out: every variable that a provider of the catalog names, our server's password, and every other one whose
+    value holds the key of such a variable, or one of `keys` (from the credentials file or the configuration).
     """
-    names = catalog.environment_names
+    names = catalog.environment_names | OURS
     held = {environment[name] for name in names & environment.keys() if holds_key(name)} | set(keys)
     secrets = [value for value in held if len(value) >= SHORTEST_KEY]
     return {

@@ -204,7 +204,7 @@ PTY_KEPT = Limit(
     "pty.kept", 2 * 1024 * 1024, "characters", "a terminal's newest output, for clients that connect later or lag"
 )
 PTY_AHEAD = Limit("pty.ahead", 1024 * 1024, "characters", "a program is ahead of its quickest client; then it waits")
-PTY_PATIENCE = Limit("pty.patience", 2_000, "ms", "a program waits for clients that read nothing; then they are dropped")
+PTY_PATIENCE = Limit("pty.patience", 2_000, "ms", "a program waits for clients that read nothing, then drops them")
 PTY_BURST = Limit("pty.burst", 256 * 1024, "bytes", "read of one terminal at a time, then there is a pause")
 PTY_PAUSE = Limit("pty.pause", 10, "ms", "the pause after a burst of output, so that a flood leaves time for others")
 PTY_FRAME = Limit("pty.frame", 64 * 1024, "characters", "output of a terminal in one message; more goes in several")
@@ -293,6 +293,8 @@ SUMMARY_INPUT = Limit(
 SUMMARY_OUTPUT = Limit("agent.summary_output", 8_000, "tokens", "the longest summary")
 PROGRESS = Limit("agent.progress", 100, "ms", "how often a running tool's progress is shown")
 ATTACHED_FILE = Limit("app.attached_file", 5 * 1024 * 1024, "bytes", "a larger text file named in a prompt is refused")
+CLIENT_LOG = Limit("app.client_log", 4_000, "characters", "a client's longer line for the log is cut")
+KEY_LENGTH = Limit("model.key_length", 16_384, "characters", "a longer text is no key but a file, and is refused")
 SESSION_SEARCH = Limit("app.session_search", 3_000, "ms", "a search in sessions ends with what it has found")
 SESSION_SEARCH_TEXT = Limit("app.session_search_text", 500, "characters", "a longer text to search for is refused")
 IMPORT_BYTES = Limit("app.import_bytes", 256 * 1024 * 1024, "bytes", "a larger file of a session is not imported")

@@ -75,7 +75,7 @@ def _operation(kind: Kind, message: str) -> Response:
     field = _NAMED.get(kind)
     found = _ID.search(message)
     if field is not None:
-        body[field] = found.group() if found else ""
+        body[field] = found.group() if found else message.rpartition(": ")[2]
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 

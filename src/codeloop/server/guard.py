@@ -1,6 +1,5 @@
 """What stands before every route: who may ask. Nothing of a body is read before the answer is yes."""
 
-import asyncio
 import base64
 import binascii
 import hmac

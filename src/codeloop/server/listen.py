@@ -15,17 +15,15 @@ from msgspec import Struct
 from codeloop.app.app import App
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SERVER_CONNECTIONS, SERVER_FRAME, SERVER_GRACE, SERVER_KEEP_ALIVE, SERVER_PING
+from codeloop.schema.wire import replace
 from codeloop.server.guard import Door, Guard, names_of
+from codeloop.server.hub import Hub
 from codeloop.server.protocol import BoundedProtocol
 from codeloop.server.site import site
 
 log = logging.getLogger("codeloop.server")
 
 HEADERS = [("vary", "Origin"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer")]
-
-
-class PortTaken(CodeloopError):
-    """Another program listens there."""
 
 
 class Unprotected(CodeloopError):
@@ -35,11 +33,13 @@ class Unprotected(CodeloopError):
 class Listening(Struct, frozen=True, kw_only=True):
     """Where and for whom a server listens. Port 0: a free one. `password` None: nobody needs one.
 
-    `origins`: web pages from there may ask too; see `guard.origin_of`.
+    `is_port_free`: another port will do when that one is taken. `origins`: web pages from there may ask too, as
+    `guard.origin_of` gives them.
     """
 
     host: str = "127.0.0.1"
     port: int = 0
+    is_port_free: bool = False
     username: str = "opencode"
     password: str | None = None
     origins: tuple[str, ...] = ()
@@ -74,15 +74,18 @@ class Server:
     """A running server: `start` it, then it serves beside whatever else runs in the loop, until `stop`."""
 
     def __init__(self, app: App, listening: Listening) -> None:
-        """Bind the socket. Raises Unprotected, PortTaken, CodeloopError for an address that can't be used."""
+        """Bind the socket. Raises Unprotected, CodeloopError for an address that can't be used."""
         self.app = app
         self.listening = listening
+        self.hub = Hub(app)
         address = find_address(listening.host, listening.port)
         if address.is_foreign and listening.password is None:
             raise Unprotected(f"Listening on {listening.host} without a password would let other machines in.")
         self._socket = _bound(listening, address)
+        host, port = self._socket.getsockname()[:2]
+        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         door = Door(
-            port=self._socket.getsockname()[1],
+            port=port,
             names=names_of(listening.host, is_foreign=address.is_foreign),
             literals=address.is_foreign,
             origins=frozenset(listening.origins),
@@ -90,7 +93,7 @@ class Server:
             password=listening.password,
         )
         config = uvicorn.Config(
-            Guard(site(app), door),
+            Guard(site(app, self.hub), door),
             http=BoundedProtocol,
             ws="websockets-sansio",
             lifespan="off",
@@ -110,25 +113,19 @@ class Server:
         self._server = _Uvicorn(config, self._end_turns)
         self._serving: asyncio.Task[None] | None = None
 
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        host, port = self._socket.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
     async def start(self) -> None:
         """Begin to serve; when this returns, requests are answered."""
-        url = self.url
         self._serving = asyncio.create_task(self._server.serve([self._socket]))
         ready = asyncio.create_task(self._server.ready.wait())
         await asyncio.wait([self._serving, ready], return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
         if self._serving.done():
             self._serving.result()
-        log.info("listening on %s", url)
+        log.info("listening on %s", self.url)
 
     async def stop(self) -> None:
         """End every turn and connection, within `SERVER_GRACE`, and close the projects."""
+        await self.hub.close()
         self._server.should_exit = True
         if self._serving is None:
             self._socket.close()
@@ -176,14 +173,29 @@ class _Uvicorn(uvicorn.Server):
 
 
 def _bound(listening: Listening, address: Address) -> socket.socket:
-    """Bind the socket. Raises PortTaken, CodeloopError when the address can't be used."""
-    bound = socket.socket(address.family)
+    """Bind the socket. Raises CodeloopError when the address can't be used."""
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address.where)
+        return _opened(address.family, address.where)
     except OSError as error:
-        bound.close()
+        if error.errno == errno.EADDRINUSE and listening.is_port_free:
+            return _bound(replace(listening, port=0, is_port_free=False), replace(address, where=_any_port(address)))
         where = f"{listening.host}:{listening.port}"
-        kind = PortTaken if error.errno == errno.EADDRINUSE else CodeloopError
-        raise kind(f"Can't listen on {where}: {error.strerror}. Choose another --port.") from error
-    return bound
+        raise CodeloopError(f"Can't listen on {where}: {error.strerror}. Choose another --port.") from error
+
+
+def _any_port(address: Address) -> Any:
+    host, _, *rest = address.where
+    return (host, 0, *rest)
+
+
+def _opened(family: socket.AddressFamily, where: Any) -> socket.socket:
+    """Give a socket that listens, so that no other process can get the port any more. Raises OSError."""
+    opened = socket.socket(family)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(where)
+        opened.listen()
+    except OSError:
+        opened.close()
+        raise
+    return opened

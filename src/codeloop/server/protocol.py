@@ -14,6 +14,8 @@ from codeloop.schema.limits import (
     SERVER_URL,
 )
 
+CUT = "codeloop.cut"
+"""The extension of a request's scope whose `call` cuts the connection: for a client that reads nothing."""
 _TOLERATED = 2
 """Times the connections that are served: those between get a 503, those beyond are cut without a word."""
 
@@ -32,6 +34,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _unseen = 0
     _head_bytes = 0
     _is_in_head = True
+    _has_asked = False
     _is_message_over = True
     _refusal: HTTPStatus | None = None
     _deadline: asyncio.TimerHandle | None = None
@@ -68,12 +71,13 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _is_answering(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete and not self._is_in_head
+        return self._has_asked and not self.cycle.response_complete and not self._is_in_head
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Begin a request."""
         self._is_in_head, self._is_message_over, self._head_bytes = True, False, 0
         super().on_message_begin()
+        self.scope["extensions"] = {CUT: {"call": self.transport.abort}}
 
     def on_url(self, url: bytes) -> None:
         """Take a piece of the URL. Raises TooLong, which ends the connection with a 414."""
@@ -97,6 +101,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_in_head, self._unseen = False, 0
         self._cancel_deadline()
         super().on_headers_complete()
+        self._has_asked = True
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""
@@ -104,12 +109,12 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """A request is over."""
+        """End a request."""
         self._unseen, self._is_message_over = 0, True
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """A request is answered; what is left of its body, which nobody reads, must come as quickly as a head."""
+        """See that what is left of an answered request's body, which nobody reads, comes as quickly as a head."""
         self._cancel_deadline()
         super().on_response_complete()
         if not self._is_message_over:
@@ -126,9 +131,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """End the connection: an answer that has begun and goes on (events) at once, any other when it is given."""
-        cycle = self.cycle
-        if cycle is not None and cycle.response_started and not cycle.response_complete:
-            if cycle.chunked_encoding:
+        if self._has_asked and self.cycle.response_started and not self.cycle.response_complete:
+            if self.cycle.chunked_encoding:
                 self.transport.write(b"0\r\n\r\n")
             self.transport.close()
         else:

@@ -10,8 +10,8 @@ from starlette.routing import BaseRoute, Route
 from codeloop.app.app import App
 from codeloop.app.dispatch import carry_out
 from codeloop.app.handlers.message import page
-from codeloop.schema.operation import OPERATIONS, PTY_TICKET, SESSION_MESSAGES, Operation
 from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import OPERATIONS, PTY_TICKET, SESSION_MESSAGES, Operation
 from codeloop.schema.sessions import ListMessages
 from codeloop.server.answers import answer, refusal
 from codeloop.server.arguments import arguments, directory_of

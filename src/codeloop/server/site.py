@@ -8,13 +8,16 @@ from starlette.responses import Response
 from codeloop.app.app import App
 from codeloop.server.answers import not_found, wrong_method
 from codeloop.server.document import DOCUMENT
+from codeloop.server.hub import Hub
 from codeloop.server.routes import routes
+from codeloop.server.stream import streams
 from codeloop.server.terminal import terminal_routes
 
 
-def site(app: App) -> Starlette:
-    """Give the application for an App."""
-    return Starlette(routes=[*routes(app), *terminal_routes(app), DOCUMENT], exception_handlers={404: _missing, 405: _method})
+def site(app: App, hub: Hub) -> Starlette:
+    """Give the application for an App, whose events the hub streams."""
+    served = [*routes(app), *streams(app, hub), *terminal_routes(app), DOCUMENT]
+    return Starlette(routes=served, exception_handlers={404: _missing, 405: _method})
 
 
 async def _missing(request: Request, error: Exception) -> Response:

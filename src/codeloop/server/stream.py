@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 import msgspec
@@ -9,17 +10,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from codeloop.app.app import App
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import SERVER_STREAM_END, SERVER_STREAM_WRITE
+from codeloop.schema.limits import SERVER_STREAM_END, SERVER_STREAM_WRITE, SERVER_STREAMS
 from codeloop.server.answers import refusal
 from codeloop.server.arguments import BadArguments, directory_of
 from codeloop.server.hub import Hub
 from codeloop.server.position import Position, read, read_one
+from codeloop.server.protocol import CUT
 from codeloop.server.reader import Reader
 from codeloop.store.database import StoreError
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 log = logging.getLogger("codeloop.server")
 
@@ -28,19 +31,8 @@ HEADERS = {
     "cache-control": "no-cache, no-transform",
     "x-accel-buffering": "no",
 }
-CUT = "codeloop.cut"
-"""The extension of a request that holds a function which cuts its connection."""
 _AGAIN = "5"
 """Seconds after which a client may try again."""
-
-
-class Connection(HttpToolsProtocol):
-    """A connection of uvicorn's that an answer may cut: one whose client reads nothing can't be ended in order."""
-
-    def on_message_begin(self) -> None:
-        """Begin a request."""
-        super().on_message_begin()
-        self.scope["extensions"] = {CUT: {"call": self.transport.abort}}
 
 
 class EventStream(Response):
@@ -103,24 +95,44 @@ async def _stop(task: asyncio.Task[None]) -> None:
 def streams(app: App, hub: Hub) -> list[BaseRoute]:
     """Give the routes of the streams."""
 
-    async def of_one(request: Request) -> Response:
+    async def directory(request: Request) -> Response:
+        project = await app.project(app.directory(directory_of(request)))
+        place = project.setting.place
+        return await _opened(request, hub, str(place.directory), place.project_id)
+
+    async def everywhere(request: Request) -> Response:
+        return await _opened(request, hub, None, None)
+
+    return [Route("/event", _refusing(hub, directory)), Route("/global/event", _refusing(hub, everywhere))]
+
+
+def _refusing(hub: Hub, endpoint: Endpoint) -> Endpoint:
+    async def refusing(request: Request) -> Response:
         if hub.is_full:
-            return _busy()
+            error = {"message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."}
+            body = msgspec.json.encode({"name": "UnknownError", "data": error})
+            return Response(body, 503, {"retry-after": _AGAIN}, media_type="application/json")
         try:
-            project = await app.project(app.directory(directory_of(request)))
-            place = project.setting.place
-            position, is_lost = _seen(request, place.project_id)
-            return await _stream(request, hub, Reader(str(place.directory), place.project_id), position, is_lost)
+            return await endpoint(request)
         except (CodeloopError, BadArguments) as error:
             return refusal(error)
 
-    async def of_all(request: Request) -> Response:
-        if hub.is_full:
-            return _busy()
-        try:
-            position, is_lost = _seen(request, None)
-            return await _stream(request, hub, Reader(), position, is_lost)
-        except (CodeloopError, BadArguments) as error:
-            return refusal(error)
+    return refusing
 
-    return [Route("/event", of_one), Route("/global/event", of_all)]
+
+async def _opened(request: Request, hub: Hub, directory: str | None, project: str | None) -> Response:
+    """Open a stream where the request says: after its `Last-Event-ID`, else its `after`, else from now on."""
+    sent = request.headers.get("last-event-id")
+    text = sent or request.query_params.get("after")
+    position = _position(text, project) if text else None
+    if text and position is None and not sent:
+        raise BadArguments("Query", 'This is no position in the events: send the `id` of one.\n  at ["after"]')
+    if request.method == "HEAD":
+        return Response(headers=HEADERS)
+    reader = Reader(directory, project)
+    await hub.enter(reader, position, is_lost=bool(text) and position is None)
+    return EventStream(hub, reader)
+
+
+def _position(text: str, project: str | None) -> Position | None:
+    return read(text) if project is None else read_one(text, project)

@@ -50,6 +50,15 @@ class Counted(Struct, frozen=True):
     calls: int
 
 
+class Held(Struct, frozen=True):
+    """A directory in which sessions were held; `path`: the same, relative to the work tree. Times in ms."""
+
+    directory: str
+    path: str
+    created: int
+    updated: int
+
+
 _step = msgspec.json.Decoder(Step).decode
 
 
@@ -83,6 +92,16 @@ class Queries:
         """Give one session, or None."""
         row = self._db.one("SELECT data FROM session WHERE id = ?", session_id)
         return _session(row[0]) if row else None
+
+    def directories(self) -> list[Held]:
+        """Give the directories in which sessions were held, newest change first."""
+        sql = """
+            SELECT directory, json_extract(CAST(data AS TEXT), '$.path'),
+                min(json_extract(CAST(data AS TEXT), '$.time.created')), max(updated)
+            FROM session GROUP BY directory ORDER BY max(updated) DESC, directory"""
+        return [
+            Held(directory, path or "", created, updated) for directory, path, created, updated in self._db.all(sql)
+        ]
 
     def titles(self, start: str) -> list[str]:
         """Give the titles that begin with a text."""

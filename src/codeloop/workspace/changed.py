@@ -45,15 +45,13 @@ async def changed(git: Git, base: str | None, context: int | None) -> list[Chang
         tree = base or (_EMPTY_TREE_256 if shadow.wide else EMPTY_TREE)
         patches = () if context is None else ("--patch", f"--unified={context}")
         room = _NAMES + (0 if context is None else VCS_PATCHES.value)
-        listed = asyncio.create_task(shadow.run("ls-files", "--others", "--exclude-standard", "-z", cap=_NAMES))
-        try:
-            printed = await shadow.run(*_DIFF, *patches, tree, "--", cap=room)
-            names = await listed
-        finally:
-            listed.cancel()
+        printed, names = await asyncio.gather(
+            shadow.run(*_DIFF, *patches, tree, "--", cap=room),
+            shadow.run("ls-files", "--others", "--exclude-standard", "-z", cap=_NAMES),
+        )
     if not names.whole:
         raise _too_many(git)
-    known = await asyncio.to_thread(read_diff, printed.data)
+    known = await asyncio.to_thread(read_diff, printed.data, whole=printed.whole)
     new = [name for name in os.fsdecode(names.data).split("\0") if name and not name.endswith("/")]
     if len(known) + len(new) > VCS_FILES.value:
         raise _too_many(git)
@@ -71,7 +69,7 @@ def _bounded(files: list[Changed]) -> list[Changed]:
     """Leave patches out that are too long, alone or together with those before them."""
     room, kept = VCS_PATCHES.value, list[Changed]()
     for file in files:
-        size = len(file.patch) if file.patch is not None else 0
+        size = len(file.patch.encode()) if file.patch is not None else 0
         fits = size <= VCS_PATCH.value and size <= room
         room -= size if fits else 0
         kept.append(file if fits else file.without_patch())
@@ -97,6 +95,13 @@ class _Apart:
 
     def fill(self, objects: Path, index: Path, exclude: Path) -> None:
         """Make what git needs to be here. Blocks. Raises GitProblem."""
+        try:
+            self._fill(objects, exclude)
+            self._copy_index(Path(os.path.realpath(index)))
+        except (OSError, FileRefused) as error:
+            raise GitProblem(f"The index of {self._git.root} can't be copied to compare with it: {error}.") from error
+
+    def _fill(self, objects: Path, exclude: Path) -> None:
         for name in ("objects/info", "refs", "info"):
             (self._folder / name).mkdir(parents=True)
         write = {
@@ -107,16 +112,13 @@ class _Apart:
         }
         for name, data in write.items():
             (self._folder / name).write_bytes(data)
-        self._copy_index(Path(os.path.realpath(index)))
 
     def _copy_index(self, index: Path) -> None:
         """Copy the index with its time, by which git knows the files that may have changed right after it."""
         try:
             copied = load(index, VCS_INDEX.value)
         except FileNotFoundError:
-            return
-        except (OSError, FileRefused) as error:
-            raise GitProblem(f"The index of {self._git.root} can't be read: {error}.") from error
+            return  # nothing was ever added
         own = self._folder / "index"
         own.write_bytes(copied.data)
         os.utime(own, ns=(copied.stamp.mtime_ns, copied.stamp.mtime_ns))
@@ -134,7 +136,11 @@ async def _apart(git: Git) -> AsyncGenerator[_Apart]:
         raise GitProblem(f"git can't find the repository of {git.root}: {' '.join(found.errors.split())}")
     rows = [row.partition("\n") for row in os.fsdecode(settings.data).split("\0") if row]
     objects, index, exclude = (git.root / line for line in found.lines)
-    with tempfile.TemporaryDirectory(prefix="codeloop-git-", ignore_cleanup_errors=True) as folder:
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="codeloop-git-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise GitProblem(f"A temporary folder can't be made to compare the work tree: {error.strerror}.") from error
+    with temporary as folder:
         shadow = _Apart(git, Path(folder), {name: value if split else "true" for name, split, value in rows})
         await asyncio.to_thread(shadow.fill, objects, index, exclude)
         yield shadow

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
@@ -32,13 +33,13 @@ class Changed(Struct, frozen=True):
         return replace(self, patch=None)
 
 
-def read_diff(data: bytes) -> list[Changed]:
-    """Give the files in the order of coming; a patch that was cut off at the end of `data` is left out."""
-    rows, _, text = _sections(data)
-    patches = _patches(text)
+def read_diff(data: bytes, *, whole: bool = True) -> list[Changed]:
+    """Give the files in the order of coming. Not `whole`: the last patch was cut off, and is left out."""
+    rows, _, text = data.partition(b"\0\0")
+    patches = _patches(text, whole=whole)
     statuses: dict[bytes, str] = {}
     counts: dict[bytes, tuple[int, int]] = {}
-    fields = iter(rows)
+    fields = iter(rows.removesuffix(b"\0").split(b"\0") if rows else ())
     for field in fields:
         if field.startswith(b":"):
             statuses[next(fields, b"")] = field.rpartition(b" ")[2][:1].decode("ascii", "replace")
@@ -56,35 +57,27 @@ def joined(files: Iterable[Changed]) -> list[Changed]:
     found: dict[str, Changed] = {}
     for file in files:
         other = found.get(file.file)
-        if other is not None:
-            both = (other.patch, file.patch)
-            file = Changed(
-                file.file,
-                "modified",
-                other.additions + file.additions,
-                other.deletions + file.deletions,
-                None if None in both else "".join(text for text in both if text),
-            )
-        found[file.file] = file
+        found[file.file] = file if other is None else _both(other, file)
     return [found[name] for name in sorted(found)]
 
 
-def _sections(data: bytes) -> tuple[list[bytes], bytes, bytes]:
-    """Part the rows, each ended by NUL, from the patches, which follow an empty row."""
-    if data.startswith(_BLOCK):
-        return [], b"", data
-    rows, split, text = data.partition(b"\0\0")
-    return [row for row in rows.removesuffix(b"\0").split(b"\0") if row], split, text
+def _both(first: Changed, second: Changed) -> Changed:
+    patch = None if first.patch is None or second.patch is None else first.patch + second.patch
+    additions, deletions = first.additions + second.additions, first.deletions + second.deletions
+    return Changed(first.file, "modified", additions, deletions, patch)
 
 
-def _patches(text: bytes) -> dict[bytes, str]:
+def _patches(text: bytes, *, whole: bool) -> dict[bytes, str]:
     """Give the patches by file. A line that begins like a header is one: lines of content begin with a mark."""
     starts = [found.start() for found in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
     patches: dict[bytes, str] = {}
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    name = b""
+    for start, end in pairwise((*starts, len(text))):
         block = text[start:end]
         name = _name(block[len(_BLOCK) : block.find(b"\n")])
         patches[name] = patches.get(name, "") + block.decode("utf-8", "replace")
+    if not whole:
+        patches.pop(name, None)
     return patches
 
 

@@ -21,7 +21,7 @@ class GitProblem(CodeloopError):
 
 
 class Printed(Struct, frozen=True):
-    """What git printed. `code`: how it ended; `whole`: whether that is all it would have printed; `errors`: its words."""
+    """What git printed. `code`: how it ended; `whole`: false when there was more to come; `errors`: its words."""
 
     code: int
     data: bytes
@@ -74,8 +74,10 @@ class Git(Struct, frozen=True):
         return None
 
     async def commit(self, revision: str) -> str | None:
-        """Give the full name of a commit; None: there is none (yet)."""
+        """Give the full name of a commit; None: there is none (yet). Raises GitProblem: the repository is broken."""
         printed = await self.ask("rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        if printed.code > 1:
+            raise GitProblem(f"git can't read the repository of {self.root}: {' '.join(printed.errors.split())}")
         return printed.lines[0] if printed.code == 0 and printed.lines else None
 
     async def merge_base(self, first: str, second: str) -> str | None:

@@ -14,8 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.kit.process import which
+from codeloop.schema.files import FoundLine
 from codeloop.schema.limits import SEARCH_COLUMNS, SEARCH_TIME
 from codeloop.workspace.matches import Filter, Found, Hits, LineReader, NameReader, Names, Query, SearchError
+from codeloop.workspace.records import RecordReader
 from codeloop.workspace.stream import stream
 
 _RECENT = 13
@@ -27,6 +29,8 @@ _STOPPED = {
     "enough": "there is more than can be collected",
     "time": "the search was stopped after {:g} seconds",
 }
+
+Reader = NameReader | LineReader | RecordReader
 
 
 class Ripgrep:
@@ -58,6 +62,23 @@ class Ripgrep:
                 raise
             return await self._grep(root, query, environment, ("--pcre2",))
 
+    async def lines(self, root: Path, pattern: str, environment: Mapping[str, str]) -> list[FoundLine]:
+        """Give the first lines below the folder `root` that match, by path and number. Raises SearchError."""
+        try:
+            found = await self._lines(root, pattern, environment, ())
+        except SearchError as error:
+            if not any(feature in str(error) for feature in _FANCY):
+                raise
+            found = await self._lines(root, pattern, environment, ("--pcre2",))
+        return sorted(found, key=lambda line: (line.path.text, line.line_number))
+
+    async def _lines(
+        self, root: Path, pattern: str, environment: Mapping[str, str], engine: tuple[str, ...]
+    ) -> list[FoundLine]:
+        reader = RecordReader()
+        await self._run(["--json", *engine, "-e", pattern, "--", "./"], root, environment, reader)
+        return reader.found
+
     async def _grep(self, root: Path, query: Query, environment: Mapping[str, str], engine: tuple[str, ...]) -> Found:
         folder, target = (root, "./") if root.is_dir() else (root.parent, f"./{root.name}")
         chosen = Filter.of(query.include)
@@ -79,9 +100,7 @@ class Ripgrep:
             raise SearchError("ripgrep (rg) was found neither on the PATH nor beside Python; install it and try again")
         return self._path
 
-    async def _run(
-        self, options: Sequence[str], folder: Path, environment: Mapping[str, str], reader: NameReader | LineReader
-    ) -> str:
+    async def _run(self, options: Sequence[str], folder: Path, environment: Mapping[str, str], reader: Reader) -> str:
         if any("\0" in option for option in options):
             raise SearchError("the pattern holds a NUL character; write it as \\x00")
         clean = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}

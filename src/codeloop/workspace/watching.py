@@ -43,7 +43,7 @@ class Output:
         return watcher
 
     def leave(self, watcher: "Watcher") -> None:
-        """A client goes."""
+        """Count a client no more."""
         self._watchers.discard(watcher)
 
     def should_wait(self) -> bool:

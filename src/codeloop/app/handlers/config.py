@@ -1,7 +1,9 @@
 """The configuration: what holds, and changes of the project's own file."""
 
 import asyncio
+import json
 import os
+import re
 from pathlib import Path
 
 from codeloop.app.project import Project, Setting, find_setting
@@ -33,6 +35,7 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     What is so already is not written. Raises CodeloopError, and nothing is changed: a setting that no file may hold,
     one that a directory without trust can't have, a file with comments.
     """
+    _check_size(args.config)
     unknown = next(unknown_keys(args.config), None)
     if unknown is not None:
         raise OperationError("BadRequest", f"There is no setting {dotted(unknown)}.")
@@ -47,6 +50,16 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     if project.renewal is not None:
         await project.renewal()
     return _shown(project, setting)
+
+
+def _check_size(config: JSON) -> None:
+    try:
+        text = json.dumps(config)
+        parse(text, depth=CONFIG_DEPTH.value)
+    except (ValueError, RecursionError) as error:
+        raise OperationError("BadRequest", f"The settings are nested more than {CONFIG_DEPTH.value} deep.") from error
+    if len(text) > CONFIG_BYTES.value:
+        raise OperationError("BadRequest", f"The settings are larger than {CONFIG_BYTES.value:,} bytes.")
 
 
 def _shown(project: Project, setting: Setting) -> JSON:
@@ -83,9 +96,13 @@ def _write(project: Project, file: Path, change: JSON) -> None:
 
 def _check_effect(project: Project, file: Path, change: JSON) -> None:
     """Raise OperationError when a directory that is not trusted would not get what is asked for."""
-    layer = Layer("project", str(file), file.parent, Document("", change), is_project=True)
-    present = {key: value for key, value in shown(project.setting.loaded, "").items() if key not in change}
-    _, ignored = narrowed(normalise(layer, change), present)
+    wanted = {key: value for key, value in change.items() if value is not None}
+    layer = Layer("project", str(file), file.parent, Document("", wanted), is_project=True)
+    loaded = project.setting.loaded
+    own = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
+    tops = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in own}
+    others = {key: value for key, value in shown(loaded, "").items() if key not in tops}
+    _, ignored = narrowed(normalise(layer, wanted), others)
     if ignored:
         raise OperationError(
             "BadRequest",

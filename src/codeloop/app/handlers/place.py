@@ -1,30 +1,93 @@
-"""Where a project is."""
+"""Where a project is, and which others there are."""
 
+import asyncio
+from contextlib import closing, suppress
+from pathlib import Path
+
+from codeloop.app.handlers.session import databases
 from codeloop.app.project import Project
+from codeloop.config.project import GLOBAL
+from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.project import LocationInfo, OfOneProject, PathInfo, ProjectDirectory, ProjectInfo
+from codeloop.schema.project import (
+    LocatedProject,
+    LocationInfo,
+    OfOneProject,
+    PathInfo,
+    ProjectDirectory,
+    ProjectInfo,
+    ProjectTime,
+)
+from codeloop.schema.wire import replace
+from codeloop.store.database import StoreError
+from codeloop.store.queries import Held, open_queries
 
 
 async def path(project: Project, args: NoArguments) -> PathInfo:
-    """path.get."""
-    raise NotImplementedError
+    """Give where things are."""
+    del args
+    paths, place = project.setting.paths, project.setting.place
+    return PathInfo(
+        home=str(paths.home),
+        state=str(paths.state),
+        config=str(paths.config),
+        worktree=str(place.root),
+        directory=str(place.directory),
+    )
 
 
 async def projects(project: Project, args: NoArguments) -> list[ProjectInfo]:
-    """project.list."""
-    raise NotImplementedError
+    """Give the projects that have sessions on this machine, newest change first; unreadable ones are left out."""
+    del args
+
+    def read() -> list[ProjectInfo]:
+        found = ((file.parent.name, _held(file)) for file in databases(project))
+        return sorted((_info(name, held) for name, held in found if held), key=lambda each: -each.time.updated)
+
+    return await asyncio.to_thread(read)
 
 
 async def current(project: Project, args: NoArguments) -> ProjectInfo:
-    """project.current."""
-    raise NotImplementedError
+    """Give the project of the directory; without sessions its times are those of its folder."""
+    del args
+    place = project.setting.place
+    file = project.store.path
+    held = await asyncio.to_thread(_held, file)
+    if not held:
+        opened = int(file.parent.stat().st_mtime * 1000)
+        held = [Held(str(place.directory), str(place.directory.relative_to(place.root)), opened, opened)]
+    is_global = place.project_id == GLOBAL
+    return replace(_info(place.project_id, held), worktree="/" if is_global else str(place.root))
 
 
 async def directories(project: Project, args: OfOneProject) -> list[ProjectDirectory]:
-    """project.directories."""
-    raise NotImplementedError
+    """Give the directories in which sessions of a project were held. Raises OperationError: no such project."""
+    files = {file.parent.name: file for file in databases(project)}
+    file = files.get(args.project_id)
+    if file is None:
+        raise OperationError("NotFoundError", f"Project not found: {args.project_id}")
+    return [ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_held, file)]
 
 
 async def location(project: Project, args: NoArguments) -> LocationInfo:
-    """v2.location.get."""
-    raise NotImplementedError
+    """Give where the directory is."""
+    del args
+    place = project.setting.place
+    top = "/" if place.project_id == GLOBAL else str(place.root)
+    return LocationInfo(directory=str(place.directory), project=LocatedProject(id=place.project_id, directory=top))
+
+
+def _held(file: Path) -> list[Held]:
+    """Give where sessions of a database were held; nothing when it can't be read. Blocks."""
+    with suppress(StoreError), closing(open_queries(file)) as queries:
+        return queries.directories()
+    return []
+
+
+def _info(project_id: str, held: list[Held]) -> ProjectInfo:
+    newest = held[0]
+    time = ProjectTime(created=min(each.created for each in held), updated=newest.updated)
+    if project_id == GLOBAL:
+        return ProjectInfo(id=project_id, worktree="/", time=time, sandboxes=[])
+    top = newest.directory.removesuffix(newest.path).rstrip("/") if newest.path else newest.directory
+    return ProjectInfo(id=project_id, worktree=top or "/", vcs="git", time=time, sandboxes=[])

@@ -1,20 +1,87 @@
 """What git says of the work tree."""
 
+import asyncio
+
 from codeloop.app.project import Project
+from codeloop.schema.errors import OperationError
 from codeloop.schema.files import AskDiff, VcsFileDiff, VcsFileStatus, VcsInfo
+from codeloop.schema.limits import VCS_CONTEXT
 from codeloop.schema.operation import NoArguments
+from codeloop.tool.access import readable
+from codeloop.workspace.changed import changed
+from codeloop.workspace.git import Git, GitProblem
+
+_CONTEXT = 3
 
 
 async def get(project: Project, args: NoArguments) -> VcsInfo:
-    """vcs.get."""
-    raise NotImplementedError
+    """Give the branch that is checked out and the one that others start from, as far as there are such."""
+    del args
+    git = git_of(project)
+    if git is None:
+        return VcsInfo()
+    try:
+        branch, default = await asyncio.gather(git.branch(), git.default_branch())
+    except GitProblem:
+        return VcsInfo()
+    return VcsInfo(
+        branch=None if branch is None else readable(branch),
+        default_branch=None if default is None else readable(default.name),
+    )
 
 
 async def status(project: Project, args: NoArguments) -> list[VcsFileStatus]:
-    """vcs.status."""
-    raise NotImplementedError
+    """Give the files that differ from the last commit. Raises GitProblem."""
+    del args
+    git = git_of(project)
+    if git is None:
+        return []
+    return [
+        VcsFileStatus(file=readable(each.file), additions=each.additions, deletions=each.deletions, status=each.status)
+        for each in await changed(git, await git.commit("HEAD"), None)
+    ]
 
 
 async def diff(project: Project, args: AskDiff) -> list[VcsFileDiff]:
-    """vcs.diff."""
-    raise NotImplementedError
+    """Give the files that differ from the last commit, or from where this branch left the default one, with patches.
+
+    Raises OperationError: too many lines of context, no default branch. Raises GitProblem.
+    """
+    context = _CONTEXT if args.context is None else args.context
+    if not 0 <= context <= VCS_CONTEXT.value:
+        raise OperationError("BadRequest", f"context is {context}; it must be 0 to {VCS_CONTEXT.value}.")
+    git = git_of(project)
+    if git is None:
+        return []
+    head = await git.commit("HEAD")
+    base = head if args.mode == "git" or head is None else await _branched(git, head)
+    return [
+        VcsFileDiff(
+            file=readable(each.file),
+            additions=each.additions,
+            deletions=each.deletions,
+            patch=None if each.patch is None else readable(each.patch),
+            status=each.status,
+        )
+        for each in await changed(git, base, context)
+    ]
+
+
+def git_of(project: Project) -> Git | None:
+    """Give git for the project's work tree; None outside a repository."""
+    place = project.setting.place
+    return Git(place.root, project.workspace.environment) if place.vcs == "git" else None
+
+
+async def _branched(git: Git, head: str) -> str:
+    """Give the commit at which the present branch left the default one."""
+    default = await git.default_branch()
+    if default is None:
+        raise OperationError(
+            "BadRequest",
+            "There is no default branch to compare with: no remote's HEAD, no main, no master. Use mode=git.",
+        )
+    base = await git.merge_base(head, default.ref)
+    if base is None:
+        raise OperationError("BadRequest", f"This branch and {default.name} have no commit in common. Use mode=git.")
+    return base

@@ -1,0 +1,43 @@
+"""A model service for other programs to be driven with: what it answers depends on what was said last.
+
+python -m tests.interop.models: prints its base URL, serves until it is stopped.
+"""
+
+import asyncio
+import contextlib
+import json
+from typing import Any
+
+from bench.answers import Answer, Call
+from bench.provider import ModelServer
+from bench.wire import Received
+
+WRITE = Call("write", json.dumps({"filePath": "note.txt", "content": "kept\n"}), "call_write")
+SAY = Call("bash", json.dumps({"command": "echo said > said.txt", "description": "Say it"}), "call_say")
+
+
+def choose(received: Received) -> Answer:
+    """Answer a result with the end, a wish to write with two calls, all else with a word."""
+    body: dict[str, Any] = json.loads(received.body)
+    last = body["messages"][-1]
+    if "tools" not in body:
+        return Answer(text="A short title")
+    if last["role"] == "tool":
+        return Answer(text="Done.")
+    if body["model"] == "sleeper":
+        return Answer(hang=600)
+    if "write" in json.dumps(last["content"]):
+        return Answer(calls=(WRITE, SAY))
+    return Answer(text="Hello.")
+
+
+async def serve() -> None:
+    """Serve until the process is stopped; the first line printed is the base URL."""
+    async with ModelServer(choose, record=False) as server:
+        print(server.url, flush=True)
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve())

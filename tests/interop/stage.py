@@ -1,0 +1,179 @@
+"""What the tests of this folder stand on: programs of others in a cache, a project, a model service, our server."""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+CODELOOP = Path(sys.executable).parent / "codeloop"
+PASSWORD = "a password for interop"
+LISTENING = "opencode server listening on "
+
+
+def cache(name: str, *inputs: Path) -> Path:
+    """Give a folder outside the repository for what these files ask for; a change of them is another folder."""
+    base = os.environ.get("CODELOOP_INTEROP_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()[:12]
+    return Path(base) / "codeloop-interop" / f"{name}-{digest}"
+
+
+def filled(folder: Path, inputs: list[Path], commands: list[list[str]]) -> Path:
+    """Fill a folder once, whoever asks at the same time; what can't be got is a reason to skip, not a failure."""
+    missing = [command[0] for command in commands if shutil.which(command[0]) is None]
+    if missing:
+        pytest.skip(f"there is no {missing[0]} on the PATH")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for path in inputs:
+            shutil.copy(path, folder)
+        if (folder / ".complete").exists():
+            return folder
+        for command in commands:
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+            if done.returncode:
+                pytest.skip(f"{' '.join(command[:4])} failed: {(done.stderr or done.stdout)[:1000]}")
+        (folder / ".complete").touch()
+    return folder
+
+
+def npm_packages() -> Path:
+    """Give a folder with the reference's client and program, of exactly the locked versions, and our drivers of it."""
+    inputs = [HERE / "package.json", HERE / "package-lock.json"]
+    install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    drivers = [HERE / "sdk.mjs", HERE / "launch.mjs"]
+    return filled(cache("npm", *inputs), [*inputs, *drivers], [["node", "--version"], install])
+
+
+def reference_program() -> str:
+    """Give the path of the reference's program for this machine."""
+    for path in sorted(npm_packages().glob("node_modules/opencode-*/bin/opencode")):
+        if subprocess.run([path, "--version"], capture_output=True, timeout=60, check=False).returncode == 0:
+            return str(path)
+    pytest.skip("the reference's program does not run on this machine")
+
+
+def checker() -> Path:
+    """Give the bin folder of an environment with what checks the document."""
+    wanted = HERE / "requirements.txt"
+    pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-qq"]
+    commands = [[sys.executable, "-m", "venv", "."], ["env", *pip, "install", "--require-hashes", "-r", wanted.name]]
+    return filled(cache("checker", wanted), [wanted], commands) / "bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A home, a project in a repository and a model service."""
+
+    folder: Path
+    model_url: str
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "project"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        limit = {"limit": {"context": 131_072, "output": 16_384}}
+        models = dict.fromkeys(["coder", "talker", "sleeper"], limit)
+        service = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": self.model_url, "apiKey": "k"},
+            "models": models,
+        }
+        return {
+            "model": "mine/coder",
+            "small_model": "mine/talker",
+            "provider": {"mine": service},
+            "permission": {"bash": "ask", "edit": "allow"},
+            "command": {"greet": {"template": "Say hello to $ARGUMENTS."}},
+        }
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What every program is started with: nothing of the person's who runs the tests."""
+        return {
+            "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(self.folder / "home"),
+            "CODELOOP_HOME": str(self.folder / "home" / "codeloop"),
+            "CODELOOP_MODELS_URL": "http://127.0.0.1:9/",
+            "OPENCODE_SERVER_PASSWORD": PASSWORD,
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        }
+
+    def ask(
+        self, command: list[str], more: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 120
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a program to its end."""
+        return subprocess.run(
+            command,
+            cwd=cwd or self.project,
+            env=self.environment | dict(more or {}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+
+@contextmanager
+def process(command: list[str], cwd: Path, env: Mapping[str, str] | None, begins: str = "") -> Generator[str]:
+    """Run a program beside the test and give what its first line says after `begins`; end it, and what it started."""
+    with subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=None if env is None else dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        try:
+            assert running.stdout
+            line = running.stdout.readline().strip()
+            assert line.startswith(begins), f"{command[0]} said {line!r}"
+            yield line.removeprefix(begins)
+        finally:
+            running.terminate()
+            try:
+                running.wait(15)
+            except subprocess.TimeoutExpired:
+                os.killpg(running.pid, signal.SIGKILL)
+
+
+@contextmanager
+def staged(folder: Path) -> Generator[Stage]:
+    """Give a fresh home and project, and a running model service."""
+    with process([sys.executable, "-m", "tests.interop.models"], ROOT, None) as url:
+        stage = Stage(folder, url)
+        config = folder / "home" / "codeloop" / "config" / "codeloop.json"
+        for path in (config.parent, stage.project / "src", folder / "bin"):
+            path.mkdir(parents=True)
+        config.write_text(json.dumps(stage.config))
+        (stage.project / "src" / "main.py").write_text("print('interop')\n")
+        for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
+            who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+            subprocess.run(["git", *who, *words], cwd=stage.project, check=True)
+        yield stage
+
+
+@contextmanager
+def serving(stage: Stage) -> Generator[str]:
+    """Run `codeloop serve` in the project and give its URL."""
+    with process([str(CODELOOP), "serve", "--port", "0"], stage.project, stage.environment, LISTENING) as url:
+        yield url

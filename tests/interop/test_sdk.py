@@ -1,0 +1,37 @@
+"""The reference's own client, both entry points, drives our server."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.interop.stage import CODELOOP, PASSWORD, npm_packages, serving, staged
+
+pytestmark = pytest.mark.interop
+ENTRIES = {"first": ".", "v2": "./v2"}
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_every_step_of_the_client_does_what_it_should(entry: str, tmp_path: Path) -> None:
+    packages = npm_packages()
+    with staged(tmp_path) as stage, serving(stage) as url:
+        more = {"BASE_URL": url, "PASSWORD": PASSWORD, "DIRECTORY": str(stage.project)}
+        done = stage.ask(["node", "sdk.mjs", entry], more, cwd=packages, timeout=300)
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if not line.startswith("ok ")] == [], done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(lines) > 20
+
+
+@pytest.mark.parametrize("entry", ["@opencode-ai/sdk", "@opencode-ai/sdk/v2"])
+def test_its_launcher_starts_our_server_from_the_path(entry: str, tmp_path: Path) -> None:
+    packages = npm_packages()
+    with staged(tmp_path) as stage:
+        (stage.folder / "home" / "codeloop" / "config" / "codeloop.json").unlink()
+        shim = stage.folder / "bin" / "opencode"
+        shim.write_text(f'#!/bin/sh\nexec "{CODELOOP}" "$@"\n')
+        shim.chmod(0o755)
+        more = {"CONFIG": json.dumps(stage.config | {"model": "mine/talker"})}
+        done = stage.ask(["node", "launch.mjs", entry], more, cwd=packages)
+    assert done.stdout.startswith("ok http://127.0.0.1:"), done.stdout + done.stderr
+    assert done.returncode == 0

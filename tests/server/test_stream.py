@@ -1,0 +1,242 @@
+"""The event streams show what happens, in order, to those who asked for it."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from codeloop.app.models import OneModel
+from codeloop.app.project import Project
+from codeloop.client.local import LocalClient
+from codeloop.model.answers import Answer, Call
+from codeloop.model.scripted import ScriptedModel
+from codeloop.schema.limits import SERVER_STREAMS
+from codeloop.schema.operation import PROMPT, SESSION_CREATE
+from codeloop.schema.prompts import TextInput
+from codeloop.server.hub import Hub
+from tests.agent.harness import startup, until
+from tests.server.serving import Served, served
+from tests.server.streaming import Mirror, following, held, types
+
+LISTS = Answer(text="I look.", calls=(Call("list", {"path": "."}, "call_1"),))
+DONE = Answer(text="That is all there is.")
+
+
+def sizes(hub: Hub) -> tuple[int, int]:
+    """How many readers and followed stores there are."""
+    return len(hub._readers), len(hub._sources)
+
+
+async def test_a_stream_has_the_headers_of_the_contract_and_begins_with_connected(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        for path in ("/event", "/global/event"):
+            async with following(it, path) as stream:
+                assert stream.headers["content-type"] == "text/event-stream"
+                assert stream.headers["cache-control"] == "no-cache, no-transform"
+                assert stream.headers["x-accel-buffering"] == "no"
+                first = await stream.next()
+        assert set(first) == {"payload"}
+        assert first["payload"]["type"] == "server.connected"
+        assert first["payload"]["properties"] == {}
+        assert first["payload"]["id"].startswith("evt_")
+
+
+async def test_a_turn_is_shown_in_order_on_both_streams(tmp_path: Path) -> None:
+    async with served(tmp_path, [LISTS, DONE]) as it, following(it) as own, following(it, "/global/event") as all_:
+        session_id = await it.session()
+        await it.prompt(session_id)
+        project = await it.project()
+        seen = await own.turn()
+        wrapped = await all_.turn()
+        assert {frozenset(event) for event in seen} == {frozenset({"id", "type", "properties"})}
+        assert [event["payload"] for event in wrapped[1:]] == seen[1:]
+        assert {event["directory"] for event in wrapped[1:]} == {str(it.work)}
+        assert {event["project"] for event in wrapped[1:]} == {project.setting.place.project_id}
+        shown = types(seen)
+        for earlier, later in (
+            ("server.connected", "session.created"),
+            ("session.created", "message.updated"),
+            ("message.part.updated", "message.part.delta"),
+        ):
+            assert shown.index(earlier) < shown.index(later)
+        assert "sync" not in shown
+        mirror = Mirror()
+        for event in seen:
+            mirror.apply(event)
+        assert mirror.state == held(project.store).state
+        assert [int(place) for place in own.places] == list(range(project.store.last_seq() + 1))
+
+
+async def test_directories_of_one_repository_do_not_mix(tmp_path: Path) -> None:
+    def prepared() -> Path:
+        other = tmp_path / "work" / "inner"
+        other.mkdir(parents=True)
+        for line in (
+            ["init", "-q"],
+            ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-mx"],
+        ):
+            subprocess.run(["git", *line], cwd=tmp_path / "work", check=True)
+        return other
+
+    other = await asyncio.to_thread(prepared)
+    async with (
+        served(tmp_path, [DONE] * 4) as it,
+        following(it) as outer,
+        following(it, directory=str(other)) as inner,
+        following(it, "/global/event") as all_,
+    ):
+        mine = await it.session()
+        theirs = (await it.post(f"/session?directory={other}"))["id"]
+        await asyncio.gather(it.prompt(mine), it.prompt(theirs))
+        stores = {project.store for project in it.app.projects}
+        assert len(stores) == 1
+        assert named(await outer.turn()) == {mine}
+        assert named(await inner.turn()) == {theirs}
+        seen = [*await all_.turn(), *await all_.turn()]
+        assert {(event["directory"], session) for event in seen[1:] for session in named([event["payload"]])} == {
+            (str(it.work), mine),
+            (str(other), theirs),
+        }
+
+
+def named(events: list[Any]) -> set[str]:
+    """Give the sessions that events are of."""
+    return {event["properties"]["sessionID"] for event in events if "sessionID" in event["properties"]}
+
+
+async def test_projects_opened_later_come_on_the_stream_of_all_directories(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    await asyncio.to_thread(other.mkdir)
+    async with served(tmp_path) as it, following(it, "/global/event") as stream:
+        assert it.app.projects == ()
+        await it.post(f"/session?directory={other}")
+        seen = await stream.until(lambda event: event["payload"]["type"] == "session.created")
+        assert seen[-1]["directory"] == str(other)
+
+
+async def test_what_another_process_stores_reaches_the_stream(tmp_path: Path) -> None:
+    async with served(tmp_path) as it, following(it) as stream:
+        project = Project(startup(tmp_path / "home", it.work), OneModel(ScriptedModel([DONE])))
+        try:
+            client = LocalClient(project)
+            session = await client.call(SESSION_CREATE)
+            await client.call(PROMPT, session_id=session.id, parts=[TextInput(text="go")])
+            seen = await stream.until(
+                lambda event: event["type"] == "message.updated" and "completed" in event["properties"]["info"]["time"]
+            )
+            assert named(seen) == {session.id}
+        finally:
+            await project.close()
+
+
+async def test_a_heartbeat_shows_that_the_stream_is_open(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        it.server.hub.heartbeat = 0.05
+        async with following(it) as own, following(it, "/global/event") as all_:
+            for event in (await own.until(is_heartbeat))[-1], (await all_.until(is_heartbeat))[-1]["payload"]:
+                assert event["properties"] == {}
+            assert len(own.places) == 1
+
+
+def is_heartbeat(event: Any) -> bool:
+    return event.get("payload", event)["type"] == "server.heartbeat"
+
+
+async def test_a_client_that_has_left_is_forgotten_with_what_it_followed(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        await it.session()
+        async with following(it) as stream, following(it, "/global/event"):
+            await stream.next()
+            assert sizes(it.server.hub) == (2, 1)
+            assert it.app.watched(tmp_path)
+        await until(lambda: sizes(it.server.hub) == (0, 0))
+        assert not it.app.watched(tmp_path)
+        async with following(it) as stream:
+            await stream.next()
+            assert it.app.watched(it.work)
+            assert not it.app.watched(tmp_path)
+
+
+async def test_a_project_that_is_opened_anew_tells_its_readers_and_goes_on(tmp_path: Path) -> None:
+    async with served(tmp_path, [DONE]) as it, following(it) as own, following(it, "/global/event") as all_:
+        await it.session()
+        await it.post("/instance/dispose")
+        assert (await own.until(is_disposed))[-1]["properties"] == {"directory": str(it.work)}
+        await all_.until(is_disposed)
+        await it.prompt(await it.session())
+        assert types(await own.turn())[0] == "session.created"
+        await it.post("/global/dispose")
+        assert types(await own.until(lambda event: event["type"] == "global.disposed"))
+        await it.session()
+        rest = types(await all_.until(lambda event: event["payload"]["type"] == "session.created"))
+        rest += types(await all_.until(lambda event: event["payload"]["type"] == "session.created"))
+        assert rest.count("global.disposed") == 1
+
+
+def is_disposed(event: Any) -> bool:
+    return event.get("payload", event)["type"] == "server.instance.disposed"
+
+
+async def test_a_server_that_stops_ends_its_streams(tmp_path: Path) -> None:
+    async with served(tmp_path) as it, following(it) as own, following(it, "/global/event") as all_:
+        await own.next()
+        await all_.next()
+        ended = [asyncio.create_task(stream.until(lambda _: False)) for stream in (own, all_)]
+        await asyncio.wait_for(it.server.stop(), 3)
+        for task in ended:
+            assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], EOFError)
+
+
+async def test_no_more_than_so_many_streams_are_open(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        streams = [await raw(it) for _ in range(SERVER_STREAMS.value)]
+        refused = await it.http.get("/event")
+        assert refused.status_code == 503
+        assert int(refused.headers["retry-after"]) > 0
+        assert refused.json()["data"]["message"]
+        session_id = await it.session()
+        for reader, writer in streams:
+            async with asyncio.timeout(5):
+                assert session_id.encode() in await reader.readuntil(b"session.created") + await reader.readline()
+            writer.close()
+        await until(lambda: sizes(it.server.hub)[0] == 0)
+        assert len(it.server.hub._tasks) == 0
+
+
+async def raw(it: Served) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a stream on a bare connection."""
+    url = it.http.base_url
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    head = it.http.build_request("GET", "/global/event", headers={"authorization": credential(it)}).headers
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+    writer.write(f"GET /global/event HTTP/1.1\r\n{lines}\r\n".encode())
+    await asyncio.wait_for(reader.readuntil(b"server.connected"), 5)
+    return reader, writer
+
+
+def credential(it: Served) -> str:
+    """Give the header that lets a request in."""
+    auth = it.http.auth
+    assert auth is not None
+    (request,) = [next(auth.auth_flow(it.http.build_request("GET", "/")))]
+    return request.headers["authorization"]
+
+
+async def test_a_head_request_is_answered_without_a_stream(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        answer = await it.http.head("/event")
+        assert answer.headers["content-type"] == "text/event-stream"
+        assert sizes(it.server.hub) == (0, 0)
+
+
+async def test_a_directory_that_can_not_be_used_is_refused_before_the_stream_begins(tmp_path: Path) -> None:
+    def locked() -> Path:
+        file = tmp_path / "file"
+        file.write_text("x")
+        return file
+
+    async with served(tmp_path) as it:
+        for name in (str(await asyncio.to_thread(locked)), "a\0b", "a" * 5000):
+            answer = await it.http.get("/event", params={"directory": name})
+            assert answer.status_code == 400, name[:20]
+            assert answer.json()["data"]["message"]
