@@ -48,5 +48,11 @@ BUDGETS = (
     Budget("long-show", None, "session show, 10,000 messages, whole process", "ms", 1_000),
     Budget("long-export", None, "export, 10,000 messages, whole process", "ms", 1_000),
     Budget("long-fork", None, "session fork, 10,000 messages, whole process", "ms", 1_000),
+    Budget("serve-ready", 9, "serve, from the start to the first answer", "ms", 250),
+    Budget("serve-list", None, "GET /session, median over one connection", "ms", 3),
+    Budget("serve-idle-memory", 9, "an idle server that has had one session", "MB", 50),
+    Budget("serve-idle-cpu", 9, "  the same: CPU of a second", "ms", 5),
+    Budget("fifty", None, "50 sessions prompted at once, 2,000 deltas each", "ms"),
+    Budget("fifty-growth", None, "  the same with 20,000 deltas each: memory more", "MB", 50),
     Budget("long-step", None, "a step after 10,000 messages against one in a new session", "times", 1.2),
 )

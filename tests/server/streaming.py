@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -64,6 +65,25 @@ async def following(it: Served, path: str = "/event", place: str | None = None, 
     async with it.http.stream("GET", path, params=query, headers=headers) as response:
         assert response.status_code == 200, await response.aread()
         yield Stream(response.aiter_lines(), response.headers)
+
+
+async def connected(
+    it: Served, target: str, receive: int | None = None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a stream on a bare connection, and read its first event. `receive`: bytes that the kernel takes in."""
+    auth = it.http.auth
+    assert auth is not None
+    request = next(auth.auth_flow(it.http.build_request("GET", target)))
+    connection = socket.socket()
+    if receive is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+    connection.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(connection, (request.url.host, request.url.port))
+    reader, writer = await asyncio.open_connection(sock=connection, limit=4096 if receive else 2**20)
+    head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+    writer.write(f"GET {target} HTTP/1.1\r\n{head}\r\n".encode())
+    await asyncio.wait_for(reader.readuntil(b"server.connected"), 5)
+    return reader, writer
 
 
 class Mirror:

@@ -15,8 +15,8 @@ from codeloop.schema.operation import PROMPT, SESSION_CREATE
 from codeloop.schema.prompts import TextInput
 from codeloop.server.hub import Hub
 from tests.agent.harness import startup, until
-from tests.server.serving import Served, served
-from tests.server.streaming import Mirror, following, held, types
+from tests.server.serving import served
+from tests.server.streaming import Mirror, connected, following, held, types
 
 LISTS = Answer(text="I look.", calls=(Call("list", {"path": "."}, "call_1"),))
 DONE = Answer(text="That is all there is.")
@@ -71,10 +71,8 @@ async def test_directories_of_one_repository_do_not_mix(tmp_path: Path) -> None:
     def prepared() -> Path:
         other = tmp_path / "work" / "inner"
         other.mkdir(parents=True)
-        for line in (
-            ["init", "-q"],
-            ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-mx"],
-        ):
+        author = ("-c", "user.name=t", "-c", "user.email=t@t")
+        for line in (["init", "-q"], [*author, "commit", "-q", "--allow-empty", "-mx"]):
             subprocess.run(["git", *line], cwd=tmp_path / "work", check=True)
         return other
 
@@ -189,7 +187,7 @@ async def test_a_server_that_stops_ends_its_streams(tmp_path: Path) -> None:
 
 async def test_no_more_than_so_many_streams_are_open(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
-        streams = [await raw(it) for _ in range(SERVER_STREAMS.value)]
+        streams = [await connected(it, "/global/event") for _ in range(SERVER_STREAMS.value)]
         refused = await it.http.get("/event")
         assert refused.status_code == 503
         assert int(refused.headers["retry-after"]) > 0
@@ -199,27 +197,7 @@ async def test_no_more_than_so_many_streams_are_open(tmp_path: Path) -> None:
             async with asyncio.timeout(5):
                 assert session_id.encode() in await reader.readuntil(b"session.created") + await reader.readline()
             writer.close()
-        await until(lambda: sizes(it.server.hub)[0] == 0)
-        assert len(it.server.hub._tasks) == 0
-
-
-async def raw(it: Served) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Open a stream on a bare connection."""
-    url = it.http.base_url
-    reader, writer = await asyncio.open_connection(url.host, url.port)
-    head = it.http.build_request("GET", "/global/event", headers={"authorization": credential(it)}).headers
-    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
-    writer.write(f"GET /global/event HTTP/1.1\r\n{lines}\r\n".encode())
-    await asyncio.wait_for(reader.readuntil(b"server.connected"), 5)
-    return reader, writer
-
-
-def credential(it: Served) -> str:
-    """Give the header that lets a request in."""
-    auth = it.http.auth
-    assert auth is not None
-    (request,) = [next(auth.auth_flow(it.http.build_request("GET", "/")))]
-    return request.headers["authorization"]
+        await until(lambda: sizes(it.server.hub) == (0, 0) and not it.server.hub._tasks)
 
 
 async def test_a_head_request_is_answered_without_a_stream(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """F27: whatever happens to a client of the event streams, after it has come again its state is the store's."""
 
 import asyncio
+import contextlib
 import random
-import re
 import sqlite3
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -28,7 +28,7 @@ from tests.server.streaming import Mirror, Stream, connected, following, held
 from tests.store.states import updated
 
 LISTS = Answer(text="I look about.", calls=(Call("list", {"path": "."}, "call_1"),))
-DONE = Answer(text="That is all there is, and there is no more of it.")
+DONE = Answer(text="That is all there is, and there is no more of it.", deltas=10)
 ROUTES = pytest.mark.parametrize("path", ["/event", "/global/event"])
 
 
@@ -67,8 +67,9 @@ async def test_a_client_that_drops_every_few_events_misses_none_and_sees_none_tw
         while not turn.done() or number(places) != store.last_seq():
             async with following(it, path, place) as stream:
                 await stream.next()
-                for _ in range(every):
-                    mirror.apply(await stream.next())
+                with contextlib.suppress(TimeoutError):  # there are no more
+                    for _ in range(every):
+                        mirror.apply(await stream.next(0.5))
                 assert stream.place is not None
                 place = stream.place
                 places += stream.places[1:]
@@ -134,10 +135,6 @@ async def test_a_client_that_sees_the_server_start_anew_goes_on_where_it_was(tmp
 
 async def test_a_project_opened_while_a_client_was_away_is_told_to_it_from_its_opening_on(tmp_path: Path) -> None:
     other = tmp_path / "other"
-
-    def prepared() -> None:
-        (other / ".git" / "refs").mkdir(parents=True)
-
     await asyncio.to_thread(other.mkdir)
     async with served(tmp_path) as it:
         async with following(it, "/global/event") as stream:
@@ -152,7 +149,7 @@ async def test_a_project_opened_while_a_client_was_away_is_told_to_it_from_its_o
 
 
 async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tmp_path: Path) -> None:
-    count = 60_000
+    count = 40_000
     async with served(tmp_path, [DONE]) as it:
         session_id = await it.session()
         store = (await it.project()).store
@@ -169,7 +166,7 @@ async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tm
         await until(lambda: len(it.server.hub._readers) == 1)
         assert most <= SERVER_STREAM_EVENTS.value * 2
         await it.prompt(session_id)
-        assert await asyncio.wait_for(counting, 10) == count + len(re.findall(r"\w+", DONE.text))
+        assert await asyncio.wait_for(counting, 10) == count + DONE.deltas
         async with asyncio.timeout(5):
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await slow.readexactly(count * 1000)
@@ -187,12 +184,11 @@ def waiting(hub: Hub) -> int:
 
 async def counted(reader: asyncio.StreamReader) -> int:
     """Count deltas until a turn ends."""
-    found, tail = 0, b""
-    while b"session.idle" not in tail:
-        data = tail + await reader.read(2**20)
-        found += data.count(b"message.part.delta")
-        tail = data[-17:] if b"session.idle" not in data else data
-        found -= tail.count(b"message.part.delta") if b"session.idle" not in data else 0
+    found = 0
+    async for line in reader:
+        found += b'"message.part.delta"' in line
+        if b'"session.idle"' in line:
+            break
     return found
 
 
@@ -300,7 +296,7 @@ async def test_clients_with_bad_connections_all_come_to_hold_what_the_store_hold
             for n, path in enumerate(["/event", "/event", "/global/event", "/global/event"])
         ]
         sessions = [await it.session() for _ in range(3)]
-        for _ in range(6):
+        for _ in range(3):
             await asyncio.gather(*(it.prompt(session) for session in sessions[:2]))
             messages = await it.get(f"/session/{sessions[0]}/message")
             await it.http.delete(f"/session/{sessions[0]}/message/{dice.choice(messages)['info']['id']}")

@@ -4,7 +4,8 @@ import asyncio
 import os
 import sys
 import termios
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 
 from codeloop.cli.output import Output
 from codeloop.cli.view import View
@@ -25,11 +26,15 @@ NAMED = ("command", "filepath", "tool")
 class Answerer:
     """Answers permission questions: yes to all with `auto`, at the terminal when there is one, else no."""
 
-    def __init__(self, terminal: Output | None, *, auto: bool) -> None:
+    def __init__(self, terminal: Output | None, *, auto: bool, asker: "Asker | None" = None) -> None:
+        """Take who can be asked; `asker`: how a line is asked for, unless it is read from stdin."""
         self._terminal = terminal
         self._auto = auto
+        self._asker = asker or ask_line
         self._turn = asyncio.Lock()
         self.refused = 0
+        self.asked: set[str] = set()
+        """Ids of the requests that wait for the person."""
 
     async def answer(self, client: Client, view: View, request: PermissionRequest) -> None:
         """Answer one question; one is asked at a time, and one that another client answered is passed over."""
@@ -40,8 +45,8 @@ class Answerer:
             view.note(f"Refused, since nobody is there to ask: {what}")
             reply, message = "reject", NOBODY
         elif not self._auto and self._terminal is not None:
-            async with self._turn:
-                reply, message = await ask(self._terminal, view, request)
+            async with self._asking(request.id):
+                reply, message = await ask(self._terminal, view, request, self._asker)
         try:
             await client.call(PERMISSION_REPLY, request_id=request.id, reply=reply, message=message)
         except OperationError as error:
@@ -56,8 +61,10 @@ class Answerer:
                 view.note(f"Not answered, since nobody is there: {inert(request.questions[0].question)}")
                 await client.call(QUESTION_REJECT, request_id=request.id, message=NOBODY)
                 return
-            async with self._turn:
-                answers = [await ask_question(self._terminal, view, question) for question in request.questions]
+            async with self._asking(request.id):
+                answers = [
+                    await ask_question(self._terminal, view, question, self._asker) for question in request.questions
+                ]
             if all(answer is not None for answer in answers):
                 await client.call(QUESTION_REPLY, request_id=request.id, answers=answers)
             else:
@@ -66,8 +73,19 @@ class Answerer:
             if error.kind != "QuestionNotFoundError":
                 raise
 
+    @asynccontextmanager
+    async def _asking(self, request_id: str) -> AsyncGenerator[None]:
+        self.asked.add(request_id)
+        try:
+            async with self._turn:
+                yield
+        finally:
+            self.asked.discard(request_id)
 
-async def ask_question(terminal: Output, view: View, question: Question) -> list[str] | None:
+
+async def ask_question(
+    terminal: Output, view: View, question: Question, asker: "Asker | None" = None
+) -> list[str] | None:
     """Show one question with numbered choices and read the answer: numbers, or words; None at the end of input."""
     view.note(inert(question.question))
     for number, option in enumerate(question.options, 1):
@@ -75,7 +93,7 @@ async def ask_question(terminal: Output, view: View, question: Question) -> list
     several = "numbers, as in 1 3" if question.multiple else "a number"
     free = "" if question.custom is False else ", or your own words"
     while True:
-        line = await ask_line(terminal, f"{several}{free}: " if question.options else "> ")
+        line = await (asker or ask_line)(terminal, f"{several}{free}: " if question.options else "> ")
         if line is None:
             return None
         words = line.replace(",", " ").split()
@@ -87,7 +105,9 @@ async def ask_question(terminal: Output, view: View, question: Question) -> list
             return [line.strip()]
 
 
-async def ask(terminal: Output, view: View, request: PermissionRequest) -> tuple[str, str | None]:
+async def ask(
+    terminal: Output, view: View, request: PermissionRequest, asker: "Asker | None" = None
+) -> tuple[str, str | None]:
     """Show a question and read the answer: yes, always, no, or words for the model."""
     named = [request.metadata.get(key) for key in NAMED]
     what = [*request.patterns, *(name for name in named if isinstance(name, str) and name not in request.patterns)]
@@ -97,7 +117,7 @@ async def ask(terminal: Output, view: View, request: PermissionRequest) -> tuple
         terminal.write(inert(diff).rstrip() + "\n")
     always = f", a = always ({inert(', '.join(request.always))})" if request.always else ""
     while True:
-        line = await ask_line(terminal, f"y = yes{always}, n = no, or say what to do instead: ")
+        line = await (asker or ask_line)(terminal, f"y = yes{always}, n = no, or say what to do instead: ")
         if line is None:
             return "reject", None
         match line.strip().lower():
@@ -111,6 +131,10 @@ async def ask(terminal: Output, view: View, request: PermissionRequest) -> tuple
                 continue
             case _:
                 return "reject", line.strip()
+
+
+Asker = Callable[[Output, str], Awaitable[str | None]]
+"""Asks a question and gives the line that answers it; None at the end of input."""
 
 
 async def ask_line(terminal: Output, question: str) -> str | None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from codeloop.cli import exits
 from codeloop.cli.ask import Answerer
+from codeloop.cli.chosen import check_agent, known, model_of, session_of
 from codeloop.cli.exits import UsageProblem
 from codeloop.cli.message import is_stdin_unread
-from codeloop.cli.named import find, fork
 from codeloop.cli.outcome import Outcome, unfinished
 from codeloop.cli.output import Outlet, standard
 from codeloop.cli.reached import Reach, Reached
@@ -20,19 +20,8 @@ from codeloop.cli.signals import Signals
 from codeloop.cli.turn import Turn
 from codeloop.cli.view import View
 from codeloop.client.client import Client
-from codeloop.schema.agent import Agent
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.message import ModelRef, Session
-from codeloop.schema.operation import (
-    AGENT_LIST,
-    COMMAND,
-    PROMPT,
-    SESSION_CREATE,
-    SESSION_DELETE,
-    SESSION_LIST,
-    SESSION_MESSAGES,
-    SESSION_UPDATE,
-)
+from codeloop.schema.operation import COMMAND, PROMPT, SESSION_DELETE, SESSION_MESSAGES
 from codeloop.schema.prompts import PartInput, RunLimits, TextInput
 from codeloop.schema.wire import replace
 
@@ -113,11 +102,11 @@ class Running:
         said = (PROMPT, _prompt(options, message, reached))
         if options.command is not None:
             said = (COMMAND, _command(options, options.command, message, reached))
-        found = await _known(reached, options)
+        found = await known(reached, options)
         client = reached.client if found is None else reached.client_of(found)
-        await _check_agent(client, options.agent)
+        await check_agent(client, options.agent)
         try:
-            session = await _session(client, options, found)
+            session = await session_of(client, options, found)
             self.session_id = session.id
             self.view = self._view()
             answerer = Answerer(self._terminal, auto=options.auto)
@@ -138,23 +127,14 @@ class Running:
         return view_of(options.format, self.stdout, self._stderr, self.session_id, thinking=options.thinking)
 
 
-async def _check_agent(client: Client, name: str | None) -> None:
-    if name is None:
-        return
-    agents: list[Agent] = await client.call(AGENT_LIST)
-    if all(agent.name != name for agent in agents):
-        known = ", ".join(sorted(agent.name for agent in agents if not agent.hidden))
-        raise UsageProblem(f"Agent not found: {name}. There are: {known}")
-
-
 def _prompt(options: Options, message: str, reached: Reached) -> dict[str, Any]:
     parts: list[PartInput] = [TextInput(text=message)] if message else []
     parts += [reached.attachment(path) for path in options.files]
-    return {"parts": parts, "model": _model(options.model), "agent": options.agent, "limits": _limits(options)}
+    return {"parts": parts, "model": model_of(options.model), "agent": options.agent, "limits": _limits(options)}
 
 
 def _command(options: Options, name: str, arguments: str, reached: Reached) -> dict[str, Any]:
-    _model(options.model)
+    model_of(options.model)
     return {
         "command": name.removeprefix("/"),
         "arguments": arguments,
@@ -178,38 +158,3 @@ def _limits(options: Options) -> RunLimits:
         compact=not options.no_compact,
         attended=has_terminal(),
     )
-
-
-def _model(name: str | None) -> ModelRef | None:
-    if name is None:
-        return None
-    provider_id, slash, model_id = name.partition("/")
-    if not slash or not model_id:
-        raise UsageProblem(f"--model takes PROVIDER/MODEL, not {name}. `codeloop models` lists them.")
-    return ModelRef(provider_id=provider_id, model_id=model_id)
-
-
-async def _session(client: Client, options: Options, found: Session | None) -> Session:
-    if options.at is not None and not options.fork:
-        raise UsageProblem("--at says where a fork begins. Add --fork, or leave it out.")
-    if not options.fork:
-        return found or await client.call(SESSION_CREATE, title=options.title)
-    if found is None:
-        raise UsageProblem("--fork copies a session: say which one with --continue or --session ID.")
-    made = await fork(client, found, options.at)
-    return await client.call(SESSION_UPDATE, session_id=made.id, title=options.title) if options.title else made
-
-
-async def _known(reached: Reached, options: Options) -> Session | None:
-    """Give the session that the flags name; None when they name none."""
-    if options.session is not None:
-        if options.go_on:
-            raise UsageProblem("--continue and --session name two sessions. Leave one of them out.")
-        return await find(reached.client, options.session)
-    if not options.go_on:
-        return None
-    sessions: list[Session] = await reached.client.call(SESSION_LIST, scope="project", roots=True, limit=100_000)
-    last = next((session for session in sessions if session.directory == reached.directory), None)
-    if last is None:
-        raise UsageProblem("There is no session in this directory to go on with. Leave --continue out.")
-    return last

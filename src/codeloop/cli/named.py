@@ -58,6 +58,16 @@ async def message_at(client: Client, session: Session, at: str) -> MessageWithPa
     return found[0]
 
 
+async def belongs(client: Client, session_id: str, root_id: str) -> bool:
+    """Tell whether a session is the root one or one of its subagents'."""
+    while session_id != root_id:
+        session: Session = await client.call(SESSION_GET, session_id=session_id)
+        if session.parent_id is None:
+            return False
+        session_id = session.parent_id
+    return True
+
+
 def _is_prompt(message: MessageWithParts) -> bool:
     """Tell whether a person said this: not what asks for a summary, and not what the program added."""
     said = (part for part in message.parts if not (isinstance(part, TextPart) and part.synthetic))

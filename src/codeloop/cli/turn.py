@@ -8,6 +8,7 @@ from typing import Any
 
 from codeloop.cli import exits
 from codeloop.cli.ask import Answerer
+from codeloop.cli.named import belongs
 from codeloop.cli.outcome import Outcome, Tally
 from codeloop.cli.output import Output
 from codeloop.cli.signals import Signals
@@ -17,7 +18,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event, PermissionAsked, QuestionAsked, session_of
 from codeloop.schema.limits import TURN_SETTLE
 from codeloop.schema.live import Busy, SessionIdle, StatusChanged
-from codeloop.schema.operation import ABORT, SESSION_GET, Operation
+from codeloop.schema.operation import ABORT, Operation
 from codeloop.schema.prompts import MessageWithParts, TurnEnd
 from codeloop.store.follow import GapError
 
@@ -114,7 +115,7 @@ class Turn:
     async def _seen(self, event: Event) -> None:
         match event:
             case PermissionAsked() | QuestionAsked():
-                if await self._is_ours(event.properties.session_id):
+                if await belongs(self._client, event.properties.session_id, self._session_id):
                     self._ask(event)
             case _ if session_of(event) in {self._session_id, None}:
                 self._tally.take(event)
@@ -144,15 +145,6 @@ class Turn:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self._end("error", f"The turn could not be followed any more: {type(error).__name__}: {error}.")
-
-    async def _is_ours(self, session_id: str) -> bool:
-        """Tell whether a question is the session's or one of its subagents'."""
-        while session_id != self._session_id:
-            session = await self._client.call(SESSION_GET, session_id=session_id)
-            if session.parent_id is None:
-                return False
-            session_id = session.parent_id
-        return True
 
     @contextmanager
     def _endings(self, turn: asyncio.Task[Any], timeout: float | None, signals: Signals) -> Generator[None, None, None]:

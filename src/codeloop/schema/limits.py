@@ -209,7 +209,6 @@ PTY_BURST = Limit("pty.burst", 256 * 1024, "bytes", "read of one terminal at a t
 PTY_PAUSE = Limit("pty.pause", 10, "ms", "the pause after a burst of output, so that a flood leaves time for others")
 PTY_FRAME = Limit("pty.frame", 64 * 1024, "characters", "output of a terminal in one message; more goes in several")
 PTY_INPUT = Limit("pty.input", 4 * 1024 * 1024, "bytes", "typed that a program has not read; then its clients wait")
-PTY_MESSAGE = Limit("pty.message", 4 * 1024 * 1024, "bytes", "a larger message to a WebSocket ends the connection")
 PTY_STALL = Limit(
     "pty.stall", 20_000, "ms", "a client takes no output, or a program no input; then the connection is ended"
 )

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 
 from codeloop.schema.limits import SERVER_ADDRESSES, SERVER_DELAY, SERVER_DELAYED, SERVER_FORGET
@@ -22,6 +23,7 @@ class Attempts:
 
     def __init__(self) -> None:
         self._tries: OrderedDict[str, _Tries] = OrderedDict()
+        self._is_over = asyncio.Event()
 
     def is_full(self, address: str) -> bool:
         """Tell whether as many wrong ones of an address wait as may."""
@@ -35,10 +37,16 @@ class Attempts:
             return False
         tries.waiting += 1
         try:
-            await asyncio.sleep(SERVER_DELAY.seconds * min(1.0, 2.0 ** min(tries.count - 1, 10) / 20))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SERVER_DELAY.seconds * min(1.0, 2.0 ** min(tries.count - 1, 10) / 20)):
+                    await self._is_over.wait()
         finally:
             tries.waiting -= 1
         return True
+
+    def end(self) -> None:
+        """Let nobody wait any longer."""
+        self._is_over.set()
 
     def _recent(self, address: str) -> _Tries:
         """Count one more for an address."""

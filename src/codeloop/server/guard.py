@@ -101,6 +101,10 @@ class Guard:
         self._attempts = Attempts()
         self._expected = _encoded(f"{door.username}:{door.password}") if door.password is not None else None
 
+    def end(self) -> None:
+        """Keep nobody waiting any longer."""
+        self._attempts.end()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer or pass on."""
         headers: Headers = scope["headers"]

@@ -13,6 +13,8 @@ from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 
 LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR}
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_NO_FAULT = "ASGI callable returned without completing handshake"
+"""What uvicorn says of a WebSocket that was refused with a status."""
 
 
 class FileLog(logging.Handler):
@@ -27,6 +29,7 @@ class FileLog(logging.Handler):
         formatter = logging.Formatter("%(asctime)s %(levelname)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%SZ")
         formatter.converter = time.gmtime
         self.setFormatter(formatter)
+        self.addFilter(lambda record: not str(record.msg).startswith(_NO_FAULT))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write an entry."""

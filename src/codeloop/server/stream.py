@@ -20,7 +20,6 @@ from codeloop.server.hub import Hub
 from codeloop.server.position import Position, read, read_one
 from codeloop.server.protocol import CUT
 from codeloop.server.reader import Reader
-from codeloop.store.database import StoreError
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -50,6 +49,8 @@ class EventStream(Response):
         leaving = asyncio.create_task(_left(receive))
         try:
             await asyncio.wait((writing, leaving, self._reader.ended), return_when=asyncio.FIRST_COMPLETED)
+            if writing.done():
+                log.error("An event stream has ended.", exc_info=writing.exception())
             self._hub.leave(self._reader)
             if not leaving.done():
                 await _stop(writing)
@@ -62,15 +63,10 @@ class EventStream(Response):
 
     async def _write(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        try:
-            async with aclosing(self._hub.chunks(self._reader)) as chunks:
-                async for chunk in chunks:
-                    async with asyncio.timeout(SERVER_STREAM_WRITE.seconds):
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        except TimeoutError:
-            log.info("A client of the event stream took nothing for %.0f s.", SERVER_STREAM_WRITE.seconds)
-        except StoreError as error:
-            log.error("An event stream has ended: %s", error)
+        async with aclosing(self._hub.chunks(self._reader)) as chunks:
+            async for chunk in chunks:
+                async with asyncio.timeout(SERVER_STREAM_WRITE.seconds):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def _finish(self, scope: Scope, send: Send) -> None:
         """End the answer in order, or else cut the connection."""

@@ -44,7 +44,7 @@ class RecordReader:
         rest = piece[room:] if room > 0 else piece
         if not rest or len(self._tail) > _RECORD:
             return
-        self._tail += rest
+        self._tail += rest if self._tail else self._head[-len(_MARK) :] + rest
         at = self._tail.find(_MARK)
         del self._tail[: at if at >= 0 else -len(_MARK)]
 
@@ -62,8 +62,7 @@ def _found(head: bytes, tail: bytes) -> FoundLine | None:
         return None
     numbers, rest = _NUMBERS.search(head, start.end()), head
     if numbers is None:  # the text, or what is kept of it, fills the head
-        joint = head[-len(_MARK) :] + tail
-        numbers, rest = _NUMBERS.search(joint), joint
+        numbers, rest = _NUMBERS.search(tail), tail
     if numbers is None:
         return None
     line = _cut(_text(head[start.end() :], start[3]))

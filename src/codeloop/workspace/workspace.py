@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.workspace.files import FileLog
+from codeloop.workspace.names import NameList
 from codeloop.workspace.search import Ripgrep
 from codeloop.workspace.shell import Shells
 
@@ -39,6 +40,7 @@ class Workspace:
     files: FileLog = field(default_factory=FileLog, compare=False, repr=False)
     shells: Shells = field(default_factory=Shells, compare=False, repr=False)
     ripgrep: Ripgrep = field(default_factory=Ripgrep, compare=False, repr=False)
+    names: NameList = field(default_factory=NameList, compare=False, repr=False)
 
     def resolve(self, path: str, base: Path | None = None) -> Target:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""

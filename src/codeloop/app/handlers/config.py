@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from codeloop.app.project import Project, Setting, find_setting
+from codeloop.app.project import Project, Setting, Startup, find_setting
 from codeloop.config.change import NotPlain, edited, news
 from codeloop.config.files import reason
 from codeloop.config.known import unknown_keys
@@ -39,13 +39,13 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     unknown = next(unknown_keys(args.config), None)
     if unknown is not None:
         raise OperationError("BadRequest", f"There is no setting {dotted(unknown)}.")
-    change = news(args.config, _shown(project, project.setting))
-    if not change:
-        return _shown(project, project.setting)
-    root = project.setting.place.root
-    file = _own_file(root)
+    file = _own_file(project.setting.place.root)
     async with project.workspace.files.lock(file):
-        await asyncio.to_thread(_write, project, file, change)
+        before = await asyncio.to_thread(find_setting, project.startup)
+        change = news(args.config, _shown(project, before))
+        if not change:
+            return _shown(project, before)
+        await asyncio.to_thread(_write, before, project.startup, file, change)
     setting = await asyncio.to_thread(find_setting, project.startup)
     if project.renewal is not None:
         await project.renewal()
@@ -72,17 +72,17 @@ def _own_file(root: Path) -> Path:
     return there[-1] if there else root / "codeloop.json"
 
 
-def _write(project: Project, file: Path, change: JSON) -> None:
+def _write(setting: Setting, startup: Startup, file: Path, change: JSON) -> None:
     """Change a file, if the configuration still makes sense with it. Blocks."""
-    if not project.setting.trusted:
-        _check_effect(project, file, change)
+    if not setting.trusted:
+        _check_effect(setting, file, change)
     try:
         before = load_if_there(file)
         text = edited(None if before is None else before.data.decode("utf-8-sig"), change)
         if len(text.encode()) > CONFIG_BYTES.value:
             raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
         layer = Layer("project", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value), is_project=True)
-        find_setting(project.startup, (layer,))
+        find_setting(startup, (layer,))
         replace(Replacement(file, before, text.encode()))
     except NotPlain as error:
         raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
@@ -94,11 +94,11 @@ def _write(project: Project, file: Path, change: JSON) -> None:
         raise OperationError("BadRequest", f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
 
 
-def _check_effect(project: Project, file: Path, change: JSON) -> None:
+def _check_effect(setting: Setting, file: Path, change: JSON) -> None:
     """Raise OperationError when a directory that is not trusted would not get what is asked for."""
     wanted = {key: value for key, value in change.items() if value is not None}
     layer = Layer("project", str(file), file.parent, Document("", wanted), is_project=True)
-    loaded = project.setting.loaded
+    loaded = setting.loaded
     own = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
     tops = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in own}
     others = {key: value for key, value in shown(loaded, "").items() if key not in tops}
@@ -106,6 +106,6 @@ def _check_effect(project: Project, file: Path, change: JSON) -> None:
     if ignored:
         raise OperationError(
             "BadRequest",
-            f"{project.setting.place.root} is not trusted, so {', '.join(ignored)} in its configuration would be "
+            f"{setting.place.root} is not trusted, so {', '.join(ignored)} in its configuration would be "
             "ignored. Nothing was changed. Trust it with `codeloop trust`, or set it in your own configuration.",
         )

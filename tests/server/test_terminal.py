@@ -1,0 +1,437 @@
+"""Terminals over real WebSockets, with real programs."""
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from codeloop.kit.process import processes
+from codeloop.schema.limits import PTY_KEPT
+from codeloop.workspace.tickets import Tickets
+from tests.server.serving import PASSWORD, Served, served
+
+DEADLINE = 15
+BASIC = {"Authorization": "Basic " + base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()}
+TICKET = {"x-opencode-ticket": "1"}
+
+
+class Screen:
+    """A connected client: all text that came, and the cursors that were told."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.pieces: list[str] = []
+        self.cursors: list[int] = []
+        self.replay = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    async def read(self) -> None:
+        message = await asyncio.wait_for(self.socket.recv(), DEADLINE)
+        if isinstance(message, str):
+            self.pieces.append(message)
+        else:
+            assert message[:1] == b"\0"
+            self.cursors.append(json.loads(message[1:])["cursor"])
+            self.replay = self.text
+
+    async def until(self, wanted: str) -> None:
+        async with asyncio.timeout(DEADLINE):
+            while wanted not in "".join(self.pieces[-20:]):
+                await self.read()
+
+    async def end(self) -> int:
+        """Read to the end; gives the code of the closing."""
+        try:
+            while True:
+                await self.read()
+        except ConnectionClosed as closed:
+            assert closed.rcvd
+            return closed.rcvd.code
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    it: Served, pty_id: str, query: str = "", headers: dict[str, str] | None = None, **options: Any
+) -> AsyncGenerator[Screen]:
+    """Connect, and read the replay."""
+    url = f"{it.url.replace('http', 'ws', 1)}/pty/{pty_id}/connect{query}"
+    async with connect(url, additional_headers=BASIC if headers is None else headers, proxy=None, **options) as socket:
+        screen = Screen(socket)
+        while not screen.cursors:
+            await screen.read()
+        yield screen
+
+
+async def refused(it: Served, pty_id: str, query: str = "", headers: dict[str, str] | None = None) -> tuple[int, Any]:
+    """Give status and JSON with which a handshake is refused."""
+    with pytest.raises(InvalidStatus) as caught:
+        async with connected(it, pty_id, query, headers):
+            pass
+    response = caught.value.response
+    return response.status_code, json.loads(response.body or b"null")
+
+
+async def opened(it: Served, *command: str, **more: Any) -> str:
+    """Open a terminal; gives its id."""
+    return (await it.post("/pty", {"command": command[0], "args": list(command[1:]), **more}))["id"]
+
+
+async def script(it: Served, text: str) -> str:
+    return await opened(it, "/usr/bin/env", "sh", "-c", text)
+
+
+async def ticket(it: Served, pty_id: str) -> str:
+    answer = await it.http.post(f"/pty/{pty_id}/connect-token", headers=TICKET)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["expires_in"] == 60
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", answer.json()["ticket"])
+    return answer.json()["ticket"]
+
+
+async def gone(it: Served, pty_id: str) -> None:
+    """Wait until a terminal is not there any more."""
+    async with asyncio.timeout(DEADLINE):
+        while (await it.http.get(f"/pty/{pty_id}")).status_code != 404:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_terminal_is_opened_listed_renamed_and_removed(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        made = await it.post("/pty", {"command": "cat", "title": "mine"})
+        assert made == {
+            "id": made["id"],
+            "title": "mine",
+            "command": "cat",
+            "args": [],
+            "cwd": str(it.work),
+            "status": "running",
+            "pid": made["pid"],
+        }
+        assert await it.get("/pty") == [made]
+        other = await it.post("/pty", {"command": "/bin/sh", "cwd": "/"})
+        assert (other["title"], other["args"], other["cwd"]) == (f"Terminal {other['id'][-4:]}", ["-l"], "/")
+        answer = await it.http.put(f"/pty/{made['id']}", json={"title": "yours", "size": {"rows": 9, "cols": 9}})
+        assert answer.json() == await it.get(f"/pty/{made['id']}") == {**made, "title": "yours"}
+        assert (await it.http.delete(f"/pty/{made['id']}")).json() is True
+        assert [each["id"] for each in await it.get("/pty")] == [other["id"]]
+        missing = {"_tag": "PtyNotFoundError", "ptyID": made["id"]}
+        for answer in (
+            await it.http.get(f"/pty/{made['id']}"),
+            await it.http.put(f"/pty/{made['id']}", json={}),
+            await it.http.delete(f"/pty/{made['id']}"),
+        ):
+            assert answer.status_code == 404
+            assert missing.items() <= answer.json().items()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"command": "no-such-program"},
+        {"cwd": "nowhere"},
+        {"title": "x" * 10_000},
+        {"command": "a\0b"},
+        {"cwd": "x" * 5_000},
+        {"command": "cat", "args": ["x" * 5_000_000]},
+        {"command": 7},
+        {"env": {"A=": "b"}},
+    ],
+)
+async def test_what_can_not_be_opened_is_the_clients_error(tmp_path: Path, body: Any) -> None:
+    async with served(tmp_path) as it:
+        await it.post("/pty", body, status=400)
+        assert await it.get("/pty") == []
+
+
+@pytest.mark.parametrize("size", [{"rows": 0, "cols": 5}, {"rows": 5, "cols": 65536}, {"rows": -1, "cols": 5}, {}, 5])
+async def test_a_size_that_is_none_is_the_clients_error(tmp_path: Path, size: Any) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await opened(it, "cat")
+        assert (await it.http.put(f"/pty/{pty_id}", json={"size": size})).status_code == 400
+
+
+async def test_input_goes_in_as_text_or_bytes_and_output_comes_as_text(tmp_path: Path) -> None:
+    async with served(tmp_path) as it, connected(it, await opened(it, "cat")) as screen:
+        assert screen.cursors == [0]
+        await screen.socket.send("h\u00e9llo\n")
+        await screen.until("h\u00e9llo\r\nh\u00e9llo\r\n")
+        await screen.socket.send("w\u00f6rld\n".encode())
+        await screen.until("w\u00f6rld\r\nw\u00f6rld\r\n")
+
+
+async def test_a_resize_reaches_the_program(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await script(it, "while read -r line; do stty size; done")
+        await it.http.put(f"/pty/{pty_id}", json={"size": {"rows": 33, "cols": 101}})
+        async with connected(it, pty_id) as screen:
+            await screen.socket.send("\n")
+            await screen.until("33 101")
+
+
+async def test_ctrl_c_interrupts(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await script(it, "trap : INT; sh -c 'echo begun; exec sleep 60'; echo ended $?; read -r x")
+        async with connected(it, pty_id) as screen:
+            await screen.until("begun")
+            await screen.socket.send("\x03")
+            await screen.until("ended 130")
+
+
+async def test_a_late_client_gets_what_it_lacks(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await opened(it, "cat")
+        async with connected(it, pty_id) as first:
+            await first.socket.send("one\U0001f600\n")
+            await first.until("one\U0001f600\r\none\U0001f600\r\n")
+            whole, end = first.text, 14
+            for query, replay in (("", whole), ("?cursor=0", whole), ("?cursor=7", whole[6:]), ("?cursor=-1", "")):
+                async with connected(it, pty_id, query) as late:
+                    assert (late.replay, late.cursors) == (replay, [end])
+            async with connected(it, pty_id, "?cursor=-1") as late:
+                await late.socket.send("two\n")
+                for screen in (first, late):
+                    await screen.until("two\r\ntwo\r\n")
+                assert late.text == "two\r\ntwo\r\n"
+
+
+@pytest.mark.parametrize("cursor", ["x", "-2", "1.5", "9" * 5000, "%C2%B2"])
+async def test_a_cursor_that_is_none_is_the_clients_error(tmp_path: Path, cursor: str) -> None:
+    async with served(tmp_path) as it:
+        status, body = await refused(it, await opened(it, "cat"), f"?cursor={cursor}")
+        assert (status, body["name"]) == (400, "BadRequest")
+
+
+async def test_the_end_of_the_program_closes_every_client_after_the_last_output(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await script(it, "read -r go; echo bye; exit 3")
+        async with connected(it, pty_id) as one, connected(it, pty_id) as two:
+            await one.socket.send("go\n")
+            for screen in (one, two):
+                assert await screen.end() == 1000
+                assert screen.text == "go\r\nbye\r\n"
+        await gone(it, pty_id)
+        assert (await refused(it, pty_id))[0] == 404
+
+
+async def test_removing_closes_the_clients(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await opened(it, "cat")
+        async with connected(it, pty_id) as screen:
+            await it.http.delete(f"/pty/{pty_id}")
+            assert await screen.end() == 1000
+
+
+async def test_a_client_that_leaves_is_no_loss(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await opened(it, "cat")
+        terminal = (await it.project()).terminals.get(pty_id)
+        assert terminal
+        for _ in range(3):
+            async with connected(it, pty_id) as screen:
+                screen.socket.transport.abort()
+        async with connected(it, pty_id) as screen:
+            await screen.socket.send("x\n")
+            await screen.until("x\r\nx\r\n")
+        async with asyncio.timeout(DEADLINE):
+            while terminal._output._watchers:
+                await asyncio.sleep(0.01)
+
+
+async def test_bytes_that_are_no_text_are_shown_as_such(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await script(it, r"read -r go; head -c 200000 /dev/urandom; printf '\377\n'; read -r go")
+        async with connected(it, pty_id) as screen:
+            await screen.socket.send("\n")
+            await screen.until("\ufffd\r\n")
+
+
+async def test_a_megabyte_is_pasted_without_loss(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await script(it, "stty raw -echo; echo ready; head -c 1000000 | cksum; read -r x")
+        data = bytes(index * 7 % 251 for index in range(1000)) * 1000
+        expected = await asyncio.to_thread(subprocess.run, ["cksum"], input=data, capture_output=True, check=True)
+        async with connected(it, pty_id) as screen:
+            await screen.until("ready")
+            await screen.socket.send(data)
+            await screen.until(expected.stdout.decode().strip())
+
+
+async def test_a_slow_client_is_dropped_and_holds_nobody_up(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        lines = 2 * PTY_KEPT.value // 3
+        pty_id = await script(it, f"read -r go; yes | head -n {lines}; echo done; read -r go")
+        async with (
+            connected(it, pty_id, max_queue=1) as slow,
+            connected(it, pty_id) as quick,
+        ):
+            slow.socket.transport.pause_reading()
+            await quick.socket.send("go\n")
+            await quick.until("done\r\n")
+            assert quick.text == "go\r\n" + "y\r\n" * lines + "done\r\n"
+            slow.socket.transport.resume_reading()
+            assert await slow.end() == 1013
+
+
+async def test_a_flood_does_not_keep_other_requests_waiting(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await opened(it, "yes")
+        async with connected(it, pty_id) as screen:
+            reading = asyncio.create_task(screen.end())
+            for _ in range(5):
+                began = time.monotonic()
+                await it.get("/pty")
+                assert time.monotonic() - began < 1
+                await asyncio.sleep(0.05)
+            await it.http.delete(f"/pty/{pty_id}")
+            assert await asyncio.wait_for(reading, DEADLINE) == 1000
+
+
+async def test_without_a_credential_nobody_connects(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await opened(it, "cat")
+        assert (await refused(it, pty_id, headers={}))[0] == 401
+        assert (await refused(it, pty_id, headers={"Authorization": "Basic eDp5"}))[0] == 401
+        assert (await refused(it, pty_id, headers={**BASIC, "Origin": "http://evil.example"}))[0] == 403
+
+
+async def test_a_ticket_stands_in_for_the_credential_once(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await opened(it, "cat")
+        given = await ticket(it, pty_id)
+        async with connected(it, pty_id, f"?ticket={given}", {}) as screen:
+            await screen.socket.send("x\n")
+            await screen.until("x\r\nx\r\n")
+        status, body = await refused(it, pty_id, f"?ticket={given}", {})
+        assert (status, body["_tag"]) == (403, "PtyForbiddenError")
+
+
+async def test_a_ticket_is_for_its_terminal_and_directory(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    async with served(tmp_path) as it:
+        pty_id, second = await opened(it, "cat"), await opened(it, "cat")
+        assert (await refused(it, second, f"?ticket={await ticket(it, pty_id)}", {}))[0] == 403
+        given = await ticket(it, pty_id)
+        assert (await refused(it, pty_id, f"?ticket={given}&directory={other}", {}))[0] == 403
+        assert (await refused(it, pty_id, f"?ticket={given}&directory=/nowhere", {}))[0] == 403
+        assert other not in {project.setting.place.directory for project in it.app.projects}, "a stranger opens nothing"
+        async with connected(it, pty_id, f"?ticket={given}&directory={it.work}", {}):
+            pass
+        for bad in ("?ticket=", "?ticket=x", f"?ticket={given}", "?ticket=x&ticket=y"):
+            assert (await refused(it, pty_id, bad))[0] == 403, "also beside the credential"
+        assert (await refused(it, "pty_none", "?ticket=x", {}))[0] == 403
+        assert (await refused(it, pty_id, "?ticket=", {}))[0] in {401, 403}
+
+
+async def test_a_ticket_expires(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await opened(it, "cat")
+        (await it.project()).terminals.tickets = Tickets(0.02)
+        given = await ticket(it, pty_id)
+        await asyncio.sleep(0.03)
+        assert (await refused(it, pty_id, f"?ticket={given}", {}))[0] == 403
+
+
+async def test_a_ticket_needs_the_header(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await opened(it, "cat")
+        path = f"/pty/{pty_id}/connect-token"
+        for headers in ({}, {"x-opencode-ticket": "0"}, {"x-opencode-ticket": ""}):
+            answer = await it.http.post(path, headers=headers)
+            assert (answer.status_code, answer.json()["_tag"]) == (403, "PtyForbiddenError")
+        assert (await it.http.post(path, headers={**TICKET, "Origin": "http://evil.example"})).status_code == 403
+        assert (await it.anonymous.post(path, headers=TICKET)).status_code == 401
+        missing = await it.http.post("/pty/pty_none/connect-token", headers=TICKET)
+        assert (missing.status_code, missing.json()["ptyID"]) == (404, "pty_none")
+
+
+async def test_a_plain_request_is_told_that_it_should_be_a_websocket(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        answer = await it.http.get("/pty/pty_none/connect")
+        assert (answer.status_code, answer.json()["name"]) == (400, "BadRequest")
+
+
+async def test_a_terminal_outlives_a_new_reading_of_the_configuration(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        pty_id = await opened(it, "cat")
+        for _ in range(2):
+            async with connected(it, pty_id) as screen:
+                await it.post("/instance/dispose")
+                assert [each["id"] for each in await it.get("/pty")] == [pty_id]
+                await screen.socket.send("x\n")
+                await screen.until("x\r\nx\r\n")
+        await it.http.delete(f"/pty/{pty_id}")
+        assert await it.get("/pty") == []
+
+
+async def test_stopping_the_server_ends_connections_and_programs(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        made = await it.post("/pty", {"command": "/bin/sh"})
+        async with connected(it, made["id"]) as screen:
+            began = time.monotonic()
+            await it.server.stop()
+            assert await screen.end() in {1000, 1001, 1012}
+            assert time.monotonic() - began < 4
+        assert made["pid"] not in {row.pid for row in processes()}
+
+
+@contextlib.contextmanager
+def program(tmp_path: Path) -> Any:
+    """Run the real program, without a word to us but its address; gives it and a client."""
+    work = tmp_path / "work"
+    work.mkdir()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CODELOOP_HOME": str(tmp_path / "home")}
+    environment |= {"CODELOOP_DISABLE_MODELS_FETCH": "1", "OPENCODE_SERVER_PASSWORD": PASSWORD}
+    command = [sys.executable, "-m", "codeloop", "serve", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as child:
+        try:
+            assert child.stdout
+            url = child.stdout.readline().rpartition(" on ")[2].strip()
+            with httpx2.Client(base_url=url, auth=("opencode", PASSWORD), timeout=20) as http:
+                yield child, http, work
+        finally:
+            child.kill()
+
+
+def test_nothing_outlives_a_killed_server(tmp_path: Path) -> None:
+    left = (
+        "sleep 600 & echo $! >> pids; setsid sh -c 'echo $$ >> pids; exec sleep 600' & "
+        "nohup sh -c 'echo $$ >> pids; exec sleep 600' >/dev/null 2>&1 & "
+        "sh -c \"trap '' HUP TERM INT; echo \\$\\$ >> pids; while :; do sleep 1; done\" & "
+        "echo $$ >> pids; wait"
+    )
+    with program(tmp_path) as (child, http, work):
+        answer = http.post("/pty", json={"command": "/usr/bin/env", "args": ["sh", "-c", left]})
+        assert answer.status_code == 200, answer.text
+        pids: set[int] = set()
+        until = time.monotonic() + DEADLINE
+        while len(pids) < 5:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+            pids = {int(word) for word in (work / "pids").read_text().split()} if (work / "pids").exists() else set()
+        living = {row.pid for row in processes()} & pids
+        assert living == pids
+        os.kill(child.pid, signal.SIGKILL)
+        until = time.monotonic() + 5
+        while {row.pid for row in processes()} & pids:
+            assert time.monotonic() < until, "a program outlived the server"
+            time.sleep(0.05)
