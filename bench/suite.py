@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from bench import large, requests, script, serving, snapshots, tools
+from bench import large, requests, script, serving, snapshots, streams, tools
 from bench.figures import Bench
 from bench.measure import Failed, run
 from bench.server import Scenario, Server
@@ -104,6 +104,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     large.sessions: ("long-show", "long-export", "long-fork", "long-step"),
     serving.serve: ("serve-ready", "serve-list", "serve-idle-memory", "serve-idle-cpu"),
     serving.fifty: ("fifty", "fifty-growth"),
+    streams.streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
 }
 

@@ -196,9 +196,7 @@ async def test_a_change_is_written_into_the_projects_own_file_and_holds(tmp_path
 
 
 async def test_a_change_leaves_everything_else_in_the_file_as_it_was(tmp_path: Path) -> None:
-    text = (
-        '{\n\t"model": "a/b",\n\t"theme": "dark",\n\t"provider": {"x": {"options": {"apiKey": "sk-1", "n": 1.50}}}\n}\n'
-    )
+    text = '{\n\t"model": "a/b",\n\t"theme": "dark",\n\t"provider": {"x": {"options": {"apiKey": "k", "n": 1.50}}}\n}\n'
     async with opened(tmp_path, text) as it:
         it.file.chmod(0o640)
         await it.change(provider={"x": {"name": "X"}}, share="disabled")
@@ -206,7 +204,7 @@ async def test_a_change_leaves_everything_else_in_the_file_as_it_was(tmp_path: P
         assert json.loads(it.file.read_text()) == {
             "model": "a/b",
             "theme": "dark",
-            "provider": {"x": {"options": {"apiKey": "sk-1", "n": 1.5}, "name": "X"}},
+            "provider": {"x": {"options": {"apiKey": "k", "n": 1.5}, "name": "X"}},
             "share": "disabled",
         }
         assert it.file.read_text().startswith('{\n\t"model"')
@@ -268,7 +266,8 @@ async def test_a_file_that_would_lose_something_is_left_to_its_owner(tmp_path: P
     async with opened(tmp_path) as it:
         it.file.write_text(text)
         message = await it.refused(model="a/b")
-        assert f"Edit {it.file} by hand" in message
+        assert str(it.file) in message
+        assert "by hand" in message or "expected" in message
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from codeloop.client.local import LocalClient
 from codeloop.model.answers import NOWHERE, Answer
 from codeloop.model.catalog import Catalog
 from codeloop.model.credentials import Credentials
-from codeloop.model.preference import preferred_model, small_model
 from codeloop.model.providers import Providers
 from codeloop.model.scripted import ScriptedModel
 from codeloop.model.vendors import LOCAL_SERVERS, LocalServer
@@ -78,7 +77,7 @@ async def test_without_a_key_nothing_is_usable_and_everything_is_known(tmp_path:
         assert await it.usable() == UsableProviders(providers=[], default={})
         known = await it.known()
     assert known.connected == []
-    assert len(known.all) >= len(Catalog().providers())
+    assert len(known.all) >= len(Catalog().providers()) - len(LOCAL_SERVERS)
     assert {provider.source for provider in known.all} == {"custom"}
     by_id = {provider.id: provider for provider in known.all}
     model = by_id["anthropic"].models[known.default["anthropic"]]
@@ -111,11 +110,17 @@ async def test_a_key_makes_its_provider_usable_and_is_not_shown(tmp_path: Path) 
 
 
 async def test_models_that_we_cannot_speak_to_are_known_but_not_usable(tmp_path: Path) -> None:
-    variables = {"GOOGLE_GENERATIVE_AI_API_KEY": KEY, "GEMINI_API_KEY": KEY}
-    async with opened(tmp_path, **variables) as it:
-        assert "google" in {each.provider.id for each in it.project.providers.usable()}
-        assert [provider.id for provider in (await it.usable()).providers] == []
-        assert "google" in {provider.id for provider in (await it.known()).all}
+    acme = {
+        "npm": "@other/protocol",
+        "options": {"baseURL": "https://acme.example", "apiKey": KEY},
+        "models": {"m": {}},
+    }
+    async with opened(tmp_path, provider={"acme": acme}) as it:
+        assert [each.provider.id for each in it.project.providers.usable()] == ["acme"]
+        assert (await it.usable()).providers == []
+        known = await it.known()
+        assert known.connected == []
+        assert [list(provider.models) for provider in known.all if provider.id == "acme"] == [["m"]]
 
 
 async def test_the_provider_of_the_model_that_is_used_by_default_comes_first(tmp_path: Path) -> None:
@@ -225,14 +230,3 @@ async def test_a_key_is_asked_for_where_it_is_known_what_it_is_for(tmp_path: Pat
         methods = await it.client.call(PROVIDER_AUTH)
     assert [(method.type, method.label) for method in methods["anthropic"]] == [("api", "API key")]
     assert "azure" not in methods
-
-
-def test_looking_for_the_preferred_model_takes_no_longer_for_the_whole_catalog_than_clients_wait() -> None:
-    """Every provider's default is told in one answer: the choice must be as good for hundreds as for one."""
-    catalog = Catalog()
-    for row in catalog.providers():
-        found = catalog.provider(row.id)
-        assert found is not None
-        models = list(found.models.values())
-        for chosen in (preferred_model(models), small_model(models)):
-            assert chosen is None or chosen in models

@@ -84,13 +84,13 @@ const stop = new AbortController()
 const subscribed = await client.event.subscribe(...(flat ? [{}, { signal: stop.signal }] : [{ signal: stop.signal }]))
 const events = new Events(subscribed.stream)
 const everywhere = new Events((await client.global.event({ signal: stop.signal })).stream)
-const session = await make({ title: "interop" })
-let turn
-
 await step("events: both streams say that they are open", async () => {
   await events.next((event) => event.type === "server.connected")
   await everywhere.next((event) => event.payload.type === "server.connected")
 })
+
+const session = await make({ title: "interop" })
+let turn
 
 await step("session: create, get, list", async () => {
   assert.match(session.id, /^ses_[0-9a-f]{12}[0-9A-Za-z]{14}$/)

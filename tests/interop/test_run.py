@@ -78,10 +78,12 @@ def test_what_it_would_have_to_ask_for_is_rejected(attached: Attached) -> None:
 def test_it_goes_on_with_a_session_the_last_one_or_a_copy(attached: Attached) -> None:
     first = session_of(attached.run("hello"))
     second = session_of(attached.run("hello"))
-    assert session_of(attached.run("-s", first, "and again")) == first
-    assert session_of(attached.run("-c", "and again")) == first
-    fork = session_of(attached.run("-s", second, "--fork", "and again"))
-    assert fork not in {first, second}
+    for words, wanted in [(("-s", first), first), (("-c",), first)]:
+        events = attached.run(*words, "and again")
+        assert (session_of(events), texts(events)) == (wanted, ["Hello."])
+    fork = attached.run("-s", second, "--fork", "and again")
+    assert session_of(fork) not in {first, second}
+    assert texts(fork) == ["Hello."]
 
 
 def test_a_command_is_run(attached: Attached) -> None:

@@ -163,6 +163,9 @@ async def test_what_is_not_quite_the_credential_is_not_taken(tmp_path: Path) -> 
         wrong += ["authorization: Basic !!!", "authorization: Bearer", "authorization: ", f"authorization: {PASSWORD}"]
         guesses = [status(it, line) for line in wrong]
         guesses.append(status(it, path=f"/session?auth_token={PASSWORD.replace(' ', '')}"))
+        right = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
+        guesses.append(status(it, path=f"/session?auth_token=eDp5&auth_token={right}"))
+        guesses.append(status(it, basic("x"), basic()))
         assert set(await asyncio.gather(*guesses)) == {401, 429}
         assert await status(it, path="/session?ticket=x") == 401
         assert await status(it, *UPGRADE, path="/event?ticket=x") == 401
@@ -174,6 +177,8 @@ async def test_a_ticket_leads_to_a_terminals_websocket_and_nowhere_else(tmp_path
         assert await status(it, path="/pty/pty_x/connect?ticket=guessed") == 401
         assert await status(it, *UPGRADE, path="/pty/pty_x/connect?ticket=") == 401
         assert await status(it, *UPGRADE, path="/pty/pty_x/connect/more?ticket=guessed") == 401
+        stale = await status(it, *UPGRADE, basic("stale"), path="/pty/pty_x/connect?ticket=guessed")
+        assert stale == 401, "a wrong credential is not made good by a ticket"
         foreign = await status(it, *UPGRADE, "origin: https://evil.example", path="/pty/pty_x/connect?ticket=guessed")
         assert foreign == 403
         assert await status(it, *UPGRADE, path="/pty/pty_x/connect?ticket=guessed", host="evil.example") == 421

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from codeloop.app.app import App
 from codeloop.model.answers import Answer, Count
+from codeloop.model.scripted import ScriptedModel
 from codeloop.schema.ids import new_id
-from tests.agent.harness import call, calls, startup
+from codeloop.server.listen import Listening, Server
+from tests.agent.harness import PASSWORD, Heard, call, calls, startup
 from tests.cli.program import COMMAND
 from tests.server.hearing import Event, hearing, of
 from tests.server.serving import Served, served
@@ -60,6 +63,7 @@ async def test_revert_unrevert_and_a_new_prompt_after_it(tmp_path: Path) -> None
         assert "revert" not in back
         assert (it.work / "a.txt").read_text() == "a\n"
         await it.post(f"/session/{session}/revert", {"messageID": answers[0]})  # it stands for its prompt
+        await heard.line("session.diff 1", session, 2)
         heard.forget()
         await it.prompt(session, "two")
         lines = await heard.idle(session)
@@ -256,13 +260,23 @@ async def test_bad_sessions_and_pages_are_refused(tmp_path: Path) -> None:
 
 
 async def test_an_unknown_model_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
-    async with served(tmp_path, real_models=True) as it:
+    work = tmp_path / "work"
+    work.mkdir()
+    server = Server(App(startup(tmp_path / "home", work)), Listening(password=PASSWORD))
+    await server.start()
+    it = Served(server, Heard(ScriptedModel([])), work)
+    try:
         session = await it.session()
         model = {"providerID": "nobody", "modelID": "nothing"}
         refused = await it.post(f"/session/{session}/message", {"parts": [TEXT], "model": model}, status=400)
         assert "nobody" in refused["data"]["message"]
+        await it.post(f"/session/{session}/prompt_async", {"parts": [TEXT], "model": model}, status=400)
         await it.post(f"/session/{session}/summarize", model, status=400)
         assert await messages(it, session) == []
+    finally:
+        await it.http.aclose()
+        await it.anonymous.aclose()
+        await server.stop()
 
 
 async def test_an_id_that_is_in_use_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -313,7 +327,8 @@ async def test_fields_of_a_prompt_do_what_they_say(tmp_path: Path) -> None:
 
 async def test_another_process_that_works_on_the_session_is_the_only_writer(tmp_path: Path) -> None:
     script = tmp_path / "slow.jsonl"
-    script.write_text('{"text": "' + "word " * 200 + '", "deltas": 200, "delay_ms": 50}\n')
+    waits = {"command": "until [ -e go ]; do sleep 0.05; done"}
+    script.write_text(json.dumps({"calls": [{"name": "bash", "arguments": waits}]}) + "\n")
     async with served(tmp_path, [DONE]) as it:
         session = await it.session()
         environment = {**os.environ, **startup(tmp_path / "home", it.work).environment}
@@ -339,6 +354,7 @@ async def test_another_process_that_works_on_the_session_is_the_only_writer(tmp_
             assert len(await messages(it, session)) == 2
         finally:
             running.kill()
+            (it.work / "go").touch()
             await asyncio.to_thread(running.wait)
         answer = await it.prompt(session, "go on")  # a dead one is taken over from
         assert answer["parts"][1]["text"] == "Done."

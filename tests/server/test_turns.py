@@ -52,6 +52,8 @@ async def test_a_plain_answer(tmp_path: Path) -> None:
         last = of(heard.events, "message.updated")[-2]["info"]
         assert answer["info"] == last
         assert heard.events[0]["type"] == "server.connected"
+        updated = of(heard.events, "session.updated")[0]["info"]
+        assert (updated["agent"], updated["model"]["id"]) == ("build", answer["info"]["modelID"])
 
 
 async def test_a_first_prompt_gets_its_title_by_an_event(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from codeloop.agent.engine import Engine
 from codeloop.schema.event import MessageInfo, MessageUpdated, SessionInfo, SessionUpdated, StoredEvent
 from codeloop.schema.ids import now_ms
-from codeloop.schema.limits import SNAPSHOT_COMPARE
+from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_TIME, Limit
 from codeloop.schema.message import (
     AssistantMessage,
     FileDiff,
@@ -53,7 +53,9 @@ def _changes(objects: Objects, before: str, after: str, named: set[str]) -> tupl
     return tuple(each for each in differences(objects, before, after) if each.path in named)
 
 
-async def turn_diffs(snapshots: Snapshots, entries: Sequence[Entry]) -> tuple[FileDiff, ...] | Failed:
+async def turn_diffs(
+    snapshots: Snapshots, entries: Sequence[Entry], limit: Limit = SNAPSHOT_COMPARE
+) -> tuple[FileDiff, ...] | Failed:
     """Give how the files that the steps of a turn changed differ between its begin and its end."""
     changed = [entry for entry in entries if any(isinstance(part, PatchPart) for part in entry.parts)]
     if not changed:
@@ -64,7 +66,7 @@ async def turn_diffs(snapshots: Snapshots, entries: Sequence[Entry]) -> tuple[Fi
         steps = [step for entry in changed if (step := step_changes(snapshots, entry, 0)) is not None]
         return file_diffs(snapshots.objects, joined(change for step in steps for change in step.changes))
 
-    return await snapshots.beside(compare, SNAPSHOT_COMPARE)
+    return await snapshots.beside(compare, limit)
 
 
 def joined(changes: Iterable[Change]) -> list[Change]:
@@ -81,7 +83,7 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     if snapshots is None:
         return
     for prompt, steps in _untold(engine.store.recent(session_id)):
-        diffs = await turn_diffs(snapshots, steps)
+        diffs = await turn_diffs(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
         if not isinstance(diffs, Failed):
             engine.store.append(*_told(engine.store.recent(session_id), prompt, list(diffs)))
 

@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("codeloop.cli.run:run", "Work on a task in the current directory."),
     "demo": ("codeloop.cli.demo:demo", "See a recorded model fix a real bug with the real tools."),
     "serve": ("codeloop.cli.serve:serve", "Let other programs drive the agent over HTTP."),
+    "attach": ("codeloop.cli.attach:attach", "Work on a running server, line by line."),
     "models": ("codeloop.cli.models:models", "List models with limits and prices."),
     "auth": ("codeloop.cli.auth:auth", "Store, list and remove keys of providers."),
     "session": ("codeloop.cli.session:session", "List, show, search, fork and delete sessions."),

@@ -50,6 +50,11 @@ class Tally:
         self._costs: list[float] = []
         self._messages: dict[str, AssistantMessage] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no step was counted."""
+        return not self._messages
+
     def take(self, event: Event) -> None:
         """Count an event of the session."""
         match event:

@@ -1,6 +1,7 @@
 """Colour for terminals, and the few ways in which numbers are shown to people."""
 
 import os
+from datetime import datetime
 from typing import Literal, TextIO
 
 Look = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
@@ -38,3 +39,8 @@ def count(number: int) -> str:
 def dollars(cost: float) -> str:
     """Give a cost: four digits after the point under a dollar, else two."""
     return f"${cost:.4f}" if cost < 1 else f"${cost:.2f}"
+
+
+def when(ms: int) -> str:
+    """Give a time as people read it; `ms` since the epoch."""
+    return f"{datetime.fromtimestamp(ms / 1000).astimezone():%Y-%m-%d %H:%M}"

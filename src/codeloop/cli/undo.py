@@ -1,6 +1,7 @@
 """`codeloop undo` and `codeloop redo`: take the last turn's changes of files back, and forward again."""
 
 import sys
+from collections.abc import Callable
 
 import click
 
@@ -43,7 +44,16 @@ def redo(name: str | None, *, dry_run: bool) -> None:
     sys.exit(with_client(command))
 
 
-async def undo_last(client: Client, session: Session, *, dry_run: bool) -> int:
+Say = Callable[[str], object]
+
+
+def _warn(text: str) -> None:
+    click.echo(text, err=True)
+
+
+async def undo_last(
+    client: Client, session: Session, *, dry_run: bool, say: Say = click.echo, warn: Say = _warn
+) -> int:
     """Undo the last turn that is not undone yet; gives the exit code. Raises UsageProblem when there is none."""
     turns = await _turns(client, session)
     before = turns[: _position(turns, session)]
@@ -53,10 +63,12 @@ async def undo_last(client: Client, session: Session, *, dry_run: bool) -> int:
     answer: RevertedSession = await client.call(
         SESSION_REVERT, session_id=session.id, message_id=last.info.id, dry_run=dry_run
     )
-    return _tell(answer, "Would undo" if dry_run else "Undone", _prompt(last), "put back")
+    return _tell(answer, "Would undo" if dry_run else "Undone", _prompt(last), "put back", (say, warn))
 
 
-async def redo_last(client: Client, session: Session, *, dry_run: bool) -> int:
+async def redo_last(
+    client: Client, session: Session, *, dry_run: bool, say: Say = click.echo, warn: Say = _warn
+) -> int:
     """Take the last undo back; gives the exit code. Raises UsageProblem when nothing is undone."""
     if session.revert is None:
         raise UsageProblem(f"Nothing is undone in {session.id}.")
@@ -70,7 +82,7 @@ async def redo_last(client: Client, session: Session, *, dry_run: bool) -> int:
         )
     else:
         answer = await client.call(SESSION_UNREVERT, session_id=session.id, dry_run=dry_run)
-    return _tell(answer, "Would redo" if dry_run else "Redone", what, "restored")
+    return _tell(answer, "Would redo" if dry_run else "Redone", what, "restored", (say, warn))
 
 
 async def _turns(client: Client, session: Session) -> list[MessageWithParts]:
@@ -89,16 +101,17 @@ def _prompt(turn: MessageWithParts) -> str:
     return f"“{one_line(next(texts, ''), SHOWN)}”"
 
 
-def _tell(answer: RevertedSession, done: str, what: str, verb: str) -> int:
-    """Print what became of the files; gives 1 when some were left alone."""
+def _tell(answer: RevertedSession, done: str, what: str, verb: str, sayers: tuple[Say, Say]) -> int:
+    """Tell what became of the files; gives 1 when some were left alone."""
+    say, warn = sayers
     outcome = answer.outcome
     if outcome is None:
         return 0
-    click.echo(f"{done}: {what}")
+    say(f"{done}: {what}")
     for path in outcome.restored:
-        click.echo(f"  {verb}  {inert(path)}")
+        say(f"  {verb}  {inert(path)}")
     for conflict in outcome.conflicts:
-        click.echo(f"  left alone  {inert(conflict.path)}: {inert(conflict.reason)}", err=True)
+        warn(f"  left alone  {inert(conflict.path)}: {inert(conflict.reason)}")
     if not outcome.restored and not outcome.conflicts:
-        click.echo("  no file had to change")
+        say("  no file had to change")
     return ERROR if outcome.conflicts else 0

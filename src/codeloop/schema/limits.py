@@ -89,6 +89,9 @@ SERVER_STREAM_WRITE = Limit(
 SERVER_STREAM_END = Limit("server.stream_end", 200, "ms", "ending a stream in order, then its connection is cut")
 SERVER_STREAM_CHUNK = Limit("server.stream_chunk", 256 * 1024, "bytes", "of events written to a client at once")
 SERVER_STREAM_PACE = Limit("server.stream_pace", 4, "ms", "events that follow one another faster are written together")
+SERVER_TURN_ANSWER = Limit(
+    "server.turn_answer", 10, "ms", "a turn's answer waits so long: some clients stop to read its events at it"
+)
 SERVER_HEARTBEAT = Limit("server.heartbeat", 10_000, "ms", "how often a stream shows that it is still open")
 SERVER_POSITION = Limit(
     "server.position", 200, "count", "projects that the position of a stream names; with more it starts from now"
@@ -132,6 +135,9 @@ CLIENT_BACKOFF = Limit("client.backoff", 100, "ms", "the wait before a lost stre
 CLIENT_BACKOFF_MOST = Limit("client.backoff_most", 5_000, "ms", "the longest such wait")
 CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that stays away for so long is given up")
 CLIENT_FILE = Limit("client.file", 20 * 1024 * 1024, "bytes", "a larger file is not sent along to a server")
+EDITOR_HISTORY = Limit("cli.editor_history", 1_000, "count", "lines that the arrow keys bring back in `attach`")
+ATTACH_SHOWN = Limit("cli.attach_shown", 20, "count", "messages of a session that are shown when `attach` enters it")
+ATTACH_LISTED = Limit("cli.attach_listed", 20, "count", "sessions that `/sessions` lists")
 MODEL_CONNECT = Limit("model.connect", 15_000, "ms", "connecting to the model's service, then a retry")
 MODEL_FIRST_BYTE = Limit("model.first_byte", 300_000, "ms", "waiting for the first byte of an answer, then a retry")
 MODEL_IDLE = Limit("model.idle", 120_000, "ms", "silence in the middle of an answer, then a retry")

@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 import msgspec
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from codeloop.model.unavailable import ModelUnavailable
@@ -54,6 +55,8 @@ def refusal(error: Exception) -> Response:
             return _named(413, "BadRequest", f"The body is larger than {SERVER_BODY.value} bytes.", kind="Body")
         case OperationError(kind=kind):
             return _operation(kind, str(error))
+        case ClientDisconnect():
+            return Response(status_code=400)  # nobody is there to read it
         case StoreError():
             log.error("%s", error)
             return _named(500, "UnknownError", str(error))

@@ -150,10 +150,9 @@ class Guard:
                 raise Refused(HTTPStatus.FORBIDDEN, "for another site's page", "Other sites' pages can't ask here.")
             return None
         (host,) = _values(headers, b"host")
-        if len(origins) == 1 and _is_same(origins[0].lower(), host.lower()):
-            return origins[0].lower()
-        if len(origins) == 1 and origins[0].lower() in self._door.origins:
-            return origins[0]
+        origin = origins[0].lower()
+        if len(origins) == 1 and (_is_same(origin, host.lower()) or origin in self._door.origins):
+            return origin
         raise Refused(
             HTTPStatus.FORBIDDEN,
             f"from the page {origins[0]}",
@@ -224,9 +223,9 @@ def _is_strange(headers: Headers) -> bool:
 
 
 def _from_headers(headers: Headers, username: str) -> list[bytes]:
-    """Give every `user:password` that the authorization headers say."""
+    """Give the `user:password` that the first authorization header says: one request is one guess."""
     given: list[bytes] = []
-    for value in _values(headers, b"authorization"):
+    for value in _values(headers, b"authorization")[:1]:
         scheme, _, rest = value.partition(" ")
         if scheme.lower() == "basic":
             given.append(_decoded(rest.strip()))
@@ -239,7 +238,7 @@ def _from_headers(headers: Headers, username: str) -> list[bytes]:
 
 def _from_query(query: Mapping[str, list[str]]) -> list[bytes]:
     # A plus that was not escaped arrives as a space.
-    return [_decoded(token.replace(" ", "+")) for token in query.get("auth_token", ())]
+    return [_decoded(token.replace(" ", "+")) for token in query.get("auth_token", ())[:1]]
 
 
 def _decoded(text: str) -> bytes:

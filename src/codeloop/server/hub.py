@@ -11,7 +11,13 @@ import msgspec
 from codeloop.app.app import App
 from codeloop.config.paths import find_paths
 from codeloop.schema.event import Event, Stamped
-from codeloop.schema.limits import SERVER_HEARTBEAT, SERVER_STREAM_CHUNK, SERVER_STREAM_PACE, SERVER_STREAMS
+from codeloop.schema.limits import (
+    SERVER_HEARTBEAT,
+    SERVER_STREAM_CHUNK,
+    SERVER_STREAM_PACE,
+    SERVER_STREAM_WRITE,
+    SERVER_STREAMS,
+)
 from codeloop.schema.live import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
 from codeloop.server.position import Position, written
 from codeloop.server.reader import Reader, enveloped, frame
@@ -29,11 +35,13 @@ _TURN = 500
 class Hub:
     """Hands the events of an App's projects to their readers. Close it before the App.
 
-    Stores are followed, and kept open, only while somebody reads. `heartbeat`: seconds.
+    Stores are followed, and kept open, only while somebody reads. `heartbeat`: seconds from one to the next;
+    `patience`: seconds after which a client that takes nothing is given up.
     """
 
-    def __init__(self, app: App, heartbeat: float = SERVER_HEARTBEAT.seconds) -> None:
-        self.heartbeat = heartbeat
+    def __init__(self, app: App) -> None:
+        self.heartbeat = SERVER_HEARTBEAT.seconds
+        self.patience = SERVER_STREAM_WRITE.seconds
         self._app = app
         self._readers: set[Reader] = set()
         self._sources: dict[str, Source] = {}

@@ -4,6 +4,7 @@ import asyncio
 from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from codeloop.schema.limits import (
     SERVER_BODY_IDLE,
@@ -113,6 +114,18 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unseen, self._is_message_over = 0, True
         super().on_message_complete()
 
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over; a handshake that its new owner can't read would hang for ever."""
+        if len(self.connections) > SERVER_CONNECTIONS.value:
+            self._refusal = HTTPStatus.SERVICE_UNAVAILABLE
+            self.send_400_response("")
+            return
+        super().handle_websocket_upgrade()
+        owner = self.transport.get_protocol()
+        if isinstance(owner, WebSocketsSansIOProtocol) and not owner.handshake_initiated:
+            self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            self.send_400_response("")
+
     def on_response_complete(self) -> None:
         """See that what is left of an answered request's body, which nobody reads, comes as quickly as a head."""
         self._cancel_deadline()
@@ -130,8 +143,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def shutdown(self) -> None:
-        """End the connection: an answer that has begun and goes on (events) at once, any other when it is given."""
-        if self._has_asked and self.cycle.response_started and not self.cycle.response_complete:
+        """End the connection: an answer that has begun and goes on at once, any other when it is given.
+
+        What still waits for the rest of its own body is cut.
+        """
+        if self._is_answering and not self._is_message_over:
+            self.transport.abort()
+        elif self._is_answering and self.cycle.response_started:
             if self.cycle.chunked_encoding:
                 self.transport.write(b"0\r\n\r\n")
             self.transport.close()

@@ -1,5 +1,6 @@
 """The routes: one for each operation of the table, and the streams beside them."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,12 +12,25 @@ from codeloop.app.app import App
 from codeloop.app.dispatch import carry_out
 from codeloop.app.handlers.message import page
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import OPERATIONS, PTY_TICKET, SESSION_MESSAGES, Operation
+from codeloop.schema.limits import SERVER_TURN_ANSWER
+from codeloop.schema.operation import (
+    COMMAND,
+    OPERATIONS,
+    PROMPT,
+    PTY_TICKET,
+    SESSION_MESSAGES,
+    SESSION_SHELL,
+    SUMMARIZE,
+    Operation,
+)
 from codeloop.schema.sessions import ListMessages
 from codeloop.server.answers import answer, refusal
 from codeloop.server.arguments import arguments, directory_of
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+
+TURNS = frozenset({PROMPT.id, COMMAND.id, SESSION_SHELL.id, SUMMARIZE.id})
+"""Answered when a turn is over, a moment after its events."""
 
 
 def routes(app: App) -> list[BaseRoute]:
@@ -31,7 +45,10 @@ def routes(app: App) -> list[BaseRoute]:
 def _operation(app: App, operation: Operation) -> Endpoint:
     async def carried_out(request: Request) -> Any:
         args = await arguments(operation, request)
-        return await carry_out(app, operation, args, app.directory(directory_of(request)))
+        given = await carry_out(app, operation, args, app.directory(directory_of(request)))
+        if operation.id in TURNS:
+            await asyncio.sleep(SERVER_TURN_ANSWER.seconds)
+        return given
 
     async def endpoint(request: Request) -> Response:
         return await _answer(lambda: carried_out(request))

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from codeloop.app.app import App
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import SERVER_STREAM_END, SERVER_STREAM_WRITE, SERVER_STREAMS
+from codeloop.schema.limits import SERVER_STREAM_END, SERVER_STREAMS
 from codeloop.server.answers import refusal
 from codeloop.server.arguments import BadArguments, directory_of
 from codeloop.server.hub import Hub
@@ -65,7 +65,7 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         async with aclosing(self._hub.chunks(self._reader)) as chunks:
             async for chunk in chunks:
-                async with asyncio.timeout(SERVER_STREAM_WRITE.seconds):
+                async with asyncio.timeout(self._hub.patience):
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def _finish(self, scope: Scope, send: Send) -> None:

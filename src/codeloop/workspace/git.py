@@ -9,6 +9,7 @@ from codeloop.kit.git import GIT_OPTIONS, bare_git_environment, git_environment
 from codeloop.kit.process import which
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
+from codeloop.workspace.search import printable
 from codeloop.workspace.stream import stream
 
 _HEADS = "refs/heads/"
@@ -18,6 +19,9 @@ _USUAL = ("main", "master")
 
 class GitProblem(CodeloopError):
     """Git can't say what was asked: it is missing, it failed, or it took too long."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class Printed(Struct, frozen=True):

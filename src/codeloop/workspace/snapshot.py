@@ -215,7 +215,7 @@ class Snapshots:
         fault.point("snapshot")
         self.objects.ensure()
         if self._scan is None:
-            surroundings = Surroundings(self._own, _excludes(self.environment))
+            surroundings = Surroundings(self._own, user_excludes(self.environment))
             self._scan = Scan(self.root, self.objects, load(self.root, self._table_file), surroundings)
         scan = self._scan
         try:
@@ -306,7 +306,7 @@ def _too_wide(root: Path, environment: Mapping[str, str]) -> str | None:
     return None
 
 
-def _excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
+def user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
     """Give the user's own file of patterns that git ignores everywhere."""
     home = environment.get("HOME", "")
     if not home:

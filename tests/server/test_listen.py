@@ -1,0 +1,299 @@
+"""A connection is bounded in size and time, and a server ends in order."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from codeloop.model.answers import Answer, Call
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import (
+    SERVER_BODY,
+    SERVER_BODY_IDLE,
+    SERVER_CONNECTIONS,
+    SERVER_HEADER,
+    SERVER_HEADER_TIME,
+    SERVER_HEADERS,
+    SERVER_URL,
+    Limit,
+)
+from codeloop.schema.wire import replace
+from codeloop.server import protocol
+from codeloop.server.listen import Listening
+from tests.cli.program import lives
+from tests.server.raw import UPGRADE, ask, basic, port_of, read, request
+from tests.server.serving import PASSWORD, Served, served
+
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def connected(it: Served) -> Connection:
+    return await asyncio.open_connection(urlsplit(it.url).hostname, port_of(it.url))
+
+
+async def ends_within(reader: asyncio.StreamReader, seconds: float) -> bool:
+    """Tell whether the server hangs up."""
+    try:
+        async with asyncio.timeout(seconds):
+            while await reader.read(1 << 16):
+                pass
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+    return True
+
+
+def shortened(monkeypatch: pytest.MonkeyPatch, limit: Limit, name: str, milliseconds: int) -> None:
+    """Have the protocol use a shorter deadline."""
+    assert getattr(protocol, name) is limit
+    monkeypatch.setattr(protocol, name, replace(limit, value=milliseconds))
+
+
+async def test_headers_and_urls_have_a_size(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        large = "x-large: " + "a" * SERVER_HEADER.value
+        many = [f"x-{n}: a" for n in range(SERVER_HEADERS.value + 1)]
+        long = "/session?a=" + "a" * SERVER_URL.value
+        assert (await ask(it.url, request(it.url, "GET", "/session", basic(), large))).status == 431
+        assert (await ask(it.url, request(it.url, "GET", "/session", basic(), *many))).status == 431
+        assert (await ask(it.url, request(it.url, "GET", long, basic()))).status == 414
+        fine = [f"x-{n}: {'a' * 500}" for n in range(SERVER_HEADERS.value - 10)]
+        assert (await ask(it.url, request(it.url, "GET", "/session", basic(), *fine))).status == 200
+
+
+async def test_a_header_that_never_ends_is_cut_before_it_fills_the_memory(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        reader, writer = await connected(it)
+        writer.write(f"GET /session HTTP/1.1\r\nhost: {urlsplit(it.url).netloc}\r\nx-long: ".encode())
+        sent = 0
+        try:
+            while sent < 64 * SERVER_HEADER.value and not writer.is_closing():
+                writer.write(b"a" * 16384)
+                sent += 16384
+                await writer.drain()
+        except ConnectionError:
+            pass
+        assert sent < 64 * SERVER_HEADER.value, "it took everything"
+        assert await ends_within(reader, 2)
+
+
+async def test_what_follows_a_body_has_a_size_and_is_no_header(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        chunked = request(it.url, "POST", "/session", "transfer-encoding: chunked", host=None) + b"2\r\n{}\r\n0\r\n"
+        forged = f"host: {urlsplit(it.url).netloc}\r\n{basic()}\r\n\r\n".encode()
+        assert (await ask(it.url, chunked + forged)).status == 421, "a host after the body"
+        reader, writer = await connected(it)
+        writer.write(request(it.url, "POST", "/session", "transfer-encoding: chunked") + b"2\r\n{}\r\n0\r\nx-long: ")
+        writer.write(b"a" * 8 * SERVER_HEADER.value)
+        assert await ends_within(reader, 2)
+        writer.close()
+
+
+async def test_a_large_body_is_refused_before_it_comes(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        length = f"content-length: {SERVER_BODY.value + 1}"
+        assert (await ask(it.url, request(it.url, "POST", "/session", basic(), length))).status == 413
+
+
+@pytest.mark.parametrize(
+    ("start", "more"),
+    [(b"", b""), (b"GET /sess", b"x"), (b"GET /session HTTP/1.1\r\nx-a: b\r\n", b"x"), (b"\r\n", b"\r\n")],
+)
+async def test_slow_headers_end_the_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: bytes, more: bytes
+) -> None:
+    shortened(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", 400)
+    async with served(tmp_path) as it:
+        reader, writer = await connected(it)
+        writer.write(start)
+        dribble = asyncio.create_task(dribbled(writer, more))
+        begun = time.monotonic()
+        assert await ends_within(reader, 3)
+        assert 0.3 < time.monotonic() - begun < 2
+        dribble.cancel()
+        writer.close()
+
+
+async def dribbled(writer: asyncio.StreamWriter, piece: bytes) -> None:
+    while not writer.is_closing():
+        writer.write(piece)
+        await asyncio.sleep(0.05)
+
+
+async def test_the_second_requests_headers_have_a_deadline_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shortened(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", 300)
+    async with served(tmp_path) as it:
+        reader, writer = await connected(it)
+        writer.write(request(it.url, "GET", "/session", basic()))
+        assert (await read(reader)).status == 200
+        await asyncio.sleep(0.4)
+        writer.write(request(it.url, "GET", "/session", basic()))
+        assert (await read(reader)).status == 200, "a connection that waits for a request is kept longer"
+        writer.write(b"GET /")
+        assert await ends_within(reader, 2)
+        writer.close()
+
+
+async def test_the_rest_of_a_refused_body_can_not_be_dribbled_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shortened(monkeypatch, SERVER_HEADER_TIME, "SERVER_HEADER_TIME", 300)
+    async with served(tmp_path) as it:
+        reader, writer = await connected(it)
+        writer.write(request(it.url, "POST", "/session", "content-length: 1000000"))
+        assert (await read(reader)).status == 401
+        dribble = asyncio.create_task(dribbled(writer, b"x"))
+        assert await ends_within(reader, 2)
+        dribble.cancel()
+        writer.close()
+
+
+async def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_fault(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(tmp_path) as it:
+        _, writer = await connected(it)
+        writer.write(request(it.url, "POST", "/session", basic(), "content-length: 14") + b'{"title"')
+        await asyncio.sleep(0.1)
+        writer.close()
+        await asyncio.sleep(0.1)
+        assert (await ask(it.url, request(it.url, "GET", "/session", basic()))).status == 200
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_a_body_that_stalls_ends_the_connection_one_that_comes_slowly_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shortened(monkeypatch, SERVER_BODY_IDLE, "SERVER_BODY_IDLE", 300)
+    async with served(tmp_path) as it:
+        reader, writer = await connected(it)
+        writer.write(request(it.url, "POST", "/session", basic(), "content-length: 12"))
+        for piece in (b'{"ti', b'tle"', b':"a"'):
+            await asyncio.sleep(0.15)
+            writer.write(piece)
+        writer.write(b"}")
+        assert (await read(reader)).status == 400, "one character is missing"
+        writer.write(request(it.url, "POST", "/session", basic(), "content-length: 14") + b'{"title"')
+        assert await ends_within(reader, 2)
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET http://[ HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"CONNECT evil.example:443 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"GET /\xff\xfe HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: localhost\r\nx\x00: y\r\n\r\n",
+    ],
+)
+async def test_what_is_hardly_http_is_refused_and_the_server_goes_on(tmp_path: Path, data: bytes) -> None:
+    async with served(tmp_path) as it:
+        answer = await ask(it.url, data)
+        assert answer.status == 0 or 400 <= answer.status < 500
+        assert (await ask(it.url, request(it.url, "GET", "/session", basic()))).status == 200
+
+
+async def test_a_websocket_with_an_endless_header_is_refused(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        long = "x-long: " + "a" * (SERVER_HEADER.value // 2)
+        assert (await ask(it.url, request(it.url, "GET", "/pty/x/connect", *UPGRADE, basic(), long))).status == 431
+        path = "/pty/x/connect?directory=" + "a" * (SERVER_URL.value - 100)
+        assert (await ask(it.url, request(it.url, "GET", path, *UPGRADE, basic()))).status == 431
+
+
+async def test_connections_beyond_the_bound_are_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(tmp_path) as it:
+        assert it.server._server.config.limit_concurrency == SERVER_CONNECTIONS.value
+        it.server._server.config.limit_concurrency = 3
+        kept = [await connected(it) for _ in range(3)]
+        assert (await ask(it.url, request(it.url, "GET", "/session", basic()))).status == 503
+        for _, writer in kept:
+            writer.close()
+
+
+async def test_a_client_that_floods_with_connections_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "SERVER_CONNECTIONS", replace(SERVER_CONNECTIONS, value=5))
+    async with served(tmp_path) as it:
+        kept = [await connected(it) for _ in range(10)]
+        reader, writer = await connected(it)
+        assert await ends_within(reader, 1)
+        for _, each in (*kept, (reader, writer)):
+            each.close()
+
+
+async def test_a_forwarded_address_does_not_count(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with served(tmp_path) as it:
+        await ask(it.url, request(it.url, "GET", "/session", basic("x"), "x-forwarded-for: 203.0.113.9"))
+    assert "203.0.113.9" not in caplog.text
+    assert "127.0.0.1" in caplog.text
+
+
+async def test_a_port_that_is_taken_is_said_or_another_one_is_used(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        port = port_of(it.url)
+        with pytest.raises(CodeloopError, match=r"Can't listen on 127\.0\.0\.1:\d+: Address already in use"):
+            async with served(tmp_path, listening=Listening(port=port, password=PASSWORD)):
+                pass
+        async with served(tmp_path, listening=Listening(port=port, is_port_free=True, password=PASSWORD)) as other:
+            assert port_of(other.url) != port
+            assert (await ask(other.url, request(other.url, "GET", "/session", basic()))).status == 200
+
+
+async def test_stopping_ends_streams_sockets_and_turns_at_once(tmp_path: Path) -> None:
+    command = "echo $$ > pid; exec sleep 100"
+    call = Call("bash", f'{{"command": "{command}", "description": "Waits"}}')
+    rules = {"permission": {"*": "allow"}}
+    async with served(tmp_path, [Answer(calls=(call,))], settings=rules) as it:
+        session_id = await it.session()
+        streams = [await streaming(it, path) for path in ("/event", "/global/event")]
+        turn = asyncio.create_task(it.http.post(f"/session/{session_id}/message", json=SAID))
+        pid = await started(it.work / "pid")
+        begun = time.monotonic()
+        await it.server.stop()
+        assert time.monotonic() - begun < 1.5
+        assert not lives(pid)
+        assert (await turn).status_code == 200, "the turn's answer tells that it was aborted"
+        for reader, writer in streams:
+            assert await ends_within(reader, 1)
+            writer.close()
+
+
+SAID = {"parts": [{"type": "text", "text": "go"}]}
+
+
+async def streaming(it: Served, path: str) -> Connection:
+    reader, writer = await connected(it)
+    writer.write(request(it.url, "GET", path, basic()))
+    await reader.readuntil(b"server.connected")
+    return reader, writer
+
+
+async def started(file: Path) -> int:
+    async with asyncio.timeout(10):
+        while not (file.exists() and file.read_text().strip()):
+            await asyncio.sleep(0.02)
+    return int(file.read_text())
+
+
+async def test_a_client_that_reads_nothing_does_not_keep_a_server_from_stopping(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        kept: Sequence[Connection] = [await connected(it) for _ in range(5)]
+        for _, writer in kept:
+            writer.write(request(it.url, "POST", "/session", basic(), "content-length: 100") + b"{")
+        await asyncio.sleep(0.1)
+        begun = time.monotonic()
+        await it.server.stop()
+        assert time.monotonic() - begun < 1
+        for _, writer in kept:
+            writer.close()
