@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import signal
 import stat
@@ -19,7 +18,7 @@ import pytest
 from bench.answers import Answer
 from codeloop.config.paths import find_paths
 from codeloop.config.serving import credential_for
-from tests.cli.program import Desk, bash, lives, serving, without_privileges
+from tests.cli.program import COMMAND, Desk, bash, lives, serving, without_privileges
 from tests.server.raw import Answered, ask, basic, port_of, request
 
 READY = re.compile(r"opencode server listening on (http://\S+)\n")
@@ -127,6 +126,7 @@ def test_what_would_be_unsafe_or_makes_no_sense_does_not_start(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_configuration_can_not_open_it_to_other_machines_either(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(server={"hostname": "0.0.0.0"})
@@ -174,6 +174,7 @@ def test_pages_are_configured_by_flag_and_by_configuration(tmp_path: Path) -> No
         assert "'*' is not an origin" in stderr
 
 
+@pytest.mark.slow
 def test_passwords_come_from_flag_then_our_variable_then_theirs(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     variables = {"CODELOOP_SERVER_PASSWORD": "ours", "OPENCODE_SERVER_PASSWORD": "theirs"}
@@ -204,6 +205,7 @@ def test_what_a_killed_server_left_is_not_used_and_goes_with_the_next(tmp_path: 
             assert third.ask("GET", "/session", third.own()).status == 200
 
 
+@pytest.mark.slow
 def test_the_usual_port_gives_way_a_named_one_does_not(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with running(desk) as server:
@@ -268,10 +270,10 @@ def wait_for_number(file: Path) -> int:
 
 def test_it_works_without_standard_streams(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    program = "import os,sys; os.closerange(0, 3); os.execv(sys.executable, [sys.executable, '-c', sys.argv[1], *sys.argv[2:]])"
-    main = "from codeloop.cli.main import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", program, main, "serve", "--port=0"], **desk.options(), start_new_session=True
+        ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *COMMAND, "serve", "--port=0"],
+        **desk.options(),
+        start_new_session=True,
     )
     try:
         end = time.monotonic() + 15
@@ -369,7 +371,7 @@ def listening(pid: int) -> list[str]:
     inodes: set[str] = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         try:
-            inodes.add(os.readlink(link))
+            inodes.add(str(link.readlink()))
         except OSError:
             continue
     rows: list[str] = []

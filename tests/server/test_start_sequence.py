@@ -98,6 +98,7 @@ SETTINGS = form(  # the sections that this test configures, and those that are a
     plugin=list[Any],
     model=str,
     share=Literal["manual", "auto", "disabled"],
+    enabled_providers=WORDS,
     command=dict[str, Anything],
     agent=dict[str, Anything],
     provider=dict[str, Anything],
@@ -165,6 +166,7 @@ START: tuple[tuple[str, Any], ...] = (
 CONFIG: dict[str, Any] = {
     "model": "acme/m",
     "share": "disabled",
+    "enabled_providers": ["acme", "anthropic", "openai"],
     "agent": {"mine": {"prompt": "You are mine.", "mode": "subagent", "steps": 4, "permission": {"bash": "ask"}}},
     "command": {"hi": {"template": "Say hi to $1.", "description": "Greets."}},
     "permission": {"edit": "ask", "bash": {"*": "ask", "git status": "allow"}},
@@ -219,7 +221,7 @@ async def test_what_is_not_offered_is_missing_in_json(tmp_path: Path, name: str)
 
 
 async def test_the_connect_dialog_stores_a_key_and_reads_everything_anew(tmp_path: Path) -> None:
-    async with served(tmp_path) as it:
+    async with served(tmp_path, enabled_providers=["openai", "anthropic"]) as it:
         assert "openai" not in (await it.get("/provider"))["connected"]
         assert (await it.http.put("/auth/openai", json={"type": "api", "key": "sk-0123456789abcdef"})).json() is True
         assert await it.post("/instance/dispose") is True

@@ -1,9 +1,7 @@
 """Terminals over real WebSockets, with real programs."""
 
 import asyncio
-import base64
 import contextlib
-import json
 import os
 import re
 import signal
@@ -11,105 +9,16 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from codeloop.kit.process import processes
 from codeloop.schema.limits import PTY_KEPT
-from codeloop.workspace.tickets import Tickets
+from tests.server.screen import DEADLINE, connected, gone, opened, refused, script
 from tests.server.serving import PASSWORD, Served, served
-
-DEADLINE = 15
-BASIC = {"Authorization": "Basic " + base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()}
-TICKET = {"x-opencode-ticket": "1"}
-
-
-class Screen:
-    """A connected client: all text that came, and the cursors that were told."""
-
-    def __init__(self, socket: ClientConnection) -> None:
-        self.socket = socket
-        self.pieces: list[str] = []
-        self.cursors: list[int] = []
-        self.replay = ""
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-    async def read(self) -> None:
-        message = await asyncio.wait_for(self.socket.recv(), DEADLINE)
-        if isinstance(message, str):
-            self.pieces.append(message)
-        else:
-            assert message[:1] == b"\0"
-            self.cursors.append(json.loads(message[1:])["cursor"])
-            self.replay = self.text
-
-    async def until(self, wanted: str) -> None:
-        async with asyncio.timeout(DEADLINE):
-            while wanted not in "".join(self.pieces[-20:]):
-                await self.read()
-
-    async def end(self) -> int:
-        """Read to the end; gives the code of the closing."""
-        try:
-            while True:
-                await self.read()
-        except ConnectionClosed as closed:
-            return closed.rcvd.code if closed.rcvd else 1006
-
-
-@contextlib.asynccontextmanager
-async def connected(
-    it: Served, pty_id: str, query: str = "", headers: dict[str, str] | None = None, **options: Any
-) -> AsyncGenerator[Screen]:
-    """Connect, and read the replay."""
-    url = f"{it.url.replace('http', 'ws', 1)}/pty/{pty_id}/connect{query}"
-    async with connect(url, additional_headers=BASIC if headers is None else headers, proxy=None, **options) as socket:
-        screen = Screen(socket)
-        while not screen.cursors:
-            await screen.read()
-        yield screen
-
-
-async def refused(it: Served, pty_id: str, query: str = "", headers: dict[str, str] | None = None) -> tuple[int, Any]:
-    """Give status and JSON with which a handshake is refused."""
-    with pytest.raises(InvalidStatus) as caught:
-        async with connected(it, pty_id, query, headers):
-            pass
-    response = caught.value.response
-    return response.status_code, json.loads(response.body or b"null")
-
-
-async def opened(it: Served, *command: str, **more: Any) -> str:
-    """Open a terminal; gives its id."""
-    return (await it.post("/pty", {"command": command[0], "args": list(command[1:]), **more}))["id"]
-
-
-async def script(it: Served, text: str) -> str:
-    return await opened(it, "/usr/bin/env", "sh", "-c", text)
-
-
-async def ticket(it: Served, pty_id: str) -> str:
-    answer = await it.http.post(f"/pty/{pty_id}/connect-token", headers=TICKET)
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["expires_in"] == 60
-    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", answer.json()["ticket"])
-    return answer.json()["ticket"]
-
-
-async def gone(it: Served, pty_id: str) -> None:
-    """Wait until a terminal is not there any more."""
-    async with asyncio.timeout(DEADLINE):
-        while (await it.http.get(f"/pty/{pty_id}")).status_code != 404:
-            await asyncio.sleep(0.01)
 
 
 async def test_a_terminal_is_opened_listed_renamed_and_removed(tmp_path: Path) -> None:
@@ -314,65 +223,6 @@ async def test_a_flood_does_not_keep_other_requests_waiting(tmp_path: Path) -> N
             assert await asyncio.wait_for(reading, DEADLINE) == 1000
 
 
-async def test_without_a_credential_nobody_connects(tmp_path: Path) -> None:
-    async with served(tmp_path) as it:
-        pty_id = await opened(it, "cat")
-        assert (await refused(it, pty_id, headers={}))[0] == 401
-        assert (await refused(it, pty_id, headers={"Authorization": "Basic eDp5"}))[0] == 401
-        assert (await refused(it, pty_id, headers={**BASIC, "Origin": "http://evil.example"}))[0] == 403
-
-
-async def test_a_ticket_stands_in_for_the_credential_once(tmp_path: Path) -> None:
-    async with served(tmp_path) as it:
-        pty_id = await opened(it, "cat")
-        given = await ticket(it, pty_id)
-        async with connected(it, pty_id, f"?ticket={given}", {}) as screen:
-            await screen.socket.send("x\n")
-            await screen.until("x\r\nx\r\n")
-        status, body = await refused(it, pty_id, f"?ticket={given}", {})
-        assert (status, body["_tag"]) == (403, "PtyForbiddenError")
-
-
-async def test_a_ticket_is_for_its_terminal_and_directory(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    async with served(tmp_path) as it:
-        pty_id, second = await opened(it, "cat"), await opened(it, "cat")
-        assert (await refused(it, second, f"?ticket={await ticket(it, pty_id)}", {}))[0] == 403
-        given = await ticket(it, pty_id)
-        assert (await refused(it, pty_id, f"?ticket={given}&directory={other}", {}))[0] == 403
-        assert (await refused(it, pty_id, f"?ticket={given}&directory=/nowhere", {}))[0] == 403
-        assert other not in {project.setting.place.directory for project in it.app.projects}, "a stranger opens nothing"
-        async with connected(it, pty_id, f"?ticket={given}&directory={it.work}", {}):
-            pass
-        for bad in ("?ticket=", "?ticket=x", f"?ticket={given}", "?ticket=x&ticket=y"):
-            assert (await refused(it, pty_id, bad))[0] == 403, "also beside the credential"
-        assert (await refused(it, "pty_none", "?ticket=x", {}))[0] == 403
-        assert (await refused(it, pty_id, "?ticket=", {}))[0] in {401, 403}
-
-
-async def test_a_ticket_expires(tmp_path: Path) -> None:
-    async with served(tmp_path) as it:
-        pty_id = await opened(it, "cat")
-        (await it.project()).terminals.tickets = Tickets(0.02)
-        given = await ticket(it, pty_id)
-        await asyncio.sleep(0.03)
-        assert (await refused(it, pty_id, f"?ticket={given}", {}))[0] == 403
-
-
-async def test_a_ticket_needs_the_header(tmp_path: Path) -> None:
-    async with served(tmp_path) as it:
-        pty_id = await opened(it, "cat")
-        path = f"/pty/{pty_id}/connect-token"
-        for headers in ({}, {"x-opencode-ticket": "0"}, {"x-opencode-ticket": ""}):
-            answer = await it.http.post(path, headers=headers)
-            assert (answer.status_code, answer.json()["_tag"]) == (403, "PtyForbiddenError")
-        assert (await it.http.post(path, headers={**TICKET, "Origin": "http://evil.example"})).status_code == 403
-        assert (await it.anonymous.post(path, headers=TICKET)).status_code == 401
-        missing = await it.http.post("/pty/pty_none/connect-token", headers=TICKET)
-        assert (missing.status_code, missing.json()["ptyID"]) == (404, "pty_none")
-
-
 async def test_a_plain_request_is_told_that_it_should_be_a_websocket(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         answer = await it.http.get("/pty/pty_none/connect")
@@ -421,6 +271,18 @@ def program(tmp_path: Path) -> Any:
                 yield child, http, work
         finally:
             child.kill()
+
+
+def test_the_client_that_the_page_shows_works(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "terminals.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    with program(tmp_path) as (_, http, _):
+        environment = {"CODELOOP_URL": str(http.base_url).rstrip("/"), "OPENCODE_SERVER_PASSWORD": PASSWORD}
+        done = subprocess.run(
+            [sys.executable, "-c", shown], env=environment, capture_output=True, text=True, timeout=20, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    assert "\n42\n" in done.stdout
 
 
 def test_nothing_outlives_a_killed_server(tmp_path: Path) -> None:

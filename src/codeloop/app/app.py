@@ -1,6 +1,7 @@
 """Everything that one process serves: projects by directory, opened when first asked for, closed when idle."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,7 +11,7 @@ from pathlib import Path
 from codeloop.app.models import Source
 from codeloop.app.project import Project, Setting, Startup, find_setting
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.limits import PROJECT_IDLE
+from codeloop.schema.limits import PROJECT_IDLE, PROJECT_LOOK, PROJECTS
 from codeloop.schema.live import GlobalDisposed, InstanceDisposed, OfDirectory
 from codeloop.schema.message import Session
 from codeloop.schema.wire import replace
@@ -37,12 +38,12 @@ class App:
         self._used: dict[Project, float] = {}
         self._leaving: set[Project] = set()
         """Projects that were opened anew while turns ran in them: they end with these."""
-        self._tidying = asyncio.create_task(self._tidy())
+        self._tidying = asyncio.create_task(self._keep_tidy())
 
     @property
     def projects(self) -> tuple[Project, ...]:
         """The open projects, those that only finish their turns last."""
-        return (*self._projects.values(), *self._leaving)
+        return (*dict.fromkeys(self._projects.values()), *self._leaving)
 
     def directory(self, named: str | None) -> Path:
         """Give the absolute directory that a request names: relative to the process's own, which is also the default.
@@ -51,7 +52,7 @@ class App:
         """
         if named is not None and "\0" in named:
             raise OperationError("BadRequest", "The directory holds a NUL character.")
-        return self.startup.directory.resolve() / (named or "")
+        return Path(os.path.normpath(self.startup.directory.resolve() / (named or "")))
 
     async def project(self, directory: Path) -> Project:
         """Give the project of a directory. Raises CodeloopError: missing directory, bad configuration, store."""
@@ -140,21 +141,30 @@ class App:
             self._used.pop(project, None)
             await project.close()
 
-    async def _tidy(self) -> None:
-        """Close what nobody has used for some time, and what has finished its last turn."""
+    async def tidy(self, idle: float = PROJECT_IDLE.seconds) -> None:
+        """Close what nobody has asked for during `idle` seconds, and what has finished its last turn."""
+        oldest = time.monotonic() - idle
+        for project in {project for project in self._projects.values() if self._used.get(project, 0) <= oldest}:
+            if not project.is_busy and not self.watched(project.setting.place.directory):
+                self._retire(project)
+        await self._close_idle(self._leaving)
+
+    async def _keep_tidy(self) -> None:
         while True:
-            await asyncio.sleep(PROJECT_IDLE.seconds / 10)
-            await self._close_idle(self._leaving)
-            oldest = time.monotonic() - PROJECT_IDLE.seconds
-            idle = [
+            await asyncio.sleep(PROJECT_LOOK.seconds)
+            await self.tidy()
+
+    async def _make_room(self) -> None:
+        """Close the project that was asked for the longest time ago, of those that can be, when there are too many."""
+        while len(set(self._projects.values())) >= PROJECTS.value:
+            free = [
                 project
                 for project in set(self._projects.values())
-                if self._used.get(project, 0) < oldest
-                and not project.is_busy
-                and not self.watched(project.setting.place.directory)
+                if not project.is_busy and not self.watched(project.setting.place.directory)
             ]
-            for project in idle:
-                self._retire(project)
+            if not free:
+                raise OperationError("BadRequest", f"{PROJECTS.value} directories are at work. Try again later.")
+            self._retire(min(free, key=lambda project: self._used.get(project, 0)))
             await self._close_idle(self._leaving)
 
     async def close(self) -> None:

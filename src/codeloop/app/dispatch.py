@@ -152,4 +152,5 @@ async def carry_out(app: App, op: Operation, args: Wire, directory: Path) -> Any
         return await PROCESS_HANDLERS[op.id](app, directory, args)
     session_id: str | None = getattr(args, "session_id", None)
     project = await (app.project(directory) if session_id is None else app.project_of(session_id, directory))
-    return await HANDLERS[op.id](project, args)
+    with project.serving():
+        return await HANDLERS[op.id](project, args)

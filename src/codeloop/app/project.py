@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -135,6 +136,7 @@ class Project:
         self.setting = setting or find_setting(startup)
         self._stores = stores or Stores()
         self.environment = startup.environment
+        self._requests = 0
         self._background: set[asyncio.Task[None]] = set()
         place = self.setting.place
         self.providers = providers = providers_of(self.setting, startup.environment)
@@ -176,9 +178,18 @@ class Project:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether something runs here: a turn, a subagent, a shell in the background, a terminal."""
+        """Tell whether something goes on here: a request, a turn, a subagent, a shell in the background, a terminal."""
         turns = self.runs.any_running or self.engine.tasks.any_running
-        return bool(turns or self.workspace.shells.jobs.running() or self.terminals.all())
+        return bool(self._requests or turns or self.workspace.shells.jobs.running() or self.terminals.all())
+
+    @contextmanager
+    def serving(self) -> Generator[None]:
+        """Count as busy while a request is answered."""
+        self._requests += 1
+        try:
+            yield
+        finally:
+            self._requests -= 1
 
     def tell(self, event: LiveEvent) -> None:
         """Show followers a live event of this directory."""

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,7 +18,7 @@ import click
 @click.option("--agent", metavar="NAME", help="The agent to use.")
 @click.option("-m", "--model", metavar="PROVIDER/MODEL", help="The model to use.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking.")
-def attach(url: str, **flags: object) -> None:
+def attach(url: str, **flags: Any) -> None:
     """Work on the server at URL, line by line: what is typed is a prompt, /help lists what else there is.
 
     Without a terminal each line of stdin is a prompt, answered before the next one is sent.

@@ -26,6 +26,12 @@ class Lines:
             self._waiting.append(line)
             self._came.set()
 
+    def end(self) -> None:
+        """Let there be no further lines; a question still waits for its answer."""
+        self._waiting.clear()
+        self._waiting.append(None)
+        self._came.set()
+
     async def take(self) -> str | None:
         """Wait for the next line that is no answer; after the end of the input there is none for ever."""
         while not self._waiting:

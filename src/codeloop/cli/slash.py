@@ -26,7 +26,7 @@ from codeloop.schema.operation import (
     Operation,
 )
 from codeloop.schema.part import TextPart
-from codeloop.schema.prompts import MessageWithParts
+from codeloop.schema.prompts import MessageWithParts, RunLimits
 from codeloop.schema.wire import replace
 
 WIDTH = 70
@@ -54,6 +54,11 @@ class Talk(Protocol):
         ...
 
     @property
+    def limits(self) -> RunLimits:
+        """What bounds a turn, and whether somebody can be asked."""
+        ...
+
+    @property
     def place(self) -> str:
         """Where the server is, and which directory of it this is."""
         ...
@@ -66,8 +71,8 @@ class Talk(Protocol):
         """Go on with a session; None: with a new one, made by the next prompt."""
         ...
 
-    async def begin(self, operation: Operation, **args: Any) -> None:
-        """Start what is answered when a turn ends."""
+    async def begin(self, operation: Operation, shown: str, **args: Any) -> None:
+        """Start what is answered when a turn ends; `shown`: the prompt, which may have to wait."""
         ...
 
     def leave(self) -> None:
@@ -147,7 +152,7 @@ async def _compact(talk: Talk, words: str) -> None:
     session = await _current(talk)
     if session.model is None:
         raise UsageProblem("There is nothing to summarise yet.")
-    await talk.begin(SUMMARIZE, provider_id=session.model.provider_id, model_id=session.model.id)
+    await talk.begin(SUMMARIZE, "", provider_id=session.model.provider_id, model_id=session.model.id)
 
 
 async def _status(talk: Talk, words: str) -> None:

@@ -25,7 +25,8 @@ from codeloop.schema.event import (
     SessionUpdated,
     session_of,
 )
-from codeloop.schema.live import Busy, Idle, SessionErrored, SessionIdle, Status, StatusChanged
+from codeloop.schema.limits import TURN_SETTLE
+from codeloop.schema.live import Idle, SessionErrored, SessionIdle, Status, StatusChanged
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
 from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, SESSION_STATUS
 from codeloop.schema.part import FilePart, TextPart
@@ -85,6 +86,12 @@ class Watcher:
         """Ask whether the session works."""
         statuses: dict[str, Status] = await self._client.call(SESSION_STATUS)
         self._set_running(is_running=self.session.id in statuses)
+
+    async def settle(self) -> None:
+        """Ask as `look` does, should the stream not tell soon that the session no longer works."""
+        await asyncio.sleep(TURN_SETTLE.seconds)
+        if self.is_running:
+            await self.look()
 
     def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
         """Give what is done when the prompt of this id is stored; its text is shown when it had to wait."""

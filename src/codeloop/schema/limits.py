@@ -74,6 +74,8 @@ STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for re
 PROJECT_IDLE = Limit(
     "app.project_idle", 1_800_000, "ms", "a directory that nobody asks for or follows is closed, and opens again"
 )
+PROJECT_LOOK = Limit("app.project_look", 60_000, "ms", "how often idle directories are looked for")
+PROJECTS = Limit("app.projects", 100, "count", "directories open at once; the longest unused one is closed")
 CHOSEN_ID = Limit("app.chosen_id", 128, "characters", "a longer id that a client chose for a message is refused")
 SERVER_BODY = Limit("server.body", 64 * 1024 * 1024, "bytes", "a request with a larger body is refused")
 SERVER_STREAMS = Limit("server.streams", 256, "count", "event streams at once; one more is told to come back later")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from codeloop.kit.process import which
 from codeloop.schema.files import FoundLine
-from codeloop.schema.limits import SEARCH_COLUMNS, SEARCH_TIME
+from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
 from codeloop.workspace.matches import Filter, Found, Hits, LineReader, NameReader, Names, Query, SearchError
 from codeloop.workspace.records import RecordReader
 from codeloop.workspace.stream import stream
@@ -76,7 +76,8 @@ class Ripgrep:
         self, root: Path, pattern: str, environment: Mapping[str, str], engine: tuple[str, ...]
     ) -> list[FoundLine]:
         reader = RecordReader()
-        await self._run(["--json", *engine, "-e", pattern, "--", "./"], root, environment, reader)
+        options = ["--json", f"--max-count={FILES_LINES.value}", *engine, "-e", pattern, "--", "./"]
+        await self._run(options, root, environment, reader)
         return reader.found
 
     async def _grep(self, root: Path, query: Query, environment: Mapping[str, str], engine: tuple[str, ...]) -> Found:

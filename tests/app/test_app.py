@@ -1,0 +1,149 @@
+"""Everything that one process serves: projects by directory, and which of them works on a session."""
+
+import asyncio
+import subprocess
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from codeloop.app.app import App
+from codeloop.app.dispatch import carry_out
+from codeloop.app.models import OneModel
+from codeloop.model.answers import Answer
+from codeloop.model.scripted import ScriptedModel
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.message import Session
+from codeloop.schema.operation import ABORT, GLOBAL_DISPOSE, INSTANCE_DISPOSE, PROMPT, SESSION_CREATE, NoArguments
+from codeloop.schema.prompts import MessageWithParts, Prompt, TextInput
+from codeloop.schema.sessions import CreateSession, OfOneSession
+from tests.agent.harness import call, calls, startup, until, within
+
+SLOW = calls(call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done"))
+DONE = Answer(text="Done.")
+
+
+@asynccontextmanager
+async def app(tmp_path: Path, answers: Sequence[Answer] = ()) -> AsyncGenerator[App]:
+    """Open an App whose own directory is `tmp_path/work`, with a repository beside it in `tmp_path/repository`."""
+    for name in ("work", "repository/inner"):
+        (tmp_path / name).mkdir(parents=True)
+    git = ("git", "-C", str(tmp_path / "repository"), "-c", "user.name=t", "-c", "user.email=t@localhost")
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "first")):
+        await asyncio.to_thread(subprocess.run, [*git, *words], check=True)
+    one = App(startup(tmp_path / "home", tmp_path / "work"), OneModel(ScriptedModel(answers)))
+    try:
+        yield one
+    finally:
+        await one.close()
+
+
+async def made(app: App, directory: Path) -> Session:
+    return await carry_out(app, SESSION_CREATE, CreateSession(title="one"), directory)
+
+
+def saying(session: Session) -> Prompt:
+    return Prompt(session_id=session.id, parts=[TextInput(text="go")])
+
+
+async def test_a_directory_has_one_project_however_it_is_named_and_however_often_at_once(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        (tmp_path / "link").symlink_to(tmp_path / "work")
+        named = [it.directory(None), it.directory(""), it.directory("."), tmp_path / "link", it.directory("../work")]
+        found = await asyncio.gather(*(it.project(directory) for directory in named))
+        assert len({id(project) for project in found}) == 1
+        assert found[0].setting.place.directory == tmp_path / "work"
+
+
+async def test_a_directory_that_is_missing_is_refused_and_tried_anew(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        with pytest.raises(CodeloopError, match="can't be used"):
+            await it.project(tmp_path / "later")
+        (tmp_path / "later").mkdir()
+        assert await it.project(tmp_path / "later")
+        with pytest.raises(CodeloopError, match="NUL"):
+            it.directory("a\0b")
+
+
+async def test_two_directories_of_a_repository_share_its_store(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        top = await it.project(tmp_path / "repository")
+        inner = await it.project(tmp_path / "repository" / "inner")
+        assert top is not inner
+        assert top.store is inner.store
+        other = await it.project(tmp_path / "work")
+        assert other.store is not top.store
+        assert len(it.stores.all()) == 2
+
+
+async def test_what_is_asked_of_a_session_is_done_in_its_own_directory_whatever_the_client_names(
+    tmp_path: Path,
+) -> None:
+    async with app(tmp_path, [calls(call("bash", command="pwd")), DONE]) as it:
+        session = await made(it, tmp_path / "repository" / "inner")
+        await within(carry_out(it, PROMPT, saying(session), tmp_path / "work"), 20)
+        project = await it.project(tmp_path / "repository" / "inner")
+        outputs = [str(part) for entry in project.store.conversation(session.id).entries for part in entry.parts]
+        assert any(str(tmp_path / "repository" / "inner") in output for output in outputs)
+
+
+async def test_a_session_of_a_project_that_is_not_open_is_found(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        session = await made(it, tmp_path / "repository")
+    (tmp_path / "second").mkdir()
+    again = App(startup(tmp_path / "home", tmp_path / "second"), OneModel(ScriptedModel([DONE])))
+    try:
+        answer: MessageWithParts = await within(carry_out(again, PROMPT, saying(session), tmp_path / "second"), 20)
+        assert answer.info.session_id == session.id
+        assert (await again.project_of(session.id, tmp_path / "second")).setting.place.vcs == "git"
+        with pytest.raises(CodeloopError, match="Session not found"):
+            await carry_out(again, PROMPT, Prompt(session_id="ses_none", parts=[]), tmp_path / "second")
+    finally:
+        await again.close()
+
+
+async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them(tmp_path: Path) -> None:
+    async with app(tmp_path, [SLOW, DONE, SLOW, DONE]) as it:
+        work = tmp_path / "work"
+        session = await made(it, work)
+        before = await it.project(work)
+        turn = asyncio.create_task(carry_out(it, PROMPT, saying(session), work))
+        await until((work / "begun").exists)
+        await carry_out(it, INSTANCE_DISPOSE, NoArguments(), work)
+        assert await it.project(work) is not before
+        assert await it.project_of(session.id, work) is before, "it still works on that session"
+        (work / "go").touch()
+        assert (await within(turn, 20)).stop.reason == "done"
+        await until(lambda: not before.is_busy)
+        (work / "go").unlink()
+        (work / "begun").unlink()
+        second = asyncio.create_task(carry_out(it, PROMPT, saying(session), work))
+        await until((work / "begun").exists)
+        assert await it.project_of(session.id, work) is not before
+        await carry_out(it, GLOBAL_DISPOSE, NoArguments(), work)
+        await carry_out(it, ABORT, OfOneSession(session_id=session.id), work)
+        assert (await within(second, 20)).stop.reason == "aborted"
+
+
+async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(tmp_path: Path) -> None:
+    async with app(tmp_path, [SLOW, DONE]) as it:
+        work, repository, inner = (tmp_path / name for name in ("work", "repository", "repository/inner"))
+        session = await made(it, work)
+        for directory in (repository, inner):
+            await it.project(directory)
+        turn = asyncio.create_task(carry_out(it, PROMPT, saying(session), work))
+        await until((work / "begun").exists)
+        it.watched = lambda directory: directory == inner
+        await it.tidy(idle=0)
+        assert {project.setting.place.directory for project in it.projects} == {work, inner}
+        (work / "go").touch()
+        await within(turn, 20)
+        await until(lambda: not any(project.is_busy for project in it.projects))
+        it.watched = lambda _: False
+        await it.tidy(idle=3600)
+        assert len(it.projects) == 2
+        await it.tidy(idle=0)
+        assert it.projects == ()
+        assert it.stores.all() == ()
+        assert await it.project(work), "it opens again by itself"

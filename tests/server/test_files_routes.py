@@ -1,0 +1,233 @@
+"""Files, searches and version control over HTTP: the contract's shapes, and nothing from outside of the work tree."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.server.serving import Served, served
+from tests.workspace.trees_on_disk import repository, write
+
+SECRET = "the secret outside"
+NODE = {"name", "path", "absolute", "type", "ignored"}
+
+
+def outside(tmp_path: Path) -> Path:
+    """Make a work tree with every kind of link out of it."""
+    root = repository(tmp_path / "work", {"in.txt": "inside\n", "sub/deep.txt": "deep\n"})
+    write(tmp_path, {"secret/key.txt": SECRET, "work-evil/key.txt": SECRET})
+    links = {
+        "file": tmp_path / "secret/key.txt",
+        "relative": "../secret/key.txt",
+        "folder": tmp_path / "secret",
+        "chain": "chain2",
+        "chain2": "sub/chain3",
+        "sub/chain3": "../../secret/key.txt",
+        "dangling": tmp_path / "secret/none.txt",
+        "magic": "/proc/self/root",
+        "neighbour": "../work-evil",
+        "top": "/",
+    }
+    for name, target in links.items():
+        (root / name).symlink_to(target)
+    return root
+
+
+def ways_out(tmp_path: Path) -> list[str]:
+    """Give paths that lead out of the work tree."""
+    secret = str(tmp_path / "secret/key.txt")
+    return [
+        *(
+            "..",
+            "../secret",
+            "../secret/key.txt",
+            "sub/../../secret/key.txt",
+            "../work-evil/key.txt",
+            "//",
+            "/",
+            "/etc",
+        ),
+        *(secret, "/" + secret, f"/proc/self/root{secret}", f"/proc/thread-self/root{secret}"),
+        *("file", "relative", "folder", "folder/key.txt", "folder/none.txt", "chain", "dangling", "magic", "neighbour"),
+        *(f"magic{secret}", "neighbour/key.txt", f"top{secret}", "/dev/zero", "/proc/self/environ", "~root", "..\\.."),
+    ]
+
+
+async def refusal(it: Served, route: str, **query: str) -> httpx2.Response:
+    return await asyncio.wait_for(it.http.get(route, params=query), 5)
+
+
+async def test_no_route_reads_what_is_outside_of_the_work_tree(tmp_path: Path) -> None:
+    outside(tmp_path)
+    async with served(tmp_path) as it:
+        for route in ("/file", "/file/content"):
+            for path in ways_out(tmp_path):
+                response = await refusal(it, route, path=path)
+                assert SECRET not in response.text
+                if path.startswith(("~", "..\\")):  # plain names here, which nothing has
+                    assert response.status_code == (404 if route == "/file" else 200)
+                    continue
+                assert response.status_code == 400, f"{route} {path}: {response.text}"
+                assert response.json()["name"] == "BadRequest"
+                assert "outside of the work tree" in response.json()["data"]["message"]
+        nodes = await it.get("/file", path=".")
+        assert {each["name"]: each["type"] for each in nodes if "sub" not in each["path"]} == dict.fromkeys(
+            [
+                *("chain", "chain2", "dangling", "file", "folder", "in.txt", "magic", "neighbour", "relative", "top"),
+            ],
+            "file",
+        )
+        assert await it.get("/find", pattern="secret outside") == []
+        assert await it.get("/find/file", query="key") == []
+        assert (await it.get("/api/fs/find", query="key"))["data"] == []
+        for route, query in (("/vcs/diff", {"mode": "git"}), ("/vcs/diff", {"mode": "branch"}), ("/vcs/status", {})):
+            response = await it.http.get(route, params=query)
+            assert response.status_code == 200
+            assert SECRET not in response.text
+        assert SECRET not in (await it.http.get("/file/status")).text
+
+
+async def test_a_tracked_folder_that_became_a_link_is_deleted_not_followed(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {"sub/key.txt": "inside\n"})
+    write(tmp_path, {"secret/key.txt": SECRET})
+    (root / "sub/key.txt").unlink()
+    (root / "sub").rmdir()
+    (root / "sub").symlink_to(tmp_path / "secret")
+    async with served(tmp_path) as it:
+        found = {each["file"]: each for each in await it.get("/vcs/diff", mode="git")}
+        assert found["sub/key.txt"]["status"] == "deleted"
+        assert SECRET not in str(found)
+        await it.get("/file/content", status=400, path="sub/key.txt")
+
+
+async def test_a_link_that_flips_never_leads_out(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    write(root, {"real/key.txt": "inside"})
+    write(tmp_path, {"secret/key.txt": SECRET})
+    (root / "flip").symlink_to("real")
+    stop = False
+
+    def flip() -> None:
+        target = 0
+        while not stop:
+            target = 1 - target
+            (root / "next").symlink_to(tmp_path / "secret" if target else "real")
+            (root / "next").rename(root / "flip")
+
+    async with served(tmp_path) as it:
+        flipping = asyncio.create_task(asyncio.to_thread(flip))
+        try:
+            answers = [await it.http.get("/file/content", params={"path": "flip/key.txt"}) for _ in range(200)]
+        finally:
+            stop = True
+            await flipping
+    assert {each.status_code for each in answers} == {200, 400}
+    assert {each.json()["content"] for each in answers if each.status_code == 200} == {"inside"}
+
+
+@pytest.mark.parametrize("route", ["/file", "/file/content"])
+async def test_odd_paths_are_answered(tmp_path: Path, route: str) -> None:
+    write(tmp_path / "work", {"a.txt": "a"})
+    async with served(tmp_path) as it:
+        for path in ("a\0b", "\0"):
+            assert "NUL" in (await it.get(route, status=400, path=path))["data"]["message"]
+        assert (await it.http.get(f"{route}?path=%ff%fe")).status_code in {200, 404}
+        assert (await it.http.get(f"{route}?path=%ed%a0%80")).status_code in {200, 404}
+        assert (await refusal(it, route, path="n" * 5_000)).status_code in {200, 400, 404}
+        assert (await refusal(it, route, path="n/" * 3_000)).status_code in {200, 400, 404}
+        assert (await it.get(route, status=400))["data"]["kind"] == "Query"
+
+
+async def test_pipes_and_devices_do_not_hold_a_request_up(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    write(root, {"a.txt": "abc\n"})
+    os.mkfifo(root / "pipe")
+    async with served(tmp_path) as it:
+        assert "named pipe" in (await refusal(it, "/file/content", path="pipe")).json()["data"]["message"]
+        assert len((await refusal(it, "/file", path="")).json()) == 2
+        assert len((await refusal(it, "/find", pattern="abc")).json()) == 1
+        assert (await refusal(it, "/file", path="pipe")).status_code == 400
+
+
+async def test_the_shapes_are_the_contracts(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {"a.txt": "one\n", "sub/b.txt": "b\n"})
+    write(root, {"a.txt": "two\n", "n.bin": "\0"})
+    async with served(tmp_path) as it:
+        nodes = await it.get("/file", path="")
+        assert nodes[0] == {
+            "name": "sub",
+            "path": "sub/",
+            "absolute": str(root / "sub"),
+            "type": "directory",
+            "ignored": False,
+        }
+        assert all(set(each) == NODE for each in nodes)
+        assert (await it.get("/file", status=404, path="none"))["name"] == "NotFoundError"
+        assert await it.get("/file/content", path="none") == {"type": "text", "content": ""}
+        found = await it.get("/file/content", path="a.txt")
+        assert set(found) == {"type", "content", "diff", "patch"}
+        assert found["patch"]["hunks"] == [
+            {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-one", "+two"]}
+        ]
+        assert await it.get("/file/content", path="n.bin") == {
+            "type": "binary",
+            "content": "AA==",
+            "encoding": "base64",
+            "mimeType": "application/octet-stream",
+        }
+        assert await it.get("/file/status") == [
+            {"path": "a.txt", "added": 1, "removed": 1, "status": "modified"},
+            {"path": "n.bin", "added": 0, "removed": 0, "status": "added"},
+        ]
+        assert await it.get("/find", pattern="tw.") == [
+            {
+                "path": {"text": "a.txt"},
+                "lines": {"text": "two\n"},
+                "line_number": 1,
+                "absolute_offset": 0,
+                "submatches": [{"match": {"text": "two"}, "start": 0, "end": 3}],
+            }
+        ]
+        assert "unclosed" in (await it.get("/find", status=400, pattern="("))["data"]["message"]
+        assert await it.get("/find/file", query="b", type="file") == ["n.bin", "sub/b.txt"]
+        assert await it.get("/find/file", query="sub", dirs="false") == ["sub/b.txt"]
+        assert await it.get("/find/symbol", query="x") == []
+        completions = await it.get("/api/fs/find", query="su", limit="20")
+        assert completions["data"] == [{"path": "sub/", "type": "directory"}, {"path": "sub/b.txt", "type": "file"}]
+        assert completions["location"]["directory"] == str(root)
+        assert set(completions["location"]) == {"directory", "project"}
+        assert await it.get("/vcs") == {"branch": "main", "default_branch": "main"}
+        assert await it.get("/vcs/status") == [
+            {"file": "a.txt", "additions": 1, "deletions": 1, "status": "modified"},
+            {"file": "n.bin", "additions": 0, "deletions": 0, "status": "added"},
+        ]
+        first: dict[str, Any] = (await it.get("/vcs/diff", mode="git", context="12"))[0]
+        assert set(first) == {"file", "patch", "additions", "deletions", "status"}
+        assert first["patch"].endswith("@@ -1 +1 @@\n-one\n+two\n")
+        for query in ({}, {"mode": "other"}, {"mode": "git", "context": "-1"}, {"mode": "git", "context": "x"}):
+            assert (await it.get("/vcs/diff", status=400, **query))["name"] == "BadRequest"
+
+
+async def test_outside_a_repository_there_is_no_version_control(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        assert await it.get("/vcs") == {}
+        assert await it.get("/vcs/status") == []
+        assert await it.get("/vcs/diff", mode="branch") == []
+        assert await it.get("/file/status") == []
+
+
+async def test_the_server_answers_others_while_a_search_runs(tmp_path: Path) -> None:
+    write(tmp_path / "work", {f"d{n % 50}/{n}.txt": "line of text\n" * 50 for n in range(1_000)})
+    async with served(tmp_path) as it:
+        searching = [asyncio.create_task(it.http.get("/find", params={"pattern": "(l.*)(e.*)+x$"})) for _ in range(3)]
+        slowest = 0.0
+        while not all(each.done() for each in searching):
+            started = time.monotonic()
+            await it.get("/global/health")
+            slowest = max(slowest, time.monotonic() - started)
+        assert {each.result().status_code for each in searching} == {200}
+        assert slowest < 2
