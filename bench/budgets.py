@@ -47,7 +47,7 @@ BUDGETS = (
     Budget("snapshot-idle", None, "recording a step that changes none of 50 files", "ms", 15),
     Budget("stream-latency", None, "event stream: from append to the client's socket", "ms", 5),
     Budget("stream-clients", None, "event stream: 20 clients, 20,000 deltas, until all have all", "ms"),
-    Budget("stream-clients-cpu", None, "  the same: CPU of 1,000 deliveries", "ms", 7),
+    Budget("stream-clients-cpu", None, "  the same: CPU of 1,000 deliveries", "ms", 4),
     Budget("stream-kept", None, "  the same: deltas that came", "share"),
     Budget("stream-memory", None, "event stream: memory taken after 100,000 more deltas", "MB", 2),
     Budget("long-show", None, "session show, 10,000 messages, whole process", "ms", 1_000),

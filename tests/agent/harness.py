@@ -162,7 +162,7 @@ Opened = tuple[Project, Client]
 
 
 @asynccontextmanager
-async def in_process(start: Startup, model: OneModel) -> AsyncGenerator[Opened]:
+async def in_process(start: Startup, model: OneModel | None) -> AsyncGenerator[Opened]:
     """Open a project."""
     project = Project(start, model)
     try:
@@ -172,7 +172,7 @@ async def in_process(start: Startup, model: OneModel) -> AsyncGenerator[Opened]:
 
 
 @asynccontextmanager
-async def over_http(start: Startup, model: OneModel) -> AsyncGenerator[Opened]:
+async def over_http(start: Startup, model: OneModel | None) -> AsyncGenerator[Opened]:
     """Open a project and serve it on a real socket."""
     server = Server(App(start, model), Listening(password=PASSWORD))
     await server.start()

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -54,7 +55,12 @@ class Opened:
 
 @asynccontextmanager
 async def opened(
-    tmp_path: Path, config: Any = None, *, trust: bool = True, own: Any = None, **variables: str
+    tmp_path: Path,
+    config: Any = None,
+    *,
+    trust: bool = True,
+    own: Any = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncGenerator[Opened]:
     """Open a project with a configuration file of its own, and one of the person's."""
     work, home = tmp_path / "work", tmp_path / "home"
@@ -131,7 +137,7 @@ async def test_no_key_is_in_any_answer_wherever_it_stands(tmp_path: Path) -> Non
     work.mkdir()
     (work / "prompt.txt").write_text(f"Say {key('file')}.")
     variables = {"LATE": key("late"), "INSIDE": key("inside"), "OPENAI_API_KEY": key("openai")}
-    async with opened(tmp_path, SECRETS, **variables) as it:
+    async with opened(tmp_path, SECRETS, variables=variables) as it:
         for operation in (CONFIG_GET, CONFIG_PROVIDERS, PROVIDER_LIST, MCP_STATUS):
             answer = msgspec.json.encode(await it.client.call(operation)).decode()
             assert "sk-" not in answer, operation.id
@@ -184,7 +190,7 @@ async def test_the_merged_configuration_has_the_form_of_a_file(tmp_path: Path) -
 def test_rules_become_what_a_file_says_without_what_no_longer_counts(
     rules: list[tuple[str, str, str]], form: object
 ) -> None:
-    named = [dict(zip(("permission", "pattern", "action"), rule, strict=True)) for rule in rules]
+    named: list[Any] = [dict(zip(("permission", "pattern", "action"), rule, strict=True)) for rule in rules]
     assert permission_form(named) == form
 
 

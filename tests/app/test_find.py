@@ -1,5 +1,6 @@
 """Searches in files and for their names: real files, real ripgrep."""
 
+import asyncio
 import os
 import resource
 import time
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import FILES_LINE, FILES_LINES
+from codeloop.schema.limits import FILES_LINE, FILES_LINES, Limit
 from codeloop.schema.operation import FIND_FILES, FIND_SYMBOLS, FIND_TEXT, FS_FIND
+from codeloop.workspace import names as module
 from tests.agent.harness import Rig, rig
 from tests.workspace.trees_on_disk import repository, write
 
@@ -165,19 +167,32 @@ async def test_without_a_query_the_uppermost_names_come_and_hidden_ones_last(tmp
         assert [each.path for each in (await it.client.call(FS_FIND, query="vcs")).data] == [FILES[5]]
 
 
-async def test_ignored_files_are_not_offered_and_new_ones_soon_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from codeloop.workspace import names as module
-
+async def test_ignored_files_are_not_offered_and_symbols_are_not_known(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"kept.txt": "", ".gitignore": "out\n"})
     write(root, {"out/left.txt": ""})
     async with rig(tmp_path, []) as it:
         assert await names(it, "txt") == ["kept.txt"]
-        write(root, {"new.txt": ""})
-        monkeypatch.setattr(module, "FILES_AGE", module.FILES_AGE.__class__("files.age", 0, "ms", "for this test"))
-        assert await names(it, "txt") == ["kept.txt", "new.txt"]
         assert await it.client.call(FIND_SYMBOLS, query="x") == []
+
+
+async def test_a_list_that_aged_is_renewed_behind_the_one_who_asks_and_an_old_one_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "work"
+    write(root, {"a.txt": ""})
+    async with rig(tmp_path, []) as it:
+        assert await names(it, "txt") == ["a.txt"]
+        write(root, {"b.txt": ""})
+        assert await names(it, "txt") == ["a.txt"], "the list is not kept"
+        monkeypatch.setattr(module, "FILES_AGE", Limit("files.age", 0, "ms", "for this test"))
+        assert await names(it, "txt") == ["a.txt"], "the list is waited for"
+        async with asyncio.timeout(5):
+            while await names(it, "txt") != ["a.txt", "b.txt"]:
+                await asyncio.sleep(0.01)
+        write(root, {"c.txt": ""})
+        monkeypatch.setattr(module, "FILES_STALE", Limit("files.stale", 0, "ms", "for this test"))
+        await names(it, "txt")  # perhaps waits for a list that was begun before
+        assert await names(it, "txt") == ["a.txt", "b.txt", "c.txt"]
 
 
 async def test_names_of_any_kind_are_found(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from codeloop.app.dispatch import HANDLERS, PROCESS_HANDLERS
+from codeloop.client.local import LocalClient
 from codeloop.model.answers import Answer, Count
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.ids import new_id
@@ -27,7 +28,7 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.part import AgentPart, FilePart, TextPart
 from codeloop.schema.prompts import AgentInput, FileInput, TextInput
-from tests.agent.harness import call, calls, rig, until, words
+from tests.agent.harness import LOCAL, call, calls, rig, until, words
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 DONE = Answer(text="Done.", tokens=Count(input=5))
@@ -39,6 +40,7 @@ async def refused(wait: Any) -> OperationError:
     return raised.value
 
 
+@LOCAL
 def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
     assert set(HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "project"}
     assert set(PROCESS_HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "process"}
@@ -54,7 +56,7 @@ async def test_a_session_is_made_listed_read_and_deleted(tmp_path: Path) -> None
         assert await it.client.call(SESSION_GET, session_id=made.id) == made
         listed = await it.client.call(SESSION_LIST, directory=str(it.work))
         assert {one.id for one in listed} == {made.id, it.session_id}
-        assert await it.client.call(SESSION_LIST, directory="/elsewhere") == []
+        assert await LocalClient(it.project).call(SESSION_LIST, directory="/elsewhere") == []
         assert await it.client.call(SESSION_DELETE, session_id=made.id) is True
         assert (await refused(it.client.call(SESSION_GET, session_id=made.id))).kind == "NotFoundError"
 

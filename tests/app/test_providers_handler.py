@@ -24,13 +24,13 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import KEY_LENGTH
 from codeloop.schema.operation import AUTH_REMOVE, AUTH_SET, CONFIG_PROVIDERS, PROVIDER_AUTH, PROVIDER_LIST
 from codeloop.schema.providers import KnownProviders, OAuthTokens, StoredKey, UsableProviders
-from tests.agent.harness import LOCAL, rig, startup
+from tests.agent.harness import LOCAL, startup
 from tests.model.local_server import http, serving
 from tests.server.serving import served
 
 pytestmark = LOCAL
 KEY = "sk-acme-0123456789abcd"
-NO_LOCAL = {"disabled_providers": [server.id for server in LOCAL_SERVERS]}
+NO_LOCAL: Any = {"disabled_providers": [server.id for server in LOCAL_SERVERS]}
 """What listens on this machine is none of these tests' business."""
 
 
@@ -226,7 +226,7 @@ async def test_over_http_each_refusal_has_its_status(tmp_path: Path) -> None:
 
 
 async def test_a_key_is_asked_for_where_it_is_known_what_it_is_for(tmp_path: Path) -> None:
-    async with rig(tmp_path, [], **NO_LOCAL) as it:
+    async with opened(tmp_path) as it:
         methods = await it.client.call(PROVIDER_AUTH)
     assert [(method.type, method.label) for method in methods["anthropic"]] == [("api", "API key")]
     assert "azure" not in methods

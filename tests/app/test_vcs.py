@@ -10,7 +10,7 @@ import pytest
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.files import VcsFileDiff
 from codeloop.schema.operation import VCS_DIFF, VCS_GET, VCS_STATUS
-from tests.agent.harness import Rig, rig
+from tests.agent.harness import Rig, rig, within
 from tests.workspace.trees_on_disk import everything, git, repository, write
 
 FILES = {"a.txt": "one\ntwo\nthree\n", "deep/b.txt": "b\n", "c.txt": "c\n"}
@@ -309,6 +309,20 @@ async def test_what_is_too_much_is_left_out_or_refused(tmp_path: Path, monkeypat
         monkeypatch.setattr(changed, "VCS_FILES", small("vcs.files", 3))
         with pytest.raises(CodeloopError, match="More than 3 files"):
             await diffs(it)
+
+
+async def test_large_files_count_as_binary_and_are_not_read(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {"tracked.txt": "t\n"})
+    (root / "tracked.txt").write_text("line\n" * 1_000_000)
+    with (root / "sparse.img").open("wb") as file:
+        file.truncate(100 * 1024**3)
+    async with rig(tmp_path, []) as it:
+        found = await within(diffs(it), 10)
+    assert {name: (each.additions, each.status) for name, each in found.items()} == {
+        "sparse.img": (0, "added"),
+        "tracked.txt": (0, "modified"),
+    }
+    assert all((each.patch or "").endswith(" differ\n") for each in found.values())
 
 
 def small(name: str, value: int) -> Any:

@@ -95,6 +95,13 @@ def test_it_says_where_it_listens_and_keeps_the_password_to_its_owner(tmp_path: 
         assert credentials(desk) == []
 
 
+def test_every_flag_is_explained(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    flags = set(re.findall(r"--[a-z-]+", Desk(tmp_path).run("serve", "--help").stdout)) - {"--help"}
+    assert {flag for flag in flags if f"`{flag}`" not in page and f"`{flag} " not in page} == set()
+    assert "--cors" in flags
+
+
 def test_it_is_started_as_other_launchers_start_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     content = json.dumps({"logLevel": "DEBUG", "username": "from the environment"})

@@ -95,6 +95,13 @@ async def test_directories_of_one_repository_do_not_mix(tmp_path: Path) -> None:
             (str(it.work), mine),
             (str(other), theirs),
         }
+        async with following(it, place="0") as again:
+            assert named(await again.until(is_completed)) == {mine}
+
+
+def is_completed(event: Any) -> bool:
+    info = event["properties"].get("info", {})
+    return event["type"] == "message.updated" and "completed" in info["time"]
 
 
 def named(events: list[Any]) -> set[str]:
@@ -119,9 +126,7 @@ async def test_what_another_process_stores_reaches_the_stream(tmp_path: Path) ->
             client = LocalClient(project)
             session = await client.call(SESSION_CREATE)
             await client.call(PROMPT, session_id=session.id, parts=[TextInput(text="go")])
-            seen = await stream.until(
-                lambda event: event["type"] == "message.updated" and "completed" in event["properties"]["info"]["time"]
-            )
+            seen = await stream.until(is_completed)
             assert named(seen) == {session.id}
         finally:
             await project.close()
@@ -163,11 +168,12 @@ async def test_a_project_that_is_opened_anew_tells_its_readers_and_goes_on(tmp_p
         await all_.until(is_disposed)
         await it.prompt(await it.session())
         assert types(await own.turn())[0] == "session.created"
+        await it.post(f"/session?directory={tmp_path}")
         await it.post("/global/dispose")
         assert types(await own.until(lambda event: event["type"] == "global.disposed"))
-        await it.session()
-        rest = types(await all_.until(lambda event: event["payload"]["type"] == "session.created"))
-        rest += types(await all_.until(lambda event: event["payload"]["type"] == "session.created"))
+        assert len(it.app.projects) == 0
+        last = await it.session()
+        rest = types(await all_.until(lambda event: last in str(event)))
         assert rest.count("global.disposed") == 1
 
 

@@ -53,6 +53,9 @@ async def test_a_ticket_is_for_its_terminal_and_directory(tmp_path: Path) -> Non
         for bad in ("?ticket=", "?ticket=x", f"?ticket={given}", "?ticket=x&ticket=y"):
             assert (await refused(it, pty_id, bad))[0] == 403, "also beside the credential"
         assert (await refused(it, "pty_none", "?ticket=x", {}))[0] == 403
+        for bad in ("%00", "x" * 5000, "nowhere", "%ff"):
+            assert (await refused(it, pty_id, f"?ticket={given}&directory={bad}", {}))[0] in {400, 403}
+            assert (await refused(it, pty_id, f"?directory={bad}"))[0] in {400, 404}
         assert (await refused(it, pty_id, "?ticket=", {}))[0] in {401, 403}
 
 

@@ -139,8 +139,8 @@ async def test_a_shell_has_job_control(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
         terminal = desk.open("/bin/sh")
         seen = Seen(terminal.watch())
-        await terminal.type(b"sleep 60\n")
-        await until(lambda: any(row.parent == terminal.info.pid for row in processes()))
+        await terminal.type(b"sh -c 'echo b\"eg\"un; exec sleep 60'\n")
+        await seen.until("begun")
         await terminal.type(b"\x1a")
         await seen.until("Stopped")
 

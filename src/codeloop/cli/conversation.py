@@ -122,7 +122,7 @@ class Conversation:
         """Start what is answered when a turn ends; `shown`: the prompt, which may have to wait."""
         watcher = self._watcher or await self._watch(await session_of(self._client, self._options, None))
         if not self.is_busy:
-            self._began, self._work.answer, watcher.tally = time.monotonic(), None, Tally()
+            self._work.answer, watcher.tally = None, Tally()
         elif shown:
             self.say("  queued")
         waits: set[asyncio.Future[Any]] = set()
@@ -141,15 +141,17 @@ class Conversation:
 
     def interrupt(self) -> None:
         """End the turn, and when that was asked for already, the conversation."""
-        if self._is_warned or not self._is_attended:
-            self._code = self._code or (exits.DONE if self._is_attended else exits.INTERRUPTED)
+        if self._is_warned:
             self.leave()
         elif self.is_busy and self.session is not None:
             self._work.aside(self._client.call(ABORT, session_id=self.session.id))
             self.say("Ending the turn. Ctrl-C again leaves.", "yellow")
-        else:
+        elif self._is_attended:
             self.say("Ctrl-C again, Ctrl-D or /exit leaves.", "yellow")
         self._is_warned = True
+        if not self._is_attended:
+            self._code = exits.INTERRUPTED
+            self._typing.lines.end()
 
     async def _take(self, line: str) -> None:
         try:
@@ -189,6 +191,8 @@ class Conversation:
     def _update(self) -> None:
         """Show the sums when a turn is over, and whether something runs."""
         watcher, is_busy = self._watcher, self.is_busy
+        if is_busy and not self._began:
+            self._began = time.monotonic()
         if not is_busy and watcher is not None and not watcher.tally.is_empty:
             self._sum_up(watcher)
         self._typing.rest(quiet=not is_busy)
@@ -203,6 +207,8 @@ class Conversation:
             code, stop = exits.of_turn(answer), answer.stop
             if stop is not None and stop.reason not in {"done", "aborted"}:
                 reason, message = stop.reason, stop.message
+        if code == exits.DONE and self._answerer.refused:
+            code = exits.DENIED
         seconds = time.monotonic() - self._began if self._began else 0.0
         outcome = watcher.tally.outcome(reason, code, message, session_id=watcher.session.id, seconds=seconds)
         self._code = self._code if self._is_attended else code or self._code

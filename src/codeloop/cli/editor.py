@@ -14,11 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from codeloop.cli.lines import Lines
-from codeloop.cli.output import Output
+from codeloop.cli.output import ERASE, Output
 from codeloop.kit.plain import inert
 from codeloop.schema.limits import EDITOR_HISTORY
 
-ERASE = "\r\x1b[2K"
 PROMPT = "> "
 PASTES, NO_PASTES = "\x1b[?2004h", "\x1b[?2004l"
 KEY = re.compile(
@@ -165,8 +164,8 @@ class Editor:
         self._show()
 
     def _insert(self, text: str) -> None:
-        if not self._is_quiet and not self._text and self._kept is None:
-            self._out.write("\n")  # what runs may have written half a line
+        if not self._is_shown and not self._out.is_at_start:
+            self._out.write("\n")
         self._text = self._text[: self._cursor] + text + self._text[self._cursor :]
         self._cursor += len(text)
 

@@ -11,6 +11,9 @@ from typing import TextIO
 
 from codeloop.schema.limits import OUTPUT_READER
 
+ERASE = "\r\x1b[2K"
+"""Makes the line of the cursor empty."""
+
 
 class Output:
     """A stream that may be closed by its reader, or full: `closed` tells, and nothing is raised."""
@@ -19,10 +22,14 @@ class Output:
         self.stream = stream
         self.descriptor = _descriptor(stream)
         self.closed = False
+        self.is_at_start = True
+        """Whether the next character begins a line."""
         self._outlet = outlet
 
     def write(self, text: str) -> None:
         """Write after all that was written before; a character that the encoding lacks is replaced."""
+        if text:
+            self.is_at_start = text.endswith(("\n", ERASE))
         if not self.closed and self.descriptor is not None:
             self._outlet.add(self, text.encode(self.stream.encoding or "utf-8", "replace"))
 

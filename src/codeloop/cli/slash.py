@@ -1,5 +1,6 @@
 """The commands of a conversation, as `/name words`."""
 
+import shutil
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
@@ -95,7 +96,8 @@ async def _help(talk: Talk, words: str) -> None:
     commands: list[Command] = await talk.client.call(COMMAND_LIST)
     rows += [(f"/{row.name}", row.description or row.source or "") for row in commands if row.name not in COMMANDS]
     wide = max(len(name) for name, _ in rows)
-    talk.say("\n".join(f"  {name.ljust(wide)}  {one_line(text, WIDTH)}".rstrip() for name, text in rows))
+    room = max(shutil.get_terminal_size().columns - wide - 5, 20)
+    talk.say("\n".join(f"  {name.ljust(wide)}  {one_line(text, room)}".rstrip() for name, text in rows))
     talk.say("Ctrl-C ends the turn, a second one this program; Ctrl-D leaves. What is typed meanwhile is queued.")
 
 

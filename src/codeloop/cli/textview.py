@@ -1,7 +1,7 @@
 """A turn as text: the answer on stdout, everything about it on stderr."""
 
 from codeloop.cli.outcome import Outcome
-from codeloop.cli.output import Output
+from codeloop.cli.output import ERASE, Output
 from codeloop.cli.style import count, dollars, duration, has_colour, paint
 from codeloop.cli.toolview import heading, lines
 from codeloop.kit.plain import inert
@@ -10,8 +10,6 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.live import PartDelta, Retry, StatusChanged, ToastShown
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ReasoningPart, TextPart, ToolCompleted, ToolError, ToolPart, ToolRunning
-
-ERASE = "\r\x1b[2K"
 
 
 class TextView:

@@ -10,6 +10,7 @@ from codeloop.cli.outcome import Tally
 from codeloop.cli.style import Look
 from codeloop.cli.view import View
 from codeloop.client.client import Client
+from codeloop.client.remote import ServerLost
 from codeloop.kit.plain import inert
 from codeloop.schema.errors import CodeloopError, error_message
 from codeloop.schema.event import (
@@ -90,8 +91,13 @@ class Watcher:
     async def settle(self) -> None:
         """Ask as `look` does, should the stream not tell soon that the session no longer works."""
         await asyncio.sleep(TURN_SETTLE.seconds)
-        if self.is_running:
-            await self.look()
+        while self.is_running:
+            try:
+                await self.look()
+            except ServerLost:
+                await asyncio.sleep(TURN_SETTLE.seconds)
+            else:
+                return
 
     def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
         """Give what is done when the prompt of this id is stored; its text is shown when it had to wait."""

@@ -1,7 +1,10 @@
 """Files, searches and version control, as a client asks for them."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import msgspec
+
+from codeloop.schema.limits import FILES_NAMED, VCS_CONTEXT
 from codeloop.schema.project import LocationInfo
 from codeloop.schema.wire import Wire
 
@@ -101,7 +104,7 @@ class FindFiles(Wire):
     query: str
     dirs: bool | None = None
     type: Literal["file", "directory"] | None = None
-    limit: int | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=FILES_NAMED.value)] | None = None
 
 
 class FindSymbols(Wire):
@@ -152,7 +155,7 @@ class AskDiff(Wire):
     """`mode`: against the last commit, or against where the branch left the default one. `context`: lines around."""
 
     mode: Literal["git", "branch"]
-    context: int | None = None
+    context: Annotated[int, msgspec.Meta(ge=0, le=VCS_CONTEXT.value)] | None = None
 
 
 class VcsFileDiff(Wire):

@@ -359,7 +359,8 @@ FILES_LINES = Limit("files.lines", 100, "lines", "matching lines that one search
 FILES_LINE = Limit("files.line", 2_000, "bytes", "shown of a matching line; what follows is cut")
 FILES_QUERY = Limit("files.query", 500, "characters", "a longer name to look for is refused")
 FILES_NAMED = Limit("files.named", 200, "count", "names that one search of a client gives, at most")
-FILES_AGE = Limit("files.age", 3_000, "ms", "the list of file names is made anew when it is older")
+FILES_AGE = Limit("files.age", 2_000, "ms", "an older list of file names is made anew, behind the one who asks")
+FILES_STALE = Limit("files.stale", 10_000, "ms", "who finds an older list of file names waits for the new one")
 
 
 def all_limits() -> tuple[Limit, ...]:

@@ -3,7 +3,7 @@
 from codeloop.schema.message import Message, ModelRef
 from codeloop.schema.part import FilePartSource, Part, SourceText
 from codeloop.schema.rules import Reply
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.wire import JSON, Natural, Wire
 
 
 class TextInput(Wire, tag_field="type", tag="text"):
@@ -51,9 +51,9 @@ PartInput = TextInput | FileInput | AgentInput | SubtaskInput
 class RunLimits(Wire):
     """What bounds the turn: requests to the model, dollars, tokens."""
 
-    steps: int | None = None
+    steps: Natural | None = None
     cost: float | None = None
-    tokens: int | None = None
+    tokens: Natural | None = None
     compact: bool = True
     """False: never compact by itself, stop when the context is full."""
     attended: bool = True

@@ -1,11 +1,14 @@
 """What is asked of stored sessions, and the answers: lists, pages, copies, searches, sums, imports."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import msgspec
+
+from codeloop.schema.limits import SESSION_SEARCH_TEXT
 from codeloop.schema.message import NO_TOKENS, Session, SessionModel, Tokens
 from codeloop.schema.part import Part
 from codeloop.schema.rules import Rule
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.wire import JSON, Count, Natural, Wire
 
 
 class OfOneSession(Wire):
@@ -26,15 +29,15 @@ class ListSessions(Wire):
     path: str | None = None
     scope: Literal["project"] | None = None
     roots: bool = False
-    start: int | None = None
+    start: Natural | None = None
     search: str | None = None
-    limit: int = 100
+    limit: Count = 100
 
 
 class ArchiveTime(Wire):
     """When a session was put away (ms since the epoch); absent: it is not."""
 
-    archived: int | None = None
+    archived: Natural | None = None
 
 
 class UpdateSession(Wire):
@@ -51,7 +54,7 @@ class ListMessages(Wire):
     """The newest `limit` messages (all without it), or those older than the cursor `before`."""
 
     session_id: str
-    limit: int | None = None
+    limit: Count | None = None
     before: str | None = None
 
 
@@ -96,8 +99,8 @@ class ForkSession(Wire):
 class SearchSessions(Wire):
     """Looks for a text in titles, prompts and answers; case does not matter."""
 
-    query: str
-    limit: int = 20
+    query: Annotated[str, msgspec.Meta(min_length=1, max_length=SESSION_SEARCH_TEXT.value)]
+    limit: Count = 20
 
 
 class Excerpt(Wire):
@@ -128,7 +131,7 @@ class SearchResult(Wire):
 class AskStats(Wire):
     """Sums over this project, or over `everything` that is stored. `days`: today and so many days before, less one."""
 
-    days: int | None = None
+    days: Annotated[int, msgspec.Meta(ge=1, le=36_500)] | None = None
     everything: bool = False
 
 
@@ -162,7 +165,7 @@ class Stats(Wire):
 class ListEverything(Wire):
     """Sessions of every project, newest change first."""
 
-    limit: int = 100
+    limit: Count = 100
 
 
 class ImportSession(Wire):

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from codeloop.schema.live import TuiEvent
-from codeloop.schema.wire import Wire
+from codeloop.schema.wire import Count, Wire
 
 
 class PublishTui(Wire):
@@ -30,4 +30,4 @@ class ShowToast(Wire):
     message: str
     variant: Literal["info", "success", "warning", "error"]
     title: str | None = None
-    duration: int | None = None
+    duration: Count | None = None

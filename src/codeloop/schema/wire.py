@@ -1,6 +1,6 @@
 """The one Struct that everything on the wire, on disk and in an event derives from."""
 
-from typing import Any, dataclass_transform
+from typing import Annotated, Any, dataclass_transform
 
 import msgspec
 
@@ -9,6 +9,14 @@ replace = msgspec.structs.replace
 
 JSON = dict[str, Any]
 """A JSON object whose shape belongs to somebody else (tool input, metadata)."""
+
+_LARGEST = 2**53 - 1  # what every client's numbers hold
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=_LARGEST)]
+"""How many of something are wanted."""
+
+Natural = Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
+"""A number of ms, tokens, lines."""
 
 
 def wire_name(field: str) -> str:

@@ -61,7 +61,7 @@ class Hub:
         """Tell whether nobody more is taken in."""
         return self._is_closed or len(self._readers) >= SERVER_STREAMS.value
 
-    async def enter(self, reader: Reader, position: Position | None, *, is_lost: bool = False) -> None:
+    def enter(self, reader: Reader, position: Position | None, *, is_lost: bool = False) -> None:
         """Take a reader in; from now on nothing passes it by.
 
         `position`: what it has seen; None: it begins with now. `is_lost`: it has seen something, nobody knows what.
@@ -75,7 +75,6 @@ class Hub:
             reason = self._trouble(position or {})
             if is_lost:
                 reason = "What was sent is no position in the events. Read the state again."
-            await asyncio.sleep(0)  # new followers begin
             if position is None or reason:
                 position = self._here(reader)
             reader.at = position

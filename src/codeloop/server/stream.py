@@ -126,7 +126,7 @@ async def _opened(request: Request, hub: Hub, directory: str | None, project: st
     if request.method == "HEAD":
         return Response(headers=HEADERS)
     reader = Reader(directory, project)
-    await hub.enter(reader, position, is_lost=bool(text) and position is None)
+    hub.enter(reader, position, is_lost=bool(text) and position is None)
     return EventStream(hub, reader)
 
 

@@ -33,9 +33,9 @@ def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[Entry]:
     `open_folder`, CodeloopError when there is too much.
     """
     path = "" if folder == root else str(folder.relative_to(root))
-    rules, all_ignored = _rules(root, path, excludes)
     found: list[Entry] = []
     with open_folder(folder) as place:
+        rules, all_ignored = _rules(root, path, excludes)
         fd = os.open(".", _READ, dir_fd=place)
         try:
             with os.scandir(fd) as rows:
@@ -72,5 +72,6 @@ def _rules(root: Path, path: str, excludes: Iterable[Path]) -> tuple[tuple[Patte
             here = join(here, name)
             if is_ignored(chain, here, name, is_folder=True):
                 return chain, True
-        chain = (parse(read_small(root / here / ".gitignore", _RULES), here), *chain)
+        own = parse(read_small(root / here / ".gitignore", _RULES), here)
+        chain = (own, *chain) if own.lines else chain
     return chain, False

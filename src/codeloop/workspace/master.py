@@ -22,8 +22,13 @@ class Master:
         self._loop = asyncio.get_running_loop()
         self._fd, self.program_end = os.openpty()
         # We keep the program's end open too: reading then never fails while all of its processes have let go of it.
+        try:
+            self.name = os.ttyname(self.program_end)
+        except OSError:
+            os.close(self._fd)
+            os.close(self.program_end)
+            raise
         os.set_blocking(self._fd, False)
-        self.name = os.ttyname(self.program_end)
         self._typed = bytearray()
         self._room = asyncio.Event()
         self._room.set()

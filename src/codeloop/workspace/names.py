@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.schema.limits import FILES_AGE
+from codeloop.schema.limits import FILES_AGE, FILES_STALE
 from codeloop.workspace.search import Ripgrep
 
 Kind = Literal["file", "directory"]
@@ -30,22 +30,35 @@ class Name(Struct, frozen=True, gc=False):
 
 
 class NameList:
-    """The names below a directory, made anew when they are older than FILES_AGE."""
+    """The names below a directory. A list older than FILES_AGE is made anew, one older than FILES_STALE waited for."""
 
     def __init__(self) -> None:
         self._names: list[Name] = []
-        self._made: float | None = None
-        self._lock = asyncio.Lock()
+        self._made = -FILES_STALE.seconds
+        self._renewal: asyncio.Task[None] | None = None
 
     async def names(self, directory: Path, ripgrep: Ripgrep, environment: Mapping[str, str]) -> list[Name]:
         """Give all names that no ignore file excludes, hidden ones last, shallow ones first. Raises SearchError."""
-        async with self._lock:
-            if self._made is None or time.monotonic() - self._made > FILES_AGE.seconds:
-                found = await ripgrep.files(directory, None, environment)
-                start = len(f"{directory}/".replace("//", "/"))
-                self._names = await asyncio.to_thread(listed, [path[start:] for path in found.paths])
-                self._made = time.monotonic()
-            return self._names
+        age = time.monotonic() - self._made
+        if age > FILES_AGE.seconds and (self._renewal is None or self._renewal.done()):
+            self._renewal = asyncio.create_task(self._renew(directory, ripgrep, environment))
+            self._renewal.add_done_callback(_heed)
+        if age > FILES_STALE.seconds and self._renewal is not None:
+            await asyncio.shield(self._renewal)
+        return self._names
+
+    async def _renew(self, directory: Path, ripgrep: Ripgrep, environment: Mapping[str, str]) -> None:
+        started = time.monotonic()
+        found = await ripgrep.files(directory, None, environment)
+        start = len(f"{directory}/".replace("//", "/"))
+        self._names = await asyncio.to_thread(listed, [path[start:] for path in found.paths])
+        self._made = started
+
+
+def _heed(renewal: asyncio.Task[None]) -> None:
+    """Take note of a failure that perhaps nobody waits for; who comes later tries again."""
+    if not renewal.cancelled():
+        renewal.exception()
 
 
 def listed(files: Iterable[str]) -> list[Name]:

@@ -1,0 +1,137 @@
+"""Both clients, in process and over HTTP: what they call is done, what they follow is what the store holds."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from codeloop.client.local import LocalClient
+from codeloop.model.answers import Answer
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated, StoredEvent
+from codeloop.schema.live import PartDelta, ServerConnected, ServerHeartbeat, SessionIdle
+from codeloop.schema.message import ModelRef, UserMessage
+from codeloop.schema.operation import (
+    PROMPT,
+    QUESTION_REJECT,
+    SESSION_CREATE,
+    SESSION_GET,
+    SESSION_MESSAGES,
+    Operation,
+)
+from codeloop.schema.prompts import MessageWithParts, TextInput
+from codeloop.store.conversation import Conversation, View
+from codeloop.store.store import Store
+from tests.agent.harness import both_clients, call, calls, in_process, over_http, rig, startup, within, words
+
+__all__ = ["both_clients"]
+
+SCRIPT = [calls(call("write", filePath="a.txt", content="x"), call("read", filePath="a.txt")), Answer(text="Done.")]
+
+
+async def closed(stream: AsyncIterator[Any]) -> None:
+    """End a stream that is not read to its end."""
+    if isinstance(stream, AsyncGenerator):
+        await stream.aclose()
+
+
+async def test_applying_what_is_followed_gives_what_is_stored(tmp_path: Path) -> None:
+    """A client that only reads events, as JSON, comes to the same state as the store."""
+    async with rig(tmp_path, SCRIPT) as it:
+        begin = it.view().session
+        view = View(begin)
+        await it.prompt()
+        last = it.project.store.last_seq()
+        stream = it.client.follow(1)
+        decode = msgspec.json.Decoder(StoredEvent).decode
+        while True:
+            stamped = await within(anext(stream))
+            view.apply(decode(msgspec.json.encode(stamped.event)))
+            if stamped.seq == last:
+                break
+        await closed(stream)
+        assert view.conversation() == it.view() == Store(it.project.store.path).conversation(it.session_id)
+        assert isinstance(view.conversation(), Conversation)
+
+
+async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> None:
+    async with rig(tmp_path, [Answer(text="One two three.", deltas=3), Answer(text="A title.")]) as it:
+        seen: list[Event] = []
+        idle = asyncio.Event()
+
+        async def follow() -> None:
+            async for stamped in it.client.follow():
+                seen.append(stamped.event)
+                if isinstance(stamped.event, SessionIdle):
+                    idle.set()
+
+        following = asyncio.create_task(follow())
+        await asyncio.sleep(0)
+        await it.prompt()
+        await within(idle.wait())
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        first = next(event for event in seen if isinstance(event, MessageUpdated))
+        assert isinstance(first.properties.info, UserMessage)
+        assert "".join(event.properties.delta for event in seen if isinstance(event, PartDelta)) == "One two three."
+        assert not {ServerConnected, ServerHeartbeat} & {type(event) for event in seen}
+
+
+@pytest.mark.parametrize(
+    ("operation", "args"),
+    [
+        (SESSION_GET, {"session_id": "ses_no/such?thing"}),
+        (SESSION_GET, {"session_id": "ses_ä b"}),
+        (PROMPT, {"parts": [TextInput(text="x")], "model": ModelRef(provider_id="nobody", model_id="x")}),
+        (PROMPT, {"parts": [TextInput(text="x")], "agent": "nobody"}),
+        (QUESTION_REJECT, {"request_id": "que_x"}),
+    ],
+)
+async def test_a_refusal_is_the_same_exception_everywhere(
+    tmp_path: Path, operation: Operation, args: dict[str, Any]
+) -> None:
+    for opened in (in_process, over_http):
+        found: list[CodeloopError] = []
+        async with opened(startup(tmp_path / "home", tmp_path), None) as (project, client):
+            session = await LocalClient(project).call(SESSION_CREATE)
+            given = {"session_id": session.id, **args} if operation is PROMPT else args
+            for each in (LocalClient(project), client):
+                with pytest.raises(CodeloopError) as raised:
+                    await each.call(operation, **given)
+                found.append(raised.value)
+        here, there = found
+        assert type(here) is type(there)
+        assert getattr(here, "kind", None) == getattr(there, "kind", None)
+        assert str(here) == str(there) or "?" in str(args)
+
+
+async def test_words_that_are_no_characters_are_sent_as_well_as_can_be(tmp_path: Path) -> None:
+    async with rig(tmp_path, [Answer(text="Done.")]) as it:
+        await it.prompt("caf\udce9")
+        assert words(it.view().entries[0].parts) == "caf?"
+
+
+async def test_events_applied_twice_change_nothing(tmp_path: Path) -> None:
+    async with rig(tmp_path, SCRIPT) as it:
+        await it.prompt()
+        stored = it.project.store.read_events(1)
+        view = View(it.view().session)
+        for _ in range(2):
+            for stamped in stored:
+                view.apply(stamped.event)
+        assert view.conversation() == it.view()
+        kinds = {type(stamped.event) for stamped in stored}
+        assert {MessageUpdated, PartUpdated, SessionUpdated} <= kinds
+
+
+async def test_messages_are_given_as_they_are_on_the_wire(tmp_path: Path) -> None:
+    async with rig(tmp_path, SCRIPT) as it:
+        await it.prompt()
+        messages = await it.client.call(SESSION_MESSAGES, session_id=it.session_id)
+        encoded = msgspec.json.encode(messages)
+        assert msgspec.json.decode(encoded, type=list[MessageWithParts]) == messages
+        roles = [message["info"]["role"] for message in msgspec.json.decode(encoded)]
+        assert roles == ["user", "assistant", "assistant"]
