@@ -26,7 +26,6 @@ from codeloop.schema.operation import (
     WORKSPACE_STATUS,
 )
 from codeloop.schema.project import Capabilities, ConsoleState, McpStatus, ToolItem
-from codeloop.tool.builtin.task import TaskParams
 from tests.agent.harness import rig
 from tests.server.serving import served
 
@@ -99,10 +98,9 @@ async def test_what_there_is_nothing_of_is_empty(tmp_path: Path) -> None:
         assert await it.client.call(CONSOLE) == ConsoleState(console_managed_providers=[], switchable_org_count=0)
 
 
-async def test_subagents_may_work_in_the_background_as_the_tool_says(tmp_path: Path) -> None:
+async def test_no_further_routes_are_promised(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        can = "run_in_background" in TaskParams.__struct_fields__
-        assert await it.client.call(CAPABILITIES) == Capabilities(background_subagents=can)
+        assert await it.client.call(CAPABILITIES) == Capabilities(background_subagents=False)
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ async def test_context_is_as_many_lines_as_asked_for(tmp_path: Path) -> None:
             patch = (await diffs(it, context=context))["a.txt"].patch or ""
             assert patch.count("\n ") == min(2 * context, 19)
         for wrong in (-1, 10**30):
-            with pytest.raises(CodeloopError, match="context is"):
+            with pytest.raises(CodeloopError, match="context"):
                 await diffs(it, context=wrong)
 
 

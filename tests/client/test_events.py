@@ -30,6 +30,7 @@ def test_an_event_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     lines = EventLines()
     for _ in range(5):
         assert len(lines.feed(b"data: " + b"x" * 600 + b"\n\n")) == 1
+    for _ in range(3):
+        assert lines.feed(b"data: " + b"x" * 300 + b"\n") == []
     with pytest.raises(TooLong):
-        for _ in range(5):
-            lines.feed(b"data: " + b"x" * 300 + b"\n")
+        lines.feed(b"data: " + b"x" * 300 + b"\n")

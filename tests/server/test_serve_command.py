@@ -18,6 +18,7 @@ import pytest
 from bench.answers import Answer
 from codeloop.config.paths import find_paths
 from codeloop.config.serving import credential_for
+from codeloop.schema.limits import SERVER_SIGNAL
 from tests.cli.program import COMMAND, Desk, bash, lives, serving, without_privileges
 from tests.server.raw import Answered, ask, basic, port_of, request
 
@@ -258,12 +259,19 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
             server.ask("POST", f"/session/{session_id}/prompt_async", own, body=SAID)
             pid = wait_for_number(desk.work / "pid")
             server.process.send_signal(signal.SIGTERM)
-            time.sleep(0.05)
+            time.sleep(SERVER_SIGNAL.seconds + 0.05)
             code, _, stderr = server.end(signal.SIGINT)
             assert code == 130
             assert "Traceback" not in stderr
             assert not lives(pid)
             assert credentials(desk) == []
+
+
+def test_one_signal_that_arrives_twice_is_one(tmp_path: Path) -> None:
+    with running(Desk(tmp_path)) as server:
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.01)
+        assert server.end(signal.SIGINT)[0] == 0
 
 
 def wait_for_number(file: Path) -> int:

@@ -12,14 +12,14 @@ from msgspec import Struct
 
 from codeloop.app.app import App
 from codeloop.app.project import Setting, Startup, find_setting
+from codeloop.cli.early import handled
 from codeloop.cli.exits import UsageProblem
 from codeloop.cli.output import Outlet, Output, standard
-from codeloop.cli.signals import Signals
 from codeloop.config.files import reason
 from codeloop.config.serving import PASSWORDS, first_set, publish, username_of, withdraw
 from codeloop.kit.plain import inert
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import OUTPUT_READER
+from codeloop.schema.limits import OUTPUT_READER, SERVER_SIGNAL
 
 if TYPE_CHECKING:
     from codeloop.server.listen import Listening, Server
@@ -159,8 +159,7 @@ async def _served(
     from codeloop.server.listen import Server
 
     stdout, stderr = outputs
-    ended = asyncio.Event()
-    Signals(ended.set, lambda: None)
+    ended = _ended_by_signal()
     server = Server(App(startup), listening)
     try:
         await server.start()
@@ -171,6 +170,28 @@ async def _served(
     finally:
         withdraw(setting.paths, server.url)
         await server.stop()
+
+
+def _ended_by_signal() -> asyncio.Event:
+    """Give what a first signal sets; a second one ends the process at once.
+
+    What passes a terminal's or a group's signal on as well (`timeout`, `npm`) makes one signal two.
+    """
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    first = 0.0
+
+    def came() -> None:
+        nonlocal first
+        if not ended.is_set():
+            first = loop.time()
+            ended.set()
+        elif loop.time() - first > SERVER_SIGNAL.seconds:
+            raise KeyboardInterrupt
+
+    for number in handled():
+        loop.add_signal_handler(number, came)
+    return ended
 
 
 def _published(server: "Server", secret: Secret, setting: Setting) -> str:

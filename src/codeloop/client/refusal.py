@@ -9,6 +9,7 @@ from codeloop.schema.errors import CodeloopError, Kind, OperationError
 from codeloop.schema.wire import JSON
 
 KINDS: frozenset[str] = frozenset(get_args(Kind))
+UNAVAILABLE = {each.__name__: each for each in (ModelUnavailable, *ModelUnavailable.__subclasses__())}
 HINT = (
     "Give --password (and --username), or set CODELOOP_SERVER_PASSWORD; the password of a server that runs as you on "
     "this machine is found by itself."
@@ -22,8 +23,9 @@ def refusal_of(status: int, body: bytes, url: str) -> CodeloopError:
     name = error.get("_tag") or error.get("name")
     message = data.get("message") or error.get("message")
     text = message if isinstance(message, str) else ""
-    if data.get("cause") == "ModelUnavailable":
-        return ModelUnavailable(text)
+    cause = data.get("cause")
+    if isinstance(cause, str) and cause in UNAVAILABLE:
+        return UNAVAILABLE[cause](text)
     if isinstance(name, str) and name in KINDS:
         return OperationError(cast("Kind", name), text or f"{url} answered {status}.")
     match status:

@@ -104,7 +104,10 @@ SERVER_URL = Limit("server.url", 32 * 1024, "bytes", "a request with a longer UR
 SERVER_HEADER = Limit("server.header", 64 * 1024, "bytes", "a request with longer headers is refused")
 SERVER_HEADERS = Limit("server.headers", 100, "count", "a request with more headers is refused")
 SERVER_HEADER_TIME = Limit(
-    "server.header_time", 10_000, "ms", "from a connection or its next request to the end of the headers, then a hang-up"
+    "server.header_time",
+    10_000,
+    "ms",
+    "from a connection or its next request to the end of the headers, then a hang-up",
 )
 SERVER_KEEP_ALIVE = Limit("server.keep_alive", 15_000, "ms", "a connection without a request is kept this long")
 SERVER_CONNECTIONS = Limit("server.connections", 500, "count", "open connections; further ones get a 503")
@@ -119,6 +122,7 @@ SERVER_ADDRESSES = Limit(
     "server.addresses", 1_000, "count", "addresses with wrong passwords that are remembered; the oldest are forgotten"
 )
 SERVER_GRACE = Limit("server.grace", 2_000, "ms", "what answers have to end when a server stops, then they are cut off")
+SERVER_SIGNAL = Limit("server.signal", 100, "ms", "a second signal that comes sooner is the first one, passed on")
 SERVER_LOG = Limit("server.log", 4 * 1024 * 1024, "bytes", "a longer log is put aside, in the place of the one before")
 SERVER_LOG_LINE = Limit("server.log_line", 16 * 1024, "characters", "a longer entry of the log is cut")
 CLIENT_CONNECT = Limit("client.connect", 5_000, "ms", "connecting to a server, then an error")

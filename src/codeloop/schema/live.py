@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from codeloop.schema.errors import MessageError
+from codeloop.schema.errors import MessageError, Nothing
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import FileDiff
 from codeloop.schema.project import ProjectInfo
@@ -258,10 +258,6 @@ class SessionSelected(EventId, tag="tui.session.select"):
     """An attached terminal UI is to show a session."""
 
     properties: OfSession
-
-
-class Nothing(Wire):
-    """No properties."""
 
 
 class OfDirectory(Wire):

@@ -61,7 +61,7 @@ def refusal(error: Exception) -> Response:
             log.error("%s", error)
             return _named(500, "UnknownError", str(error))
         case ModelUnavailable():
-            return _named(400, "BadRequest", str(error), cause="ModelUnavailable")  # our own client tells it apart
+            return _named(400, "BadRequest", str(error), cause=type(error).__name__)  # our own client tells it apart
         case CodeloopError():
             return _named(400, "BadRequest", str(error))
         case _:

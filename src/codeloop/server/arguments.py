@@ -40,9 +40,13 @@ async def arguments(operation: Operation, request: Request) -> Wire:
     given = await _payload(operation, request) if has_body else _query(operation, request)
     given.update(request.path_params)
     try:
-        return msgspec.convert(given, operation.takes, strict=has_body)
+        args = msgspec.convert(given, operation.takes, strict=has_body)
     except (msgspec.ValidationError, RecursionError) as error:
         raise BadArguments("Payload" if has_body else "Query", explained(str(error))) from error
+    for field, name in zip(args.__struct_fields__, args.__struct_encode_fields__, strict=True):
+        if not has_body and name in given and getattr(args, field) is None:
+            raise BadArguments("Query", f'A parameter is never null\n  at ["{name}"]')
+    return args
 
 
 def directory_of(request: HTTPConnection) -> str | None:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from codeloop import __version__
-from codeloop.schema.operation import OPERATIONS, Operation
+from codeloop.schema.operation import OPERATIONS, PTY_TICKET, Operation
 from codeloop.server.failures import ERRORS, RESPONSES, failures
 from codeloop.server.shapes import Schema, reference, shapes
 
@@ -102,18 +102,21 @@ def _operation(row: Operation, taken: Schema, given: Schema) -> Schema:
     needed: list[str] = taken.get("required", [])
     others = {name: schema for name, schema in fields.items() if name not in in_path}
     parameters = [_parameter(name, "path", fields[name], required=True) for name in in_path]
+    if row is PTY_TICKET:
+        parameters.append(_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True))
     operation = _named(row.id, taken["description"])
     if row.method not in _WITH_BODY:
         parameters += [_parameter(name, "query", schema, required=name in needed) for name, schema in others.items()]
     elif row.body is not None:
-        operation["requestBody"] = _json_body(next(iter(others.values())), required=True)
+        (body,) = others.values()
+        operation["requestBody"] = _json_body(body, required=body != {"type": "object"})
     elif others:
         required = [name for name in needed if name in others]
         body = {"type": "object", "properties": others, **({"required": required} if required else {})}
         operation["requestBody"] = _json_body(body, required=bool(required))
     return operation | {
         "parameters": parameters + _place(row, others),
-        "responses": _answer(row, given) | failures(row.path, row.method),
+        "responses": _answer(row, given) | failures(row.path, row.method, names_things=bool(others)),
     }
 
 
@@ -129,7 +132,7 @@ def _answer(row: Operation, given: Schema) -> Schema:
 
 def _streams() -> dict[str, Schema]:
     """Give what is answered beside the table: events and terminals, by path; each takes GET."""
-    resumed = [_part("parameters", "lastEventID")]
+    resumed = [_part("parameters", "lastEventID"), _parameter("after", "query", _STRING, required=False)]
     place = [_part("parameters", name) for name in ("directory", "workspace")]
     pty = [_parameter("ptyID", "path", _STRING, required=True)]
     pty += [_parameter(name, "query", _STRING, required=False) for name in ("cursor", "ticket")]
@@ -145,7 +148,10 @@ def _streams() -> dict[str, Schema]:
 
 def _stream(schema: str) -> Schema:
     described = "Each event is one line `data: JSON`."
-    return {"200": {"description": described, "content": {"text/event-stream": {"schema": reference(schema)}}}}
+    return {
+        "200": {"description": described, "content": {"text/event-stream": {"schema": reference(schema)}}},
+        "503": _part("responses", "TooManyStreams"),
+    }
 
 
 def _upgrade() -> Schema:

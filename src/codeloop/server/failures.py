@@ -49,6 +49,7 @@ RESPONSES: dict[str, Schema] = {
     "Unauthorized": _response("The credential is missing or wrong."),
     "Forbidden": _response("A web page from elsewhere asked.", "Refused"),
     "TooMany": _response("Too many wrong passwords from there.", "Refused"),
+    "TooManyStreams": _response("As many streams as may be are open. Try again later.", "UnknownError"),
     "TooLarge": _response(f"The body is larger than {SERVER_BODY.value} bytes.", "BadRequestError"),
     "Misdirected": _response("The request was meant for another host.", "Refused"),
     "Failed": _response("Something unforeseen; `ref` finds it in the server's log.", "UnknownError"),
@@ -71,12 +72,12 @@ _MISSING = (
 """What the contract calls a thing that is not there, by a piece of its path; else it is a NotFoundError."""
 
 
-def failures(path: str, method: str) -> dict[str, Schema]:
-    """Give the error responses of an operation by status."""
+def failures(path: str, method: str, *, names_things: bool = False) -> dict[str, Schema]:
+    """Give the error responses of an operation by status. `names_things`: in its body or query, not only in its path."""
     found = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
     if method in {"POST", "PUT", "PATCH"}:
         found["413"] = {"$ref": "#/components/responses/TooLarge"}
-    if "{" in path:
+    if "{" in path or names_things:
         names = [name for piece, name in _MISSING if piece in path]
         if not names or "{sessionID}" in path:
             names.append("NotFoundError")

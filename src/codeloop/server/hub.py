@@ -207,7 +207,8 @@ class Hub:
         if task.cancelled():
             return
         log.error("The event streams of the project %s have ended.", source.project, exc_info=task.exception())
-        self._sources.pop(source.project, None)
+        if self._sources.get(source.project) is source:
+            del self._sources[source.project]
         for reader in self._readers:
             if reader.follows(source.project):
                 reader.end()

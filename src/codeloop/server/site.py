@@ -1,9 +1,9 @@
 """The whole site as one ASGI application: routes, streams, and what stands before them."""
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 
 from codeloop.app.app import App
 from codeloop.server.answers import not_found, wrong_method
@@ -26,7 +26,8 @@ async def _missing(request: Request, error: Exception) -> Response:
 
 
 async def _method(request: Request, error: Exception) -> Response:
+    del error
     response = wrong_method(request.url.path, request.method)
-    if isinstance(error, HTTPException) and error.headers:
-        response.headers.update(error.headers)
+    fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL]
+    response.headers["allow"] = ", ".join(sorted({method for route in fitting for method in route.methods}))
     return response

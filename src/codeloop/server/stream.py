@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import msgspec
 from starlette.requests import Request
@@ -45,11 +45,18 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write until one of the two ends it."""
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await self._stream(scope, receive, send)
+        finally:
+            self._hub.leave(self._reader)
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         writing = asyncio.create_task(self._write(send))
         leaving = asyncio.create_task(_left(receive))
         try:
             await asyncio.wait((writing, leaving, self._reader.ended), return_when=asyncio.FIRST_COMPLETED)
-            if writing.done():
+            if writing.done() and writing.exception() is not None:
                 log.error("An event stream has ended.", exc_info=writing.exception())
             self._hub.leave(self._reader)
             if not leaving.done():
@@ -57,16 +64,16 @@ class EventStream(Response):
                 await self._finish(scope, send)
                 await leaving
         finally:
-            self._hub.leave(self._reader)
             await _stop(writing)
             await _stop(leaving)
 
     async def _write(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        async with aclosing(self._hub.chunks(self._reader)) as chunks:
-            async for chunk in chunks:
-                async with asyncio.timeout(self._hub.patience):
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        """Write until the client takes nothing any more."""
+        with suppress(TimeoutError):
+            async with aclosing(self._hub.chunks(self._reader)) as chunks:
+                async for chunk in chunks:
+                    async with asyncio.timeout(self._hub.patience):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def _finish(self, scope: Scope, send: Send) -> None:
         """End the answer in order, or else cut the connection."""
@@ -94,20 +101,16 @@ def streams(app: App, hub: Hub) -> list[BaseRoute]:
     async def directory(request: Request) -> Response:
         project = await app.project(app.directory(directory_of(request)))
         place = project.setting.place
-        return await _opened(request, hub, str(place.directory), place.project_id)
+        return _opened(request, hub, str(place.directory), place.project_id)
 
     async def everywhere(request: Request) -> Response:
-        return await _opened(request, hub, None, None)
+        return _opened(request, hub, None, None)
 
-    return [Route("/event", _refusing(hub, directory)), Route("/global/event", _refusing(hub, everywhere))]
+    return [Route("/event", _refusing(directory)), Route("/global/event", _refusing(everywhere))]
 
 
-def _refusing(hub: Hub, endpoint: Endpoint) -> Endpoint:
+def _refusing(endpoint: Endpoint) -> Endpoint:
     async def refusing(request: Request) -> Response:
-        if hub.is_full:
-            error = {"message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."}
-            body = msgspec.json.encode({"name": "UnknownError", "data": error})
-            return Response(body, 503, {"retry-after": _AGAIN}, media_type="application/json")
         try:
             return await endpoint(request)
         except (CodeloopError, BadArguments) as error:
@@ -116,7 +119,7 @@ def _refusing(hub: Hub, endpoint: Endpoint) -> Endpoint:
     return refusing
 
 
-async def _opened(request: Request, hub: Hub, directory: str | None, project: str | None) -> Response:
+def _opened(request: Request, hub: Hub, directory: str | None, project: str | None) -> Response:
     """Open a stream where the request says: after its `Last-Event-ID`, else its `after`, else from now on."""
     sent = request.headers.get("last-event-id")
     text = sent or request.query_params.get("after")
@@ -125,6 +128,10 @@ async def _opened(request: Request, hub: Hub, directory: str | None, project: st
         raise BadArguments("Query", 'This is no position in the events: send the `id` of one.\n  at ["after"]')
     if request.method == "HEAD":
         return Response(headers=HEADERS)
+    if hub.is_full:
+        error = {"message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."}
+        body = msgspec.json.encode({"name": "UnknownError", "data": error})
+        return Response(body, 503, {"retry-after": _AGAIN}, media_type="application/json")
     reader = Reader(directory, project)
     hub.enter(reader, position, is_lost=bool(text) and position is None)
     return EventStream(hub, reader)

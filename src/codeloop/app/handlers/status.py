@@ -116,9 +116,9 @@ def _model(project: Project, args: AskTools) -> ModelInfo:
 
 
 async def capabilities(project: Project, args: NoArguments) -> Capabilities:
-    """Say what this server can do: the tool `task` may leave a subagent to work in the background."""
+    """Say that there are no routes for subagents in the background: the tool `task` needs none."""
     del project, args
-    return Capabilities(background_subagents=True)
+    return Capabilities(background_subagents=False)
 
 
 async def console(project: Project, args: NoArguments) -> ConsoleState:
