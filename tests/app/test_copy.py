@@ -16,7 +16,9 @@ from codeloop.schema.operation import ABORT, SESSION_DELETE, SESSION_FORK, SESSI
 from codeloop.schema.part import CompactionPart, FilePart, ToolCompleted, ToolPart, ToolTime
 from codeloop.schema.rules import Rule
 from codeloop.schema.wire import replace
-from tests.agent.harness import Rig, call, calls, rig, until, words
+from tests.agent.harness import Rig, both_clients, call, calls, rig, until, words
+
+__all__ = ["both_clients"]
 
 DONE = Answer(text="Done.", tokens=Count(input=5, output=2))
 

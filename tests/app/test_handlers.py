@@ -28,7 +28,9 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.part import AgentPart, FilePart, TextPart
 from codeloop.schema.prompts import AgentInput, FileInput, TextInput
-from tests.agent.harness import LOCAL, call, calls, rig, until, words
+from tests.agent.harness import LOCAL, both_clients, call, calls, rig, until, words
+
+__all__ = ["both_clients"]
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 DONE = Answer(text="Done.", tokens=Count(input=5))

@@ -15,7 +15,9 @@ from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import SESSION_GET, SESSION_IMPORT, SESSION_LIST, SESSION_MESSAGES, SESSION_STATS
 from codeloop.schema.part import TextPart, ToolCompleted, ToolPart
 from codeloop.schema.sessions import ImportedSession
-from tests.agent.harness import Rig, call, calls, rig, words
+from tests.agent.harness import Rig, both_clients, call, calls, rig, words
+
+__all__ = ["both_clients"]
 
 DONE = Answer(text="Done.", tokens=Count(input=5, output=2))
 SES, USR, ANS = ("ses_1f88ee7d6002abcdefghijklmn", "msg_1f88ee7d6001abcdefghijklmn", "msg_1f88ee7d6003abcdefghijklmn")
@@ -230,6 +232,7 @@ def paths(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
+@LOCAL
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(paths(document())), JSON)
 async def test_whatever_a_file_holds_it_is_imported_whole_or_refused(

@@ -29,7 +29,9 @@ from codeloop.schema.part import TextPart
 from codeloop.schema.prompts import MessageWithParts, TextInput
 from codeloop.schema.sessions import ListMessages
 from codeloop.schema.wire import replace
-from tests.agent.harness import LOCAL, Rig, call, calls, rig, until, words
+from tests.agent.harness import LOCAL, Rig, both_clients, call, calls, rig, until, words
+
+__all__ = ["both_clients"]
 
 WAIT = calls(call("bash", command="until [ -e go ]; do sleep 0.01; done"))
 DONE = Answer(text="Done.", tokens=Count(input=5, output=2))

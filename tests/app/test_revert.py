@@ -34,8 +34,10 @@ from codeloop.store.store import Store
 from codeloop.workspace.recorder import Recorder
 from codeloop.workspace.snapshot import Snapshots
 from codeloop.workspace.undo import Outcome, put_back
-from tests.agent.harness import Rig, rig
+from tests.agent.harness import Rig, both_clients, rig
 from tests.workspace.trees_on_disk import snapshots_of, visible, write
+
+__all__ = ["both_clients"]
 
 
 @dataclass

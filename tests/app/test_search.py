@@ -10,7 +10,9 @@ from codeloop.model.answers import Answer
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import SESSION_CREATE, SESSION_SEARCH, SESSION_UPDATE
 from codeloop.schema.sessions import SearchResult
-from tests.agent.harness import Rig, call, calls, rig
+from tests.agent.harness import Rig, both_clients, call, calls, rig
+
+__all__ = ["both_clients"]
 
 
 async def search(it: Rig, query: str, **more: Any) -> SearchResult:

@@ -32,7 +32,9 @@ from codeloop.schema.operation import (
 from codeloop.schema.prompts import TextInput
 from codeloop.schema.rules import Rule
 from codeloop.schema.sessions import ArchiveTime
-from tests.agent.harness import Rig, call, calls, rig, startup, until
+from tests.agent.harness import Rig, both_clients, call, calls, rig, startup, until
+
+__all__ = ["both_clients"]
 
 SLEEP = calls(call("bash", command="touch begun; sleep 77"))
 

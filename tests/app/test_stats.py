@@ -25,8 +25,10 @@ from codeloop.schema.part import ToolPart, ToolPending
 from codeloop.schema.sessions import Stats
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
-from tests.agent.harness import Rig, rig, startup
+from tests.agent.harness import Rig, both_clients, rig, startup
 from tests.store.states import assistant, session, user
+
+__all__ = ["both_clients"]
 
 USED = Tokens(input=100, output=10, reasoning=1, cache=CacheTokens(read=5, write=2))
 

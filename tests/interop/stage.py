@@ -102,6 +102,12 @@ class Stage:
             "command": {"greet": {"template": "Say hello to $ARGUMENTS."}},
         }
 
+    def configure(self, config: dict[str, Any]) -> None:
+        """Write the person's configuration."""
+        path = self.folder / "home" / "codeloop" / "config" / "codeloop.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(config))
+
     @property
     def environment(self) -> dict[str, str]:
         """What every program is started with: nothing of the person's who runs the tests."""
@@ -161,10 +167,9 @@ def staged(folder: Path) -> Generator[Stage]:
     """Give a fresh home and project, and a running model service."""
     with process([sys.executable, "-m", "tests.interop.models"], ROOT, None) as url:
         stage = Stage(folder, url)
-        config = folder / "home" / "codeloop" / "config" / "codeloop.json"
-        for path in (config.parent, stage.project / "src", folder / "bin"):
+        for path in (stage.project / "src", folder / "bin"):
             path.mkdir(parents=True)
-        config.write_text(json.dumps(stage.config))
+        stage.configure(stage.config)
         (stage.project / "src" / "main.py").write_text("print('interop')\n")
         for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
             who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]

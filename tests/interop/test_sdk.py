@@ -27,7 +27,7 @@ def test_every_step_of_the_client_does_what_it_should(entry: str, tmp_path: Path
 def test_its_launcher_starts_our_server_from_the_path(entry: str, tmp_path: Path) -> None:
     packages = npm_packages()
     with staged(tmp_path) as stage:
-        (stage.folder / "home" / "codeloop" / "config" / "codeloop.json").unlink()
+        stage.configure({})
         shim = stage.folder / "bin" / "opencode"
         shim.write_text(f'#!/bin/sh\nexec "{CODELOOP}" "$@"\n')
         shim.chmod(0o755)

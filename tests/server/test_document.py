@@ -55,7 +55,7 @@ def test_fields_stand_where_the_server_reads_them() -> None:
     assert names("/session/{sessionID}/message", "get", "query") == {"limit", "before"}
     assert body("/session/{sessionID}/message")["required"] == ["parts"]
     assert "sessionID" not in body("/session/{sessionID}/message")["properties"]
-    assert body("/auth/{providerID}", "put") == {"$ref": "#/components/schemas/ApiAuth"}
+    assert body("/auth/{providerID}", "put") == {"$ref": "#/components/schemas/Auth"}
     assert operation("/session", "post")["requestBody"]["required"] is False
     assert "requestBody" not in operation("/session/{sessionID}/abort", "post")
 

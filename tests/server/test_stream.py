@@ -1,16 +1,27 @@
 """The event streams show what happens, in order, to those who asked for it."""
 
 import asyncio
+import re
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from codeloop.app.models import OneModel
 from codeloop.app.project import Project
 from codeloop.client.local import LocalClient
 from codeloop.model.answers import Answer, Call
 from codeloop.model.scripted import ScriptedModel
-from codeloop.schema.limits import SERVER_STREAMS
+from codeloop.schema.event import StoredEvent
+from codeloop.schema.limits import (
+    SERVER_HEARTBEAT,
+    SERVER_STREAM_BYTES,
+    SERVER_STREAM_EVENTS,
+    SERVER_STREAM_PACE,
+    SERVER_STREAM_WRITE,
+    SERVER_STREAMS,
+    STORE_EVENTS,
+)
+from codeloop.schema.live import LiveEvent
 from codeloop.schema.operation import PROMPT, SESSION_CREATE
 from codeloop.schema.prompts import TextInput
 from codeloop.server.hub import Hub
@@ -224,3 +235,21 @@ async def test_a_directory_that_can_not_be_used_is_refused_before_the_stream_beg
             answer = await it.http.get("/event", params={"directory": name})
             assert answer.status_code == 400, name[:20]
             assert answer.json()["data"]["message"]
+
+
+def test_the_page_names_every_event_and_the_bounds() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
+    stored, live = page.partition("The others are only live")[::2]
+    for part, union in ((stored, StoredEvent), (live, LiveEvent)):
+        rows = re.findall(r"^\| (`[a-z]+\..*?) \|", part.partition("## The events")[2] or part, re.MULTILINE)
+        shown = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+        assert shown == {each.__struct_config__.tag for each in get_args(union)}
+    for shown in (
+        f"newest {STORE_EVENTS.value:,} stored",
+        f"| {SERVER_STREAMS.value}; one more",
+        f"| {SERVER_STREAM_EVENTS.value:,} events or {SERVER_STREAM_BYTES.value // 2**20} MB",
+        f"after {SERVER_STREAM_WRITE.seconds:.0f} s",
+        f"every {SERVER_HEARTBEAT.seconds:.0f} s",
+        f"within {SERVER_STREAM_PACE.value} ms",
+    ):
+        assert shown in page

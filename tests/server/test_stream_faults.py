@@ -150,7 +150,7 @@ async def test_a_project_opened_while_a_client_was_away_is_told_to_it_from_its_o
 
 
 async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tmp_path: Path) -> None:
-    count = 40_000
+    count = 25_000
     async with served(tmp_path, [DONE]) as it:
         session_id = await it.session()
         store = (await it.project()).store
@@ -181,7 +181,7 @@ async def test_a_client_that_takes_nothing_of_a_replay_is_given_up(tmp_path: Pat
         session_id = await it.session()
         store = (await it.project()).store
         large = replace(store.session(session_id), title="x" * 1_000_000)
-        for _ in range(20):
+        for _ in range(10):
             store.append(updated(large))
         _, writer = await connected(it, "/event?after=0", receive=4096)
         await until(lambda: not it.server.hub._readers)

@@ -232,9 +232,7 @@ async def test_a_flood_does_not_keep_other_requests_waiting(tmp_path: Path) -> N
         async with connected(it, pty_id) as screen:
             reading = asyncio.create_task(screen.end())
             for _ in range(5):
-                began = time.monotonic()
-                await it.get("/pty")
-                assert time.monotonic() - began < 1
+                await asyncio.wait_for(it.get("/pty"), DEADLINE)
                 await asyncio.sleep(0.05)
             await it.http.delete(f"/pty/{pty_id}")
             assert await asyncio.wait_for(reading, DEADLINE) == 1000

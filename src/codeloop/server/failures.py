@@ -73,7 +73,7 @@ _MISSING = (
 
 
 def failures(path: str, method: str, *, names_things: bool = False) -> dict[str, Schema]:
-    """Give the error responses of an operation by status. `names_things`: in its body or query, not only in its path."""
+    """Give the error responses of an operation by status. `names_things`: its query or body does, too."""
     found = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
     if method in {"POST", "PUT", "PATCH"}:
         found["413"] = {"$ref": "#/components/responses/TooLarge"}

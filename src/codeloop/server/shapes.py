@@ -12,6 +12,7 @@ from codeloop.schema.live import Status, TuiEvent
 from codeloop.schema.message import Message
 from codeloop.schema.part import FilePartSource, Part, ToolState
 from codeloop.schema.prompts import PartInput
+from codeloop.schema.providers import OAuthTokens, StoredKey, WellKnownToken
 
 Schema = dict[str, Any]
 
@@ -28,6 +29,7 @@ _RENAMED = {
     "McpStatus": "MCPStatus",
     "ModelDetails": "Model",
     "ModelPrice": "ModelCost",
+    "OAuthTokens": "OAuth",
     "PathInfo": "Path",
     "ProjectInfo": "Project",
     "ProviderDetails": "Provider",
@@ -44,10 +46,12 @@ _RENAMED = {
     "ToolPending": "ToolStatePending",
     "ToolRef": "QuestionTool",
     "ToolRunning": "ToolStateRunning",
+    "WellKnownToken": "WellKnownAuth",
 }
 """Ours, and what the contract calls it. Events are named after their type."""
 
 _UNIONS: dict[str, Any] = {
+    "Auth": OAuthTokens | StoredKey | WellKnownToken,
     "Event": Event,
     "FilePartSource": FilePartSource,
     "Message": Message,

@@ -1,0 +1,126 @@
+"""Others' programs check our document, and check our server against it."""
+
+import base64
+import json
+import urllib.request
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from codeloop.server.document import document
+from tests.interop.stage import PASSWORD, Stage, checker, serving, staged
+
+pytestmark = pytest.mark.interop
+
+SECONDS = 70
+NOT_RUN = {
+    "instance.dispose": "ends what all other requests are about",
+    "global.dispose": "ends what all other requests are about",
+    "pty.create": "would start whatever program is made up, as often as it is asked",
+    "session.shell": "would run whatever command is made up",
+}
+NOT_BY_SHAPE = {
+    "auth.set": "only keys are stored",
+    "file.list": "a path may lead out of the project",
+    "file.read": "a path may lead out of the project, or to a folder",
+    "find.text": "a text may be no regular expression",
+    "mcp.add": "there are no MCP servers yet",
+    "part.update": "the ids in the body must be those of the path",
+    "permission.respond": "the question must be open",
+    "pty.connect": "answers WebSockets only",
+    "pty.update": "a title may be too long",
+    "session.command": "the command and the model must be there",
+    "session.import": "the import reads what other programs have written, and says what does not fit",
+    "session.init": "the model must be there",
+    "session.messages": "a cursor must be one that was given out",
+    "session.prompt": "the model must be there; ids of a client's own must look like ids",
+    "session.prompt_async": "as session.prompt",
+    "session.search": "spaces alone are nothing to look for",
+    "session.share": "sharing is not offered",
+    "session.summarize": "the model must be there",
+    "session.unshare": "sharing is not offered",
+    "tool.list": "the model must be there",
+    "vcs.diff": "there may be no branch to compare with",
+}
+"""Operations that may answer 400 to what fits the schema, since more than the shape decides."""
+
+
+def settings(stage: Stage, url: str, session_id: str) -> str:
+    """Give what schemathesis is told: all checks, the credential, a session that is there, our directory only."""
+    directory = json.dumps(str(stage.project))
+    return f"""
+base-url = "{url}"
+max-time = {SECONDS}
+continue-on-failure = true
+max-stream-events = 1
+request-timeout = 20.0
+suppress-health-check = ["all"]
+
+[auth.openapi]
+basic = {{ username = "opencode", password = "{PASSWORD}" }}
+
+[parameters]
+"path.sessionID" = {{ dictionary = "sessions", probability = 0.7 }}
+"query.directory" = {directory}
+"query.location[directory]" = {directory}
+"header.X-OpenCode-Ticket" = "1"
+
+[dictionaries.sessions]
+values = ["{session_id}"]
+
+[generation]
+database = ":memory:"
+with-security-parameters = false
+
+[[operations]]
+include-operation-id = {json.dumps(list(NOT_RUN))}
+enabled = false
+
+[[operations]]
+include-operation-id = {json.dumps(list(NOT_BY_SHAPE))}
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "403", "404", "409"]
+
+# What stands there is the schema of an event's data, as makers of clients read it; the check wants that of the frame.
+[[operations]]
+include-operation-id = ["event.subscribe", "global.event"]
+checks.response_schema_conformance.enabled = false
+"""
+
+
+def made(url: str) -> str:
+    """Make a session and give its id."""
+    credential = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
+    headers = {"authorization": f"Basic {credential}", "content-type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/session", b"{}", headers)) as response:
+        return json.load(response)["id"]
+
+
+def test_the_document_is_valid(tmp_path: Path) -> None:
+    tool = checker() / "openapi-spec-validator"
+    with staged(tmp_path) as stage:
+        path = tmp_path / "document.json"
+        path.write_bytes(document())
+        done = stage.ask([str(tool), "--schema", "3.1", "--validation-errors", "all", str(path)])
+    assert done.returncode == 0, done.stdout
+
+
+# A wrong password is made to wait: so the check that tries one has a run of its own, with one try an operation.
+@pytest.mark.parametrize(
+    "words",
+    [["--exclude-checks", "ignored_auth"], ["--checks", "ignored_auth", "--phases", "fuzzing", "--max-examples", "1"]],
+    ids=["all but the credential", "the credential"],
+)
+def test_the_server_keeps_to_it_whatever_is_asked(words: list[str], tmp_path: Path) -> None:
+    tool = checker() / "schemathesis"
+    with ExitStack() as ends:
+        stage = ends.enter_context(staged(tmp_path))
+        stage.configure(stage.config | {"permission": {"bash": "allow"}})  # a question would wait for a person
+        url = ends.enter_context(serving(stage))
+        (tmp_path / "document.json").write_bytes(document())
+        (tmp_path / "schemathesis.toml").write_text(settings(stage, url, made(url)))
+        command = [str(tool), "--config-file", "schemathesis.toml", "run", "document.json", "--no-color"]
+        done = stage.ask([*command, "--workers", "2", *words], cwd=tmp_path, timeout=3 * SECONDS)
+        log = stage.folder / "home" / "codeloop" / "data" / "log" / "server.log"
+        unforeseen = [line for line in log.read_text().splitlines() if "Traceback" in line] if log.exists() else []
+    assert (done.returncode, unforeseen) == (0, []), done.stdout
