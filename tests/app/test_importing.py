@@ -15,7 +15,7 @@ from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import SESSION_GET, SESSION_IMPORT, SESSION_LIST, SESSION_MESSAGES, SESSION_STATS
 from codeloop.schema.part import TextPart, ToolCompleted, ToolPart
 from codeloop.schema.sessions import ImportedSession
-from tests.agent.harness import Rig, both_clients, call, calls, rig, words
+from tests.agent.harness import LOCAL, Rig, both_clients, call, calls, rig, words
 
 __all__ = ["both_clients"]
 
