@@ -13,11 +13,11 @@ from tests.cli.program import COMMAND, Desk
 class Terminal:
     """A program on a pseudo-terminal: type into it, read what it shows."""
 
-    def __init__(self, desk: Desk, *arguments: str) -> None:
+    def __init__(self, desk: Desk, *arguments: str, term: str = "dumb") -> None:
         self._main, side = pty.openpty()
         self.shown = ""
         self._read = 0
-        options = desk.options(TERM="dumb")
+        options = desk.options(TERM=term)
         self.child = subprocess.Popen(
             [*COMMAND, *arguments], **options, stdin=side, stdout=side, stderr=side, start_new_session=True
         )
@@ -33,9 +33,9 @@ class Terminal:
         self._read = self.shown.index(text, self._read) + len(text)
         return self.shown
 
-    def type(self, text: str) -> None:
-        """Type a line."""
-        os.write(self._main, text.encode() + b"\n")
+    def type(self, text: str, end: str = "\n") -> None:
+        """Type a line; `end` "": without sending it."""
+        os.write(self._main, text.encode() + end.encode())
 
     def end(self, seconds: float = 20) -> int:
         """Read to the end and give the exit code."""

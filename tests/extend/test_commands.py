@@ -12,7 +12,7 @@ from codeloop.model.chat import ToolTurn, UserTurn
 from codeloop.schema.command import Command
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live import CommandExecuted
-from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
 from codeloop.schema.operation import ABORT, COMMAND, COMMAND_LIST, PROMPT
 from codeloop.schema.part import FilePart, SubtaskPart, TextPart, ToolPart
 from codeloop.schema.prompts import FileInput, MessageWithParts, SubtaskInput
@@ -178,6 +178,20 @@ async def test_several_subtasks_of_prompts_run_side_by_side(tmp_path: Path) -> N
         assert sorted(call.state.input["prompt"] for call in it.calls()) == ["a", "b", "c"]
         assert all("found" in result for result in it.results())
         check_turns(it.model.requests[-1].turns)
+
+
+async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> None:
+    other = ModelRef(provider_id="p", model_id="other")
+    parts = [
+        SubtaskInput(prompt="a", description="a", agent="explore", model=other),
+        SubtaskInput(prompt="b", description="b", agent="explore"),
+    ]
+    async with rig(tmp_path, [Answer(text="found"), Answer(text="found"), OK]) as it:
+        await within(it.client.call(PROMPT, session_id=it.session_id, parts=parts))
+        first, second = sorted(it.project.store.sessions(parent=it.session_id), key=lambda one: one.title)
+        assert first.model is not None
+        assert second.model is not None
+        assert (first.model.id, second.model.id) == ("other", "script")
 
 
 async def test_an_unknown_subagent_is_a_result_that_the_model_reads(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Work that a person hands to a subagent directly: the call that the model would have made, without asking it."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from codeloop.agent.calls import Calls
@@ -11,7 +13,9 @@ from codeloop.agent.step import StoredAbort, new_message, show_status
 from codeloop.model.chat import CallReady, Finished
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live import Busy
-from codeloop.schema.wire import replace
+from codeloop.schema.part import ToolPart
+from codeloop.schema.wire import JSON, replace
+from codeloop.tool.tool import Subtask, SubtaskResult
 
 
 async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
@@ -23,12 +27,18 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     info = replace(new_message(engine, session_id, move.user), mode=first, agent=first)
     show_status(engine, session_id, Busy())
     engine.store.append(message_event(info))
+    models = {new_id("tool"): work.model for work in move.work}
+
+    async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
+        return await plain(engine, call, replace(task, model=models.get(call.call_id)), report)
+
+    plain, engine = engine.spawn, replace(engine, spawn=spawn)
     calls = Calls(engine, engine.agent(move.user.agent), info, Recording())  # each subagent records its own steps
     with StoredAbort(engine, info):
         try:
-            for work in move.work:
+            for call_id, work in zip(models, move.work, strict=True):
                 given = {"description": work.description, "prompt": work.prompt, "subagent_type": work.agent}
-                calls.ready(CallReady(new_id("tool"), "task", msgspec.json.encode(given).decode()))
+                calls.ready(CallReady(call_id, "task", msgspec.json.encode(given).decode()))
             await calls.join(Finished("tool-calls"))
         finally:
             await calls.cancel()

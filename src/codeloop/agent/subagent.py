@@ -145,8 +145,8 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Sess
         if found is None or found.parent_id != parent.id:
             raise ToolFailure(f"There is no subagent session {task.session_id} of this session. Leave task_id out.")
         return found
-    own = agent.model
-    model = SessionModel(id=own.model_id, provider_id=own.provider_id) if own else parent.model
+    own = task.model or agent.model
+    model = SessionModel(id=own.model_id, provider_id=own.provider_id, variant=own.variant) if own else parent.model
     now = now_ms()
     child = Session(
         id=new_id("ses"),

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.schema.message import ModelRef
 from codeloop.schema.part import FilePart
 from codeloop.schema.rules import Need
 from codeloop.schema.wire import JSON
@@ -46,13 +47,17 @@ class ToolResult(Struct, frozen=True):
 
 
 class Subtask(Struct, frozen=True):
-    """Work for a subagent; `session_id` continues an earlier one; `background`: do not wait for it."""
+    """Work for a subagent; `session_id` continues an earlier one; `background`: do not wait for it.
+
+    `model`: the one to use, whatever the agent and the session say.
+    """
 
     agent: str
     description: str
     prompt: str
     session_id: str | None = None
     background: bool = False
+    model: ModelRef | None = None
 
 
 class SubtaskResult(Struct, frozen=True):

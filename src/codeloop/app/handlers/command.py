@@ -159,7 +159,8 @@ def _parts(project: Project, found: Command, text: str, agent: Agent) -> list[Pa
     if found.subtask or (agent.mode == "subagent" and found.subtask is not False):
         described = found.description or f"/{found.name}"
         worker = agent.name if agent.mode != "primary" else "general"
-        return [SubtaskInput(prompt=text, description=described, agent=worker, command=found.name)]
+        model = parse_ref(found.model) if found.model else None
+        return [SubtaskInput(prompt=text, description=described, agent=worker, model=model, command=found.name)]
     if found.source == "skill":
         return [TextInput(text=text)]
     return [TextInput(text=text), *_mentioned(project, text)]
