@@ -4,20 +4,20 @@ import asyncio
 import os
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
+from codeloop.kit.alive import ALIVE, here, is_here, machine_of, start_of
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import LEASE
 from codeloop.store.database import Database
 
-ALIVE = "alive"
-"""What is known of a process where there is no /proc."""
-
 
 class Holder(msgspec.Struct, frozen=True):
-    """A process: machine, id, and when it started, since ids are used again. `until`: ms since the epoch."""
+    """A process: its id, where that id counts, and when it started, since ids are used again.
+
+    `host`: as `here` of kit/alive.py names it. `until`: ms since the epoch.
+    """
 
     host: str
     pid: int
@@ -30,17 +30,16 @@ class Leases:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._host = os.uname().nodename
-        self._started = _start_of(os.getpid())
+        self._host = here()
+        self._started = start_of(os.getpid())
 
     def check(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError), naming the process, when another one works on the session."""
         holder = self.other(session_id)
         if holder is not None:
-            where = "" if holder.host == self._host else f" on {holder.host}"
             raise OperationError(
                 "SessionBusyError",
-                f"Session {session_id} is being worked on by process {holder.pid}{where}. "
+                f"Session {session_id} is being worked on by process {holder.pid}{_where(holder.host)}. "
                 "Wait until it is done, end it, or start another session.",
             )
 
@@ -81,32 +80,23 @@ class Leases:
         return holder if self._lives(holder) else None
 
     def _lives(self, holder: Holder) -> bool:
-        """Tell whether a holder is still there: on this machine by looking, however long it was asleep."""
-        if holder.host == self._host and _start_of(holder.pid) != holder.started:
-            return False
-        if holder.host == self._host and holder.started != ALIVE:
-            return True
+        """Tell whether a holder is still there: by looking where that can be seen, however long it was asleep."""
+        if is_here(holder.host):
+            started = start_of(holder.pid)
+            if started != holder.started:
+                return False
+            if started != ALIVE:
+                return True
         return _now() <= holder.until <= _now() + LEASE.value  # a later end is from a clock that was set back since
+
+
+def _where(host: str) -> str:
+    """Say where a process is that a person would not find by its id."""
+    if is_here(host):
+        return ""
+    machine = machine_of(host)
+    return f" of another container on {machine}" if machine == machine_of(here()) else f" on {machine}"
 
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _start_of(pid: int) -> str:
-    """Give what tells a process from a later one of the same id; empty when there is no such process."""
-    try:
-        # Field 22 of proc_pid_stat(5), counted behind the command's closing bracket.
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        return "" if state[0] in {"Z", "X"} else state[19]  # one that is dead may still wait to be collected
-    except OSError:
-        pass
-    if Path("/proc/self").exists():
-        return ""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return ""
-    except PermissionError:
-        return ALIVE
-    return ALIVE
