@@ -14,6 +14,7 @@ from codeloop.app.models import OneModel
 from codeloop.model.answers import Answer
 from codeloop.model.scripted import ScriptedModel
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.live import BranchUpdated
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, GLOBAL_DISPOSE, INSTANCE_DISPOSE, PROMPT, SESSION_CREATE, NoArguments
 from codeloop.schema.prompts import MessageWithParts, Prompt, TextInput
@@ -147,3 +148,21 @@ async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
         assert it.projects == ()
         assert it.stores.all() == ()
         assert await it.project(work), "it opens again by itself"
+
+
+async def test_a_turn_that_checks_another_branch_out_tells_it(tmp_path: Path) -> None:
+    async with app(tmp_path, [calls(call("bash", command="git checkout -q -b feature")), DONE]) as it:
+        project = await it.project(tmp_path / "repository")
+        heard: list[str | None] = []
+
+        async def listen() -> None:
+            async for stamped in project.store.follow():
+                if isinstance(stamped.event, BranchUpdated):
+                    heard.append(stamped.event.properties.branch)
+                    assert stamped.directory == str(tmp_path / "repository")
+
+        listening = asyncio.create_task(listen())
+        session = await made(it, tmp_path / "repository")
+        await within(carry_out(it, PROMPT, saying(session), tmp_path / "repository"), 20)
+        await until(lambda: heard == ["feature"])
+        listening.cancel()

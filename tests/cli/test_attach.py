@@ -184,7 +184,11 @@ def test_without_a_terminal_what_is_asked_is_refused(tmp_path: Path) -> None:
 
 def test_a_conversation_in_a_terminal(tmp_path: Path) -> None:
     """A question is asked, prompts queue and can be changed, others' prompts and the server's commands are shown."""
-    with stage(tmp_path, steps(WAIT, DONE), permission={"bash": "ask"}) as it:
+
+    def choose(received: Any) -> Answer:
+        return DONE if b"begun" in received.body else WAIT
+
+    with stage(tmp_path, choose, permission={"bash": "ask"}) as it:
         (it.desk.work / "notes.txt").write_text("the needle")
         terminal = Terminal(it.desk, "attach", it.url)
         terminal.wait_for("/help lists the commands")
@@ -232,17 +236,17 @@ def test_ctrl_c_ends_the_turn_and_then_the_conversation(tmp_path: Path) -> None:
         terminal = Terminal(it.desk, "attach", it.url, term="xterm")
         terminal.wait_for("> ")
         terminal.type("gx\x7fo", end="\r")
-        shell = int(it.until("pid").read_text() or 0)
         it.until("begun")
-        terminal.type("\x03", end="")
+        shell = int(it.until("pid").read_text())
+        terminal.child.send_signal(signal.SIGINT)
         terminal.wait_for("Ending the turn.")
         terminal.wait_for("Aborted")
         terminal.wait_for("1 step")
         assert not lives(shell)
         assert it.model.requests[0].json["messages"][-1]["content"] == "go"
-        terminal.type("\x03", end="")
+        terminal.child.send_signal(signal.SIGINT)
         terminal.wait_for("Ctrl-C again")
-        terminal.type("\x03", end="")
+        terminal.child.send_signal(signal.SIGINT)
         assert terminal.end() == 0
 
 

@@ -5,6 +5,7 @@ import json
 import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,9 +23,12 @@ NOT_RUN = {
 }
 NOT_BY_SHAPE = {
     "auth.set": "only keys are stored",
+    "config.update": "a setting must be one that there is",
+    "event.subscribe": "a position must be one that was given out",
     "file.list": "a path may lead out of the project",
     "file.read": "a path may lead out of the project, or to a folder",
     "find.text": "a text may be no regular expression",
+    "global.event": "a position must be one that was given out",
     "mcp.add": "there are no MCP servers yet",
     "part.update": "the ids in the body must be those of the path",
     "permission.respond": "the question must be open",
@@ -46,9 +50,12 @@ NOT_BY_SHAPE = {
 """Operations that may answer 400 to what fits the schema, since more than the shape decides."""
 
 
-def settings(stage: Stage, url: str, session_id: str) -> str:
-    """Give what schemathesis is told: all checks, the credential, a session that is there, our directory only."""
+def settings(stage: Stage, url: str) -> str:
+    """Give what schemathesis is told: all checks, the credential, names of what is there, our directory only."""
     directory = json.dumps(str(stage.project))
+    there = known(url)
+    parameters = "\n".join(f'"path.{name}" = {{ dictionary = "{name}", probability = 0.7 }}' for name in there)
+    dictionaries = "\n".join(f"[dictionaries.{name}]\nvalues = {json.dumps(values)}" for name, values in there.items())
     return f"""
 base-url = "{url}"
 max-time = {SECONDS}
@@ -61,13 +68,12 @@ suppress-health-check = ["all"]
 basic = {{ username = "opencode", password = "{PASSWORD}" }}
 
 [parameters]
-"path.sessionID" = {{ dictionary = "sessions", probability = 0.7 }}
+{parameters}
 "query.directory" = {directory}
 "query.location[directory]" = {directory}
 "header.X-OpenCode-Ticket" = "1"
 
-[dictionaries.sessions]
-values = ["{session_id}"]
+{dictionaries}
 
 [generation]
 database = ":memory:"
@@ -88,12 +94,28 @@ checks.response_schema_conformance.enabled = false
 """
 
 
-def made(url: str) -> str:
-    """Make a session and give its id."""
+def known(url: str) -> dict[str, list[str]]:
+    """Make a conversation and a terminal; give their ids by the names that paths have for them."""
+    session = asked(url, "/session", {})["id"]
+    message = asked(url, f"/session/{session}/message", {"parts": [{"type": "text", "text": "hello"}]})
+    terminal = asked(url, "/pty", {"command": "cat"})
+    return {
+        "sessionID": [session],
+        "messageID": [message["info"]["id"], message["info"]["parentID"]],
+        "partID": [part["id"] for part in message["parts"]],
+        "ptyID": [terminal["id"]],
+        "projectID": [asked(url, "/project/current")["id"]],
+        "providerID": ["mine"],
+    }
+
+
+def asked(url: str, path: str, body: Any = None) -> Any:
+    """GET, or POST a body, and give the answer."""
     credential = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
     headers = {"authorization": f"Basic {credential}", "content-type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(f"{url}/session", b"{}", headers)) as response:
-        return json.load(response)["id"]
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(f"{url}{path}", data, headers)) as response:
+        return json.load(response)
 
 
 def test_the_document_is_valid(tmp_path: Path) -> None:
@@ -118,7 +140,7 @@ def test_the_server_keeps_to_it_whatever_is_asked(words: list[str], tmp_path: Pa
         stage.configure(stage.config | {"permission": {"bash": "allow"}})  # a question would wait for a person
         url = ends.enter_context(serving(stage))
         (tmp_path / "document.json").write_bytes(document())
-        (tmp_path / "schemathesis.toml").write_text(settings(stage, url, made(url)))
+        (tmp_path / "schemathesis.toml").write_text(settings(stage, url))
         command = [str(tool), "--config-file", "schemathesis.toml", "run", "document.json", "--no-color"]
         done = stage.ask([*command, "--workers", "2", *words], cwd=tmp_path, timeout=3 * SECONDS)
         log = stage.folder / "home" / "codeloop" / "data" / "log" / "server.log"

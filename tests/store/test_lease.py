@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.kit.alive import here, start_of
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import LEASE
 from codeloop.store import lease
@@ -86,7 +87,7 @@ def put(path: Path, holder: Holder, session_id: str = "ses_1") -> None:
 
 
 def own_start() -> str:
-    return lease._start_of(os.getpid())
+    return start_of(os.getpid())
 
 
 def later(milliseconds: int = LEASE.value) -> int:
@@ -164,6 +165,48 @@ def test_a_holder_on_another_machine_is_believed_until_its_time_is_over(path: Pa
     with pytest.raises(OperationError, match=r"process 1 on elsewhere\. Wait"):
         store.leases.take("ses_1")
     put(path, Holder("elsewhere", 1, "1", later(-1)))
+    store.leases.take("ses_1")
+
+
+def test_a_holder_of_an_older_codeloop_is_looked_at_by_its_machine_alone(path: Path) -> None:
+    store = Store(path)
+    with holding(path, "ses_2") as other:
+        put(path, Holder(platform.node(), other.pid, start_of(other.pid), later(-1)))
+        with pytest.raises(OperationError, match=f"by process {other.pid}[.] Wait"):
+            store.leases.take("ses_1")
+    store.leases.take("ses_1")
+
+
+def test_a_holder_in_another_container_of_the_same_name_is_believed_until_its_time_is_over(path: Path) -> None:
+    store = Store(path)
+    elsewhere = f"{here()}7"
+    put(path, Holder(elsewhere, os.getpid(), own_start(), later()))
+    named = f"process {os.getpid()} of another container or machine named {platform.node()}[.] Wait"
+    with pytest.raises(OperationError, match=named):
+        store.leases.take("ses_1")
+    put(path, Holder(elsewhere, os.getpid(), own_start(), later(-1)))
+    store.leases.take("ses_1")
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root makes a process namespace")
+@pytest.mark.parametrize("proc", [(), ("--mount-proc",)], ids=["the host's /proc", "its own /proc"])
+def test_a_holder_in_another_process_namespace_is_not_taken_for_dead(path: Path, proc: tuple[str, ...]) -> None:
+    Store(path)
+    argv = ["unshare", "--pid", "--fork", "--kill-child", *proc, sys.executable, "-c", HOLDER, str(path), "ses_1"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT) as inside:
+        assert inside.stdout is not None
+        assert inside.stderr is not None
+        if inside.stdout.readline() != "taken\n":
+            pytest.skip(f"no process namespace can be made here: {inside.stderr.read()}")
+        store = Store(path)
+        with pytest.raises(OperationError, match="process 1 of another container"):
+            store.leases.take("ses_1")
+        assert say(inside, "take") == "done", "it renews its own"
+        held = store.leases.other("ses_1")
+        assert held is not None
+        inside.kill()
+    put(path, Holder(held.host, held.pid, held.started, later(-1)))
     store.leases.take("ses_1")
 
 

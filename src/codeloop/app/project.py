@@ -34,12 +34,13 @@ from codeloop.permission.defaults import base_rules
 from codeloop.permission.gate import Gate
 from codeloop.schema.config import Config
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
-from codeloop.schema.live import LiveEvent
+from codeloop.schema.live import Branch, BranchUpdated, LiveEvent
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.pool import Stores
 from codeloop.tool.tool import Tool
 from codeloop.tool.web.keys import SEARCH_KEYS
 from codeloop.tool.web.search import search_tools
+from codeloop.workspace.head import Head
 from codeloop.workspace.pty import Terminals
 from codeloop.workspace.scratch import prune_in_background
 from codeloop.workspace.snapshot import Snapshots
@@ -167,7 +168,8 @@ class Project:
             snapshots=self.snapshots if self.setting.config.snapshot else None,
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
-        self.runs = Runs(self.engine)
+        self._head = Head(place.root)
+        self.runs = Runs(self.engine, self._look_at_branch)
         self.terminals = Terminals()
         self._background.add(asyncio.create_task(prune_in_background(scratch)))
 
@@ -181,6 +183,10 @@ class Project:
         """Tell whether something goes on here: a request, a turn, a subagent, a shell in the background, a terminal."""
         turns = self.runs.any_running or self.engine.tasks.any_running
         return bool(self._requests or turns or self.workspace.shells.jobs.running() or self.terminals.all())
+
+    def _look_at_branch(self) -> None:
+        if self._head.moved():
+            self.tell(BranchUpdated(properties=Branch(branch=self._head.branch)))
 
     @contextmanager
     def serving(self) -> Generator[None]:

@@ -24,10 +24,14 @@ First = Callable[[], Awaitable[None]]
 
 
 class Runs:
-    """Starts, joins and aborts turns. The store is the queue: a running turn takes up what is sent meanwhile."""
+    """Starts, joins and aborts turns. The store is the queue: a running turn takes up what is sent meanwhile.
 
-    def __init__(self, engine: Engine) -> None:
+    `ended` is called after each turn.
+    """
+
+    def __init__(self, engine: Engine, ended: Callable[[], None] = lambda: None) -> None:
         self._engine = engine
+        self._ended = ended
         self._turns: dict[str, asyncio.Task[Stop]] = {}
         self._aborted: set[asyncio.Task[Stop]] = set()
         self._before: dict[asyncio.Task[Any], str] = {}
@@ -112,6 +116,7 @@ class Runs:
                 self._engine.store.leases.drop(session_id)
             show_status(self._engine, session_id, Idle())
             self._engine.store.whisper(SessionIdle(properties=OfSession(session_id=session_id)))
+            self._ended()
             if title is not None:
                 await self._named(title, session_id, TITLE_GRACE.seconds if is_done else 0)
 

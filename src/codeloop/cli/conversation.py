@@ -176,11 +176,16 @@ class Conversation:
         error = None if following.cancelled() else following.exception()
         if error is not None:
             self._failed(error)
+            self._code = exits.ERROR
             self.leave()
 
     def _failed(self, error: BaseException) -> None:
-        self._code = exits.of_error(error) if isinstance(error, CodeloopError) else exits.ERROR
-        self.say(f"codeloop: {error}" if isinstance(error, CodeloopError) else f"codeloop failed: {error!r}", "red")
+        """Tell what went wrong; where nobody reads along it counts for the exit code."""
+        code, text = exits.ERROR, f"codeloop failed: {error!r}"
+        if isinstance(error, CodeloopError):
+            code, text = exits.of_error(error), f"codeloop: {error}"
+        self._code = self._code if self._is_attended else code
+        self.say(text, "red")
 
     def _over(self) -> None:
         """Hear that a call is over: when it was the last, the session should be idle."""

@@ -135,6 +135,9 @@ class Watcher:
                 if text := self._prompts.get(p.info.parent_id):
                     self._prompts[p.info.parent_id] = ""
                     self._say(f"> {text}", "cyan")
+            case PartUpdated(properties=p) if self._prompts.get(p.part.message_id):
+                if isinstance(p.part, TextPart) and not p.part.synthetic:  # one that waits may be changed
+                    self._prompts[p.part.message_id] = p.part.text
             case PartUpdated(properties=p) if p.part.message_id in self._others and p.part.id not in self._shown:
                 self._shown.add(p.part.id)
                 self._said_by_another(p.part)

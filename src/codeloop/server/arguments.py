@@ -40,13 +40,35 @@ async def arguments(operation: Operation, request: Request) -> Wire:
     given = await _payload(operation, request) if has_body else _query(operation, request)
     given.update(request.path_params)
     try:
-        args = msgspec.convert(given, operation.takes, strict=has_body)
+        args = _converted(given, operation) if has_body else msgspec.convert(given, operation.takes, strict=False)
     except (msgspec.ValidationError, RecursionError) as error:
         raise BadArguments("Payload" if has_body else "Query", explained(str(error))) from error
     for field, name in zip(args.__struct_fields__, args.__struct_encode_fields__, strict=True):
         if not has_body and name in given and getattr(args, field) is None:
             raise BadArguments("Query", f'A parameter is never null\n  at ["{name}"]')
     return args
+
+
+def _converted(given: dict[str, Any], operation: Operation) -> Wire:
+    """Read what JSON holds; some clients write a whole number as 1.0. Raises ValidationError."""
+    try:
+        return msgspec.convert(given, operation.takes)
+    except msgspec.ValidationError as error:
+        if "got `float`" not in str(error):
+            raise
+        return msgspec.convert(_with_integers(given), operation.takes)
+
+
+def _with_integers(value: Any) -> Any:
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case dict():
+            return {name: _with_integers(inner) for name, inner in value.items()}
+        case list():
+            return [_with_integers(inner) for inner in value]
+        case _:
+            return value
 
 
 def directory_of(request: HTTPConnection) -> str | None:

@@ -29,5 +29,6 @@ async def _method(request: Request, error: Exception) -> Response:
     del error
     response = wrong_method(request.url.path, request.method)
     fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL]
-    response.headers["allow"] = ", ".join(sorted({method for route in fitting for method in route.methods}))
+    same = [route for route in fitting if route.path == fitting[0].path]
+    response.headers["allow"] = ", ".join(sorted({method for route in same for method in route.methods}))
     return response

@@ -95,7 +95,7 @@ def _where(host: str) -> str:
     if is_here(host):
         return ""
     machine = machine_of(host)
-    return f" of another container on {machine}" if machine == machine_of(here()) else f" on {machine}"
+    return f" of another container or machine named {machine}" if machine == machine_of(here()) else f" on {machine}"
 
 
 def _now() -> int:

@@ -1,0 +1,44 @@
+"""Which branch is checked out, read from one small file, so that it can be looked at after every turn."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_BRANCH = "ref: refs/heads/"
+_BYTES = 4096
+
+
+class Head:
+    """The HEAD of the work tree at `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._last = self._read()
+
+    def moved(self) -> bool:
+        """Tell whether another branch is checked out than at the last look."""
+        before, self._last = self._last, self._read()
+        return self._last != before
+
+    @property
+    def branch(self) -> str | None:
+        """The branch at the last look; None: a single commit is checked out, or there is no repository."""
+        return self._last.removeprefix(_BRANCH) if self._last.startswith(_BRANCH) else None
+
+    def _read(self) -> str:
+        """Read HEAD as text; empty when it can't be read. Where `.git` is a file, it names the folder."""
+        folder = self._root / ".git"
+        with suppress(OSError):
+            if folder.is_file():
+                folder = self._root / _start(folder).removeprefix("gitdir:").strip()
+            return _start(folder / "HEAD").strip()
+        return ""
+
+
+def _start(path: Path) -> str:
+    """Read the start of a regular file; anything else is refused without waiting. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, _BYTES).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
