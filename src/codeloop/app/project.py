@@ -42,6 +42,7 @@ from codeloop.tool.web.keys import SEARCH_KEYS
 from codeloop.tool.web.search import search_tools
 from codeloop.workspace.head import Head
 from codeloop.workspace.pty import Terminals
+from codeloop.workspace.leftovers import clear
 from codeloop.workspace.scratch import prune_in_background
 from codeloop.workspace.snapshot import Snapshots
 from codeloop.workspace.workspace import Workspace
@@ -171,6 +172,7 @@ class Project:
         self._head = Head(place.root)
         self.runs = Runs(self.engine, self._look_at_branch)
         self.terminals = Terminals()
+        clear(self.workspace.notes)
         self._background.add(asyncio.create_task(prune_in_background(scratch)))
 
     def refresh_catalog(self) -> None:

@@ -104,7 +104,7 @@ class Conversation:
     def say(self, text: str, look: Look = "dim") -> None:
         """Show lines; what could steer the terminal is made inert."""
         shown = paint(inert(text), look, colour=has_colour(self._notes.stream))
-        self._typing.above(lambda: self._notes.write(shown + "\n"))
+        self._typing.above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + shown + "\n"))
 
     async def enter(self, session: Session | None) -> None:
         """Go on with a session; None: with a new one, made by the next prompt."""
@@ -212,6 +212,7 @@ class Conversation:
             code, stop = exits.of_turn(answer), answer.stop
             if stop is not None and stop.reason not in {"done", "aborted"}:
                 reason, message = stop.reason, stop.message
+        self._is_warned = False
         if code == exits.DONE and self._answerer.refused:
             code = exits.DENIED
         seconds = time.monotonic() - self._began if self._began else 0.0

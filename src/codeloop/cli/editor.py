@@ -16,7 +16,7 @@ from typing import Any
 from codeloop.cli.lines import Lines
 from codeloop.cli.output import ERASE, Output
 from codeloop.kit.plain import inert
-from codeloop.schema.limits import EDITOR_HISTORY
+from codeloop.schema.limits import EDITOR_ESCAPE, EDITOR_HISTORY
 
 PROMPT = "> "
 PASTES, NO_PASTES = "\x1b[?2004h", "\x1b[?2004l"
@@ -25,7 +25,7 @@ KEY = re.compile(
     "|\x1b\\[[0-9;?]*[ -/]*[@-~]|\x1bO.|\x1b[^\\[O]|[\x00-\x1f\x7f]|(?P<text>[^\x00-\x1f\x7f]+)",
     re.DOTALL,
 )
-UNFINISHED = re.compile("\x1b\\[200~(?!.*\x1b\\[201~).*\\Z|\x1b(\\[[0-9;?]*|O)\\Z", re.DOTALL)
+UNFINISHED = re.compile("\x1b\\[200~(?!.*\x1b\\[201~).*\\Z|\x1b(\\[[0-9;?]*|O)?\\Z", re.DOTALL)
 
 
 class Editor:
@@ -133,6 +133,7 @@ class Editor:
         """Set the terminal up, at the beginning and when the program goes on after it was stopped."""
         descriptor = sys.stdin.fileno()
         mode = termios.tcgetattr(descriptor)
+        mode[0] &= ~termios.ICRNL
         mode[3] &= ~(termios.ICANON | termios.ECHO)
         _set(descriptor, mode)
         self._out.write(PASTES)
@@ -151,6 +152,8 @@ class Editor:
         text = self._unread + self._decoder.decode(data)
         cut = UNFINISHED.search(text)
         self._unread = "" if cut is None else text[cut.start() :]
+        if self._unread == "\x1b":  # the key, unless more of a sequence comes at once
+            asyncio.get_running_loop().call_later(EDITOR_ESCAPE.seconds, self._forget_escape)
         for key in KEY.finditer(text[: len(text) - len(self._unread)]):
             pasted = key["paste"]
             if pasted is not None or key["text"]:
@@ -162,6 +165,9 @@ class Editor:
             while self._held:
                 self._held.popleft()()
         self._show()
+
+    def _forget_escape(self) -> None:
+        self._unread = self._unread if self._unread != "\x1b" else ""
 
     def _insert(self, text: str) -> None:
         if not self._is_shown and not self._out.is_at_start:

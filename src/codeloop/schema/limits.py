@@ -141,6 +141,7 @@ CLIENT_BACKOFF = Limit("client.backoff", 100, "ms", "the wait before a lost stre
 CLIENT_BACKOFF_MOST = Limit("client.backoff_most", 5_000, "ms", "the longest such wait")
 CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that stays away for so long is given up")
 CLIENT_FILE = Limit("client.file", 20 * 1024 * 1024, "bytes", "a larger file is not sent along to a server")
+EDITOR_ESCAPE = Limit("cli.editor_escape", 50, "ms", "an escape that nothing follows is the key, not the start of a sequence")
 EDITOR_HISTORY = Limit("cli.editor_history", 1_000, "count", "lines that the arrow keys bring back in `attach`")
 ATTACH_SHOWN = Limit("cli.attach_shown", 20, "count", "messages of a session that are shown when `attach` enters it")
 ATTACH_LISTED = Limit("cli.attach_listed", 20, "count", "sessions that `/sessions` lists")
@@ -199,6 +200,13 @@ REPEATED_CALLS = Limit(
     "agent.repeated_calls", 3, "count", "identical calls in a row, then the permission doom_loop is asked"
 )
 TOOL_FILE = Limit("tool.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")
+WRITE_NOTE = Limit("file.write_note", 16 * 1024 * 1024, "bytes", "a longer note of a write under way is read so far")
+WRITE_NOTE_AGE = Limit(
+    "file.write_note_age",
+    86_400_000,
+    "ms",
+    "what a write on another machine left is removed after this time; of this one at once",
+)
 SHELL_TIMEOUT = Limit("shell.timeout", 120_000, "ms", "a command that names no timeout is ended with all it started")
 SHELL_TIMEOUT_MAX = Limit("shell.timeout_max", 600_000, "ms", "the longest timeout a command may name")
 SHELL_GRACE = Limit("shell.grace", 100, "ms", "what a finished command left running may still do, then it is ended")

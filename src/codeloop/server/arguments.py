@@ -1,5 +1,6 @@
 """A request becomes the arguments of an operation; what does not fit is named by its place."""
 
+import math
 import re
 from typing import Any
 from urllib.parse import unquote
@@ -17,6 +18,17 @@ EVERYWHERE = frozenset({"directory", "workspace", "location[directory]", "locati
 _MISSING = re.compile(r"Object missing required field `([^`]+)`")
 _PLACE = re.compile(r" - at `\$([^`]*)`$")
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+
+
+def _number(text: str) -> float:
+    """Read a number with a point or an exponent; some clients write a whole one as 1.0. Raises ValueError."""
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is too large")
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+_decode = msgspec.json.Decoder(float_hook=_number).decode
 
 
 class BadArguments(Exception):
@@ -40,35 +52,13 @@ async def arguments(operation: Operation, request: Request) -> Wire:
     given = await _payload(operation, request) if has_body else _query(operation, request)
     given.update(request.path_params)
     try:
-        args = _converted(given, operation) if has_body else msgspec.convert(given, operation.takes, strict=False)
+        args = msgspec.convert(given, operation.takes, strict=has_body)
     except (msgspec.ValidationError, RecursionError) as error:
         raise BadArguments("Payload" if has_body else "Query", explained(str(error))) from error
     for field, name in zip(args.__struct_fields__, args.__struct_encode_fields__, strict=True):
         if not has_body and name in given and getattr(args, field) is None:
             raise BadArguments("Query", f'A parameter is never null\n  at ["{name}"]')
     return args
-
-
-def _converted(given: dict[str, Any], operation: Operation) -> Wire:
-    """Read what JSON holds; some clients write a whole number as 1.0. Raises ValidationError."""
-    try:
-        return msgspec.convert(given, operation.takes)
-    except msgspec.ValidationError as error:
-        if "got `float`" not in str(error):
-            raise
-        return msgspec.convert(_with_integers(given), operation.takes)
-
-
-def _with_integers(value: Any) -> Any:
-    match value:
-        case float() if value.is_integer():
-            return int(value)
-        case dict():
-            return {name: _with_integers(inner) for name, inner in value.items()}
-        case list():
-            return [_with_integers(inner) for inner in value]
-        case _:
-            return value
 
 
 def directory_of(request: HTTPConnection) -> str | None:
@@ -91,7 +81,7 @@ def _query(operation: Operation, request: Request) -> dict[str, Any]:
 async def _payload(operation: Operation, request: Request) -> dict[str, Any]:
     raw = await body_of(request)
     try:
-        value: Any = msgspec.json.decode(raw) if raw.strip() else {}
+        value: Any = _decode(raw) if raw.strip() else {}
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BadArguments("Body", f"The body is not JSON: {error}") from error
     if operation.body is not None:

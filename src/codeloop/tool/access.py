@@ -169,7 +169,8 @@ async def make(ctx: ToolContext, change: Change) -> JSON:
 
 def commit(ctx: ToolContext, changes: Sequence[Change]) -> None:
     """Make agreed changes, all or none; note each file's new state as known to the session, and tell the clients."""
-    stamps = replace_all([Replacement(c.target.real, c.before, c.after, c.mode) for c in changes])
+    wanted = [Replacement(c.target.real, c.before, c.after, c.mode) for c in changes]
+    stamps = replace_all(wanted, ctx.workspace.notes)
     for change, stamp in zip(changes, stamps, strict=True):
         edited = FileEdited(properties=FilePath(file=str(change.target.path)))
         ctx.store.whisper(edited, str(ctx.workspace.directory))

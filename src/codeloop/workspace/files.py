@@ -14,6 +14,7 @@ from msgspec import Struct
 from codeloop.kit import fault
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILE_EDIT
+from codeloop.workspace.notes import new_name, noted
 
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -185,20 +186,28 @@ def load_if_there(real: Path) -> Loaded | None:
         return None
 
 
-def replace(change: Replacement) -> Stamp | None:
+def replace(change: Replacement, notes: Path | None = None) -> Stamp | None:
     """Make one change of a file, atomically. Gives the new stamp, None for a deletion; raises as `replace_all`."""
-    return replace_all([change])[0]
+    return replace_all([change], notes)[0]
 
 
-def replace_all(replacements: Sequence[Replacement]) -> list[Stamp | None]:
+def replace_all(replacements: Sequence[Replacement], notes: Path | None = None) -> list[Stamp | None]:
     """Make all changes or none: write all new bytes beside the files, sync, check everything once more, rename.
 
+    `notes`: our folder in which temporary names are noted, for the next run to remove what a kill leaves.
     Raises FileChanged when a file is not `before` any more, FileRefused for links and the like, OSError (no space, no
     leave); in each case every file keeps its old bytes. A kill leaves each file old or new, never partial.
     """
+    names = [(new_name(), new_name()) for _ in replacements]
+    paths = [change.real.with_name(name) for change, both in zip(replacements, names, strict=True) for name in both]
+    with noted(notes, paths):
+        return _replace_all([*zip(replacements, names, strict=True)])
+
+
+def _replace_all(replacements: Sequence[tuple[Replacement, tuple[str, str]]]) -> list[Stamp | None]:
     staged: list[_Staged] = []
     try:
-        staged.extend(_Staged(change) for change in replacements)
+        staged.extend(_Staged(change, names) for change, names in replacements)
         for change in staged:
             change.check()
         done: list[_Staged] = []
@@ -219,8 +228,9 @@ def replace_all(replacements: Sequence[Replacement]) -> list[Stamp | None]:
 class _Staged:
     """One replacement under way: the folder, the new bytes in a temporary file, a second name of the old ones."""
 
-    def __init__(self, change: Replacement) -> None:
+    def __init__(self, change: Replacement, names: tuple[str, str]) -> None:
         self._change = change
+        self._names = names
         self._name = change.real.name
         self._new: str | None = None
         self._old: str | None = None
@@ -237,7 +247,7 @@ class _Staged:
 
     def _write(self, data: bytes) -> None:
         before = self._change.before
-        self._new = f".codeloop-{os.urandom(8).hex()}"
+        self._new = self._names[0]
         fd = os.open(self._new, _CREATE, 0o600 if before else 0o666, dir_fd=self._folder)
         try:
             view = memoryview(data)
@@ -286,7 +296,7 @@ class _Staged:
         """Put the new bytes in place, keeping a second name of the old ones until `close`."""
         self.check()
         if self._change.before is not None:
-            self._old = f".codeloop-{os.urandom(8).hex()}"
+            self._old = self._names[1]
             try:
                 os.link(self._name, self._old, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
             except OSError:

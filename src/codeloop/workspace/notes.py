@@ -1,28 +1,24 @@
-"""Temporary names of writes under way are noted, so that a later run removes what a kill left of them."""
+"""Temporary names of writes under way are noted, so that a later run can remove what a kill left of them."""
 
 import os
 import re
-import stat
-import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from codeloop.kit.alive import here, is_here, start_of
+from codeloop.kit.alive import here, start_of
 from codeloop.kit.folder import make_private
-from codeloop.schema.limits import WRITE_NOTE, WRITE_NOTE_AGE
-from codeloop.workspace.files import FileRefused, open_folder
 
-_NOTE = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
+NOTE = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
+"""The name of a note: who wrote it (process id and start), and something random."""
+TEMPORARY = re.compile(r"\.codeloop-[0-9a-f]{16}")
+"""What `new_name` gives."""
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def new_name() -> str:
     """Give a name for a temporary file, that nobody else has or will have."""
     return f".codeloop-{os.urandom(8).hex()}"
-
-
-_TEMPORARY = re.compile(r"\.codeloop-[0-9a-f]{16}")
 
 
 @contextmanager
@@ -56,50 +52,3 @@ def _written(folder: Path, paths: Sequence[Path]) -> Path:
     finally:
         os.close(fd)
     return note
-
-
-def clear(folder: Path) -> list[Path]:
-    """Remove the temporary names that processes noted and could not remove before they died; gives them. Blocks.
-
-    Only names of our own kind that were noted are touched. What can't be reached now is left for another time.
-    """
-    removed: list[Path] = []
-    for note in _notes(folder):
-        with suppress(OSError):
-            info = note.lstat()
-            with note.open("rb") as file:
-                place, *paths = os.fsdecode(file.read(WRITE_NOTE.value)).split("\0")
-            if not stat.S_ISREG(info.st_mode) or not _is_dead(note, place, time.time() - info.st_mtime):
-                continue
-            removed += [path for path in map(Path, paths[:-1]) if _remove(path)]
-            note.unlink()
-    return removed
-
-
-def _notes(folder: Path) -> list[Path]:
-    try:
-        return [folder / name for name in os.listdir(folder) if _NOTE.fullmatch(name)]
-    except OSError:
-        return []
-
-
-def _is_dead(note: Path, place: str, age: float) -> bool:
-    """Tell whether who wrote a note is surely gone: by looking where that can be seen, else by the note's age in s."""
-    found = _NOTE.fullmatch(note.name)
-    if found is not None and is_here(place):
-        return start_of(int(found[1])) != found[2]
-    return age > WRITE_NOTE_AGE.seconds
-
-
-def _remove(path: Path) -> bool:
-    """Remove a file or link of a name of ours, following no link on the way. Raises OSError unless it is gone."""
-    if not path.is_absolute() or not _TEMPORARY.fullmatch(path.name):
-        return False
-    try:
-        with open_folder(path.parent) as folder:
-            if stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
-                return False
-            os.unlink(path.name, dir_fd=folder)
-    except (FileNotFoundError, FileRefused):  # the folder is another one now
-        return False
-    return True

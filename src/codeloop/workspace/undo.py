@@ -12,6 +12,7 @@ from codeloop.schema.limits import SNAPSHOT_TRACKED
 from codeloop.schema.wire import replace
 from codeloop.workspace import files
 from codeloop.workspace.contents import LINK, Unreadable, blob_name, git_mode, item_of
+from codeloop.workspace.notes import new_name, noted
 from codeloop.workspace.objects import Item, Missing, Objects
 from codeloop.workspace.trees import Change
 
@@ -66,10 +67,12 @@ def by_path(changes: Iterable[Change]) -> dict[str, list[Change]]:
     return found
 
 
-def put_back(objects: Objects, root: Path, moves: Iterable[Move], *, dry_run: bool = False) -> Outcome:
+def put_back(
+    objects: Objects, root: Path, moves: Iterable[Move], notes: Path | None = None, *, dry_run: bool = False
+) -> Outcome:
     """Make the moves whose file still holds what is expected. Blocks. `root`: resolved; never raises for one file.
 
-    `dry_run`: only tell what would become of them.
+    `notes`: as of `files.replace_all`. `dry_run`: only tell what would become of them.
     """
     restored: list[str] = []
     unchanged: list[str] = []
@@ -84,7 +87,7 @@ def put_back(objects: Objects, root: Path, moves: Iterable[Move], *, dry_run: bo
                 conflicts.append(Conflict(move.path, _difference(now, move)))
             else:
                 if not dry_run:
-                    _restore(objects, root, move)
+                    _restore(objects, root, move, notes)
                 restored.append(move.path)
         except Missing:
             conflicts.append(Conflict(move.path, "what it held before is not kept (any more)"))
@@ -111,22 +114,22 @@ def _is_folder(root: Path, path: str) -> bool:
     return False
 
 
-def _restore(objects: Objects, root: Path, move: Move) -> None:
+def _restore(objects: Objects, root: Path, move: Move, notes: Path | None) -> None:
     """Replace one file atomically. Raises Missing, FileRefused, FileChanged, OSError."""
     real = root / move.path
     desired = move.desired
     data = None if desired is None else objects.blob(desired.blob)
     if LINK in {each.mode for each in (move.expected, desired) if each is not None}:
-        _swap(real, move, data)
+        _swap(real, move, data, notes)
     elif move.expected is None:
-        files.replace(files.Replacement(real, None, data, _new_mode(desired)))
+        files.replace(files.Replacement(real, None, data, _new_mode(desired)), notes)
     else:
         before = files.load(real)
         if Item(git_mode(before.mode), blob_name(before.data)) != move.expected:
             raise files.FileChanged(str(real))
         if desired is not None:
             before = replace(before, mode=_changed_mode(before.mode, desired))
-        files.replace(files.Replacement(real, before, data))
+        files.replace(files.Replacement(real, before, data), notes)
     if desired is None:
         _remove_empty(root, real.parent)
 
@@ -147,11 +150,15 @@ def _changed_mode(mode: int, desired: Item) -> int:
     return mode | (mode & 0o444) >> 2 if desired.mode & 0o100 else mode & ~0o111
 
 
-def _swap(real: Path, move: Move, data: bytes | None) -> None:
+def _swap(real: Path, move: Move, data: bytes | None, notes: Path | None) -> None:
     """Replace where a link is involved; the name is only ever the old or the new thing."""
     desired = move.desired
-    with files.open_folder(real.parent, create=desired is not None) as folder:
-        place = _Place(folder, real.name, f".codeloop-{os.urandom(8).hex()}")
+    temporary = new_name()
+    with (
+        noted(notes, [real.with_name(temporary)]),
+        files.open_folder(real.parent, create=desired is not None) as folder,
+    ):
+        place = _Place(folder, real.name, temporary)
         if desired is None or data is None:
             _check(real, move)
             os.unlink(place.name, dir_fd=folder)

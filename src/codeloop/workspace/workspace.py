@@ -42,6 +42,11 @@ class Workspace:
     ripgrep: Ripgrep = field(default_factory=Ripgrep, compare=False, repr=False)
     names: NameList = field(default_factory=NameList, compare=False, repr=False)
 
+    @property
+    def notes(self) -> Path:
+        """Our folder for notes of writes under way."""
+        return self.scratch.with_name("writes")
+
     def resolve(self, path: str, base: Path | None = None) -> Target:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""
         try:

@@ -15,6 +15,7 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import MessageInfo, MessageUpdated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
+from codeloop.schema.live import SessionDiff, SessionDiffs
 from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
 from codeloop.schema.part import TextPart, ToolCompleted, ToolError, ToolPart, ToolRunning, ToolStart, ToolTime
 from codeloop.schema.prompts import MessageWithParts, RunShell
@@ -108,7 +109,10 @@ class _Command:
             id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=TOLD, synthetic=True
         )
         said = MessageUpdated(properties=MessageInfo(session_id=message.session_id, info=message))
-        store.append(*discard_reverted(store, message.session_id), said, part_event(told))
+        discarded = discard_reverted(store, message.session_id)
+        store.append(*discarded, said, part_event(told))
+        if discarded:  # nothing is undone any more
+            store.whisper(SessionDiff(properties=SessionDiffs(session_id=message.session_id, diff=[])))
         info = new_message(self._project.engine, message.session_id, message)
         part = ToolPart(
             id=new_id("prt"),
