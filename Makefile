@@ -6,7 +6,7 @@ READY := .venv/.ready
 CODE := src bench tests scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow faults check format bench picture lock clean
+.PHONY: help venv demo test slow faults interop check format bench picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,13 +20,16 @@ demo: $(READY)  ## watch the agent fix a failing test; the model is a recording,
 	@$(BIN)/codeloop demo $(ARGS)
 
 test: $(READY)  ## run the tests
-	@$(BIN)/pytest -n auto -m "not slow" $(ARGS)
+	@$(BIN)/pytest -n auto -m "not slow and not interop" $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than two seconds each
-	@$(BIN)/pytest -n auto -m slow $(ARGS)
+	@$(BIN)/pytest -n auto -m "slow and not interop" $(ARGS)
 
 faults: $(READY)  ## break the real program at every named point and go on: kill, full disk, Ctrl-C, two processes
 	@$(BIN)/pytest -n auto -m slow tests/faults --deselect tests/faults/test_interrupt.py $(ARGS)
+
+interop: $(READY)  ## drive the server with the reference's clients, and check its document; needs the network once, and node
+	@$(BIN)/pytest -n auto -m interop -rs tests/interop $(ARGS)
 
 check: $(READY)  ## lint, format, types, floors, sizes
 	$(BIN)/ruff check $(CODE)

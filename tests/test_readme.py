@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -35,6 +36,9 @@ NOT_RUN = (
     (".*(/path/to/|[ =.](NAME|ID|FILE|DIR|PROVIDER|URL)\\b|ses_[.…\\w]*)", "has a word to be replaced"),
 )
 """Commands that are not run, as patterns of how a line begins, and why. All others are."""
+
+STORIES = frozenset({"docs/server.md"})
+"""Pages whose blocks are one script together. A Python block that begins with the name of a file is that file."""
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
@@ -78,12 +82,29 @@ def help_of(*command: str) -> str:
 def shell_blocks() -> Iterator[tuple[str, str]]:
     """Give an id and the text of every shell block, without the prompts and answers of console blocks."""
     for page in PAGES:
+        if page_id(page) in STORIES:
+            yield page_id(page), story(page)
+            continue
         for number, (language, text) in enumerate(BLOCK.findall(page.read_text(encoding="utf-8"))):
             joined = text.replace("\\\n", " ")
             if language == "console":
                 joined = "\n".join(line.removeprefix("$ ") for line in joined.splitlines() if line.startswith("$ "))
             if language in {"sh", "bash", "console"}:
                 yield f"{page_id(page)}:{number}", joined
+
+
+def story(page: Path) -> str:
+    """Give all shell blocks of a page as one script that leaves nothing running."""
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return "\n".join(["trap 'kill $(jobs -p) || true; wait' EXIT", *(text for kind, text in blocks if kind == "sh")])
+
+
+def programs(page: Path) -> Iterator[tuple[str, str]]:
+    """Give the name and the text of every Python file that a page shows whole."""
+    for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        name = re.match(r"# (\w+\.py)\n", text)
+        if kind == "python" and name:
+            yield name[1], text
 
 
 def is_run(line: str) -> bool:
@@ -244,9 +265,14 @@ def test_commands_and_flags_that_are_shown_exist(page: Path) -> None:
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
 def test_commands_that_are_shown_do_what_they_should(block: str, world: World, model_server: str) -> None:
     world.configure(all_served_by(model_server))
+    if "curl" in block and shutil.which("curl") is None:
+        pytest.skip("there is no curl on the PATH")
     if re.search(r"--continue|codeloop (session|export)", block):
         first = world.bash('codeloop run "say hello"')
         assert first.returncode == 0, first.stderr
+    for page in PAGES:
+        for name, text in programs(page):
+            (world.folder / "project" / name).write_text(text)
     done = world.bash(script_of(block))
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -11,7 +11,7 @@ from codeloop.agent.settle import message_event, part_event
 from codeloop.app.handlers import revert
 from codeloop.app.runs import Runs
 from codeloop.cli.exits import UsageProblem
-from codeloop.cli.undo import redo_last, undo_last
+from codeloop.cli.reverting import redo_last, undo_last
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageInfo, MessageUpdated, SessionInfo, SessionUpdated, Stamped
 from codeloop.schema.ids import new_id
@@ -222,7 +222,7 @@ async def test_an_undo_that_failed_half_way_is_finished_by_the_next(
     await place.turn("one", dict.fromkeys("abcdef", "1"))
     whole = place.state()
 
-    def half(objects: Any, root: Path, moves: Any, *, dry_run: bool = False) -> Outcome:
+    def half(objects: Any, root: Path, moves: Any, notes: Path | None = None, *, dry_run: bool = False) -> Outcome:
         put_back(objects, root, list(moves)[:3], dry_run=dry_run)
         raise OSError(28, "No space left on device")
 

@@ -75,6 +75,7 @@ def test_a_turn_on_a_server_is_told_as_one_of_this_process(tmp_path: Path) -> No
         assert "✓ bash" in text.stderr
 
 
+@pytest.mark.slow
 def test_a_session_decides_its_directory_and_a_fork_leaves_it_alone(tmp_path: Path) -> None:
     with stage(tmp_path, steps(bash("pwd > where"), DONE)) as it:
         other = tmp_path / "other"
@@ -119,6 +120,7 @@ def test_a_wrong_call_is_told(tmp_path: Path, flags: tuple[str, ...], code: int,
     assert words in result(done)["message"]
 
 
+@pytest.mark.slow
 def test_the_password_is_found_or_given_or_asked_for(tmp_path: Path) -> None:
     with stage(tmp_path, steps(DONE)) as it:
         wrong = it.desk.run("run", *it.there, "-p", "wrong", "x")

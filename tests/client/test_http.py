@@ -1,6 +1,7 @@
 """The client over HTTP against servers that misbehave: real sockets, answers byte by byte."""
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -276,6 +277,30 @@ async def test_a_server_that_stays_away_is_given_up() -> None:
         with pytest.raises(ServerLost):
             await within(taken(it, 1))
         assert len(server.requests) > 3
+
+
+async def test_a_server_that_was_restarted_with_another_password_is_told_that_one() -> None:
+    current = ["new"]
+    answers = said("401 No"), said("200 OK", b"true"), said("401 No"), OPEN + CONNECTED % 4 + toast(5, "a")
+    async with wire(*answers) as server:
+        it = HttpClient(server.url, None, ("me", "old"), lambda: ("me", current[0]))
+        assert await it.call(ABORT, session_id="ses_1") is True
+        following = asyncio.create_task(taken(it, 1))
+        await asyncio.sleep(0)
+        current[0] = "newer"
+        assert texts(await within(following)) == ["a"]
+        await it.close()
+        given = [base64.b64decode(request.headers["authorization"].split()[1]) for request in server.requests]
+        assert given == [b"me:old", b"me:new", b"me:new", b"me:newer"]
+
+
+async def test_a_wrong_password_that_stays_the_same_is_said_once() -> None:
+    async with wire(said("401 No")) as server:
+        it = HttpClient(server.url, None, ("me", "old"), lambda: ("me", "old"))
+        with pytest.raises(CodeloopError, match="--password"):
+            await it.call(ABORT, session_id="ses_1")
+        await it.close()
+        assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("answer", [said("401 Unauthorized"), said("200 OK", b"{}", "content-type: text/html")])

@@ -1,14 +1,17 @@
 """Ctrl-C while the program stands at a named point: the state is stored at once, and the session goes on (F37)."""
 
+import json
 import signal
 import sqlite3
+import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Desk, events, serving
+from codeloop.cli.turn import STOPPING
+from tests.cli.program import Desk, bash, serving, steps
 from tests.faults.store import calls_without_result
 from tests.faults.test_kill import wait_for
 from tests.faults.twelve import Work, go_on, is_whole, prepare
@@ -19,8 +22,10 @@ PHASES = [
     ("compaction.start", 1), ("compaction.summary", 1), ("compaction.done", 1),
 ]  # fmt: skip
 QUICK = {("call.effect", 6), ("compaction.start", 1)}
-AT_ONCE = 1.0
-"""Seconds; 0.2 are promised, on a machine that does nothing else."""
+AT_ONCE = 0.2
+"""Seconds that are promised."""
+TRIES = 4
+"""How often that may fail, on a machine that does other things too."""
 
 
 def last_row(desk: Desk) -> int:
@@ -47,28 +52,67 @@ def open_answers(desk: Desk) -> int:
         return database.execute(sql).fetchone()[0]
 
 
+def interrupted(desk: Desk, child: subprocess.Popen[str], times: int) -> float:
+    """Interrupt a run and check what it stored and said; gives the seconds until the result was on the screen."""
+    assert child.stdout is not None
+    assert child.stderr is not None
+    start = time.monotonic()
+    for _ in range(times):
+        child.send_signal(signal.SIGINT)
+    lines = iter(child.stdout.readline, "")
+    last = next(line for line in lines if '"type":"result"' in line)
+    shown = time.monotonic() - start
+    assert (open_answers(desk), calls_without_result(desk)) == (0, []), "it is stored before it is shown"
+    rest, err = child.communicate(timeout=20)
+    assert (child.returncode, rest) == (130, "")
+    assert err in {"", f"{STOPPING}\n"}
+    ended = json.loads(last)
+    assert (ended["reason"], ended["exitCode"]) == ("interrupted", 130)
+    return shown
+
+
+def check_cancel(folder: Path, fault: str, times: int) -> float:
+    """Interrupt a turn that stands still at a point, and go on with it; gives the seconds that the first took."""
+    desk = Desk(folder)
+    with serving(Work(), validate=True) as server:
+        prepare(desk, server)
+        child = desk.start("run", "--auto", "--format", "json", "--title", "T", "work", CODELOOP_FAULT=fault)
+        wait_for(lambda: stands_still(desk))
+        shown = interrupted(desk, child, times)
+        go_on(desk, server, told=[])
+        is_whole(desk)
+    return shown
+
+
 @pytest.mark.parametrize(
     ("name", "nth"), [pytest.param(*row, marks=() if row in QUICK else pytest.mark.slow) for row in PHASES]
 )
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_ctrl_c_stores_the_state_at_once(tmp_path: Path, name: str, nth: int, times: int) -> None:
-    desk = Desk(tmp_path)
-    with serving(Work(), validate=True) as server:
-        prepare(desk, server)
-        fault = {"CODELOOP_FAULT": f"{name}:{nth}:delay"}
-        child = desk.start("run", "--auto", "--format", "json", "--title", "T", "work", **fault)
-        wait_for(lambda: stands_still(desk))
-        start = time.monotonic()
-        for _ in range(times):
+def test_ctrl_c_stores_the_state_and_shows_the_result_at_once(tmp_path: Path, name: str, nth: int, times: int) -> None:
+    took: list[float] = []
+    while not took or (took[-1] > AT_ONCE and len(took) < TRIES):
+        folder = tmp_path / str(len(took))
+        folder.mkdir()
+        took.append(check_cancel(folder, f"{name}:{nth}:delay", times))
+    assert min(took) <= AT_ONCE, took
+
+
+def test_a_tool_that_does_not_end_at_once_is_said_to_be_ended(tmp_path: Path) -> None:
+    took: list[float] = []
+    while not took or (took[-1] > AT_ONCE and len(took) < TRIES):
+        folder = tmp_path / str(len(took))
+        folder.mkdir()
+        desk = Desk(folder)
+        with serving(steps(bash("trap '' INT TERM HUP; touch begun; while :; do sleep 0.1; done"))) as server:
+            desk.use(server)
+            child = desk.start("run", "--title", "T", "work")
+            wait_for((desk.work / "begun").exists)
+            assert child.stderr is not None
+            start = time.monotonic()
             child.send_signal(signal.SIGINT)
-        wait_for(lambda: not open_answers(desk) and not calls_without_result(desk))
-        stored = time.monotonic() - start
-        out, err = child.communicate(timeout=20)
-        ended = time.monotonic() - start
-        assert (child.returncode, err) == (130, "")
-        last = events(out)[-1]
-        assert (last["type"], last["reason"], last["exitCode"]) == ("result", "interrupted", 130)
-        assert stored < AT_ONCE
-        assert ended < 2 * AT_ONCE
-        go_on(desk, server, told=[])
-        is_whole(desk)
+            said = next(line for line in iter(child.stderr.readline, "") if "Stopping" in line or "Interrupted" in line)
+            took.append(time.monotonic() - start)
+            child.communicate(timeout=20)
+        assert (said.strip(), child.returncode) == (STOPPING, 130)
+        assert calls_without_result(desk) == []
+    assert min(took) <= AT_ONCE, took

@@ -1,5 +1,7 @@
 """A disk that is full or broken at a named point: said clearly, nothing lost, and it goes on afterwards."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,10 @@ TURN = [
     *[("step.start", 3), ("step.finish", 6), ("step.call_ready", 2), ("step.delta", 2)],
     *[("compaction.start", 1), ("compaction.summary", 1), ("compaction.done", 1), ("call.result", 2)],
 ]
+BEGUN = [("session.create", 1), ("prompt.store", 1)]
+SNAPSHOT = [("snapshot", 1), ("snapshot", 5)]
 TOOL = [("call.start", 2), ("call.effect", 6), ("files.write.before", 2), ("files.write.after", 4)]
-QUICK = {("store.outbox", 12), ("step.finish", 6), ("files.write.after", 4)}
+QUICK = {("prompt.store", 1), ("snapshot", 1), ("store.outbox", 12), ("step.finish", 6), ("files.write.after", 4)}
 ERRORS = ("enospc", "eio")
 
 
@@ -56,6 +60,72 @@ def open_call(part: dict[str, object]) -> bool:
     """Tell whether a part is a call that was left running."""
     state = part.get("state")
     return part["type"] == "tool" and isinstance(state, dict) and state.get("status") == "running"
+
+
+@pytest.mark.parametrize(("name", "nth", "error"), rows(*BEGUN))
+def test_a_turn_that_can_not_begin_says_why_and_leaves_nothing_behind(
+    tmp_path: Path, name: str, nth: int, error: str
+) -> None:
+    desk = Desk(tmp_path)
+    with serving(Work(), validate=True) as server:
+        prepare(desk, server)
+        ended = result(broken(desk, f"{name}:{nth}:{error}"))
+        assert (ended["exitCode"], ended["reason"]) == (1, "error"), ended
+        assert WORDS[error] in ended["message"].lower()
+        assert "then do it again" in ended["message"]
+        assert server.requests == []
+        assert [stored(desk, table) for table in ("session", "message", "part", "lease")] == [0, 0, 0, 0]
+        go_on(desk, server, told=[])
+        is_whole(desk)
+
+
+@pytest.mark.parametrize("error", ["enospc", "eio"])
+@pytest.mark.slow
+def test_a_prompt_that_can_not_be_stored_leaves_the_session_as_it_was(tmp_path: Path, error: str) -> None:
+    desk = Desk(tmp_path)
+    with serving(Work(), validate=True) as server:
+        prepare(desk, server)
+        assert result(broken(desk, "", "--title", "T", "--max-steps", "2", "work"))["exitCode"] == 4
+        before = [stored(desk, table) for table in ("session", "message", "part", "event")]
+        ended = result(broken(desk, f"prompt.store:1:{error}", "-c", "more"))
+        assert WORDS[error] in ended["message"].lower()
+        assert [stored(desk, table) for table in ("session", "message", "part", "event")] == before
+        go_on(desk, server, told=[])
+        is_whole(desk)
+
+
+def stored(desk: Desk, table: str) -> int:
+    """Give how many rows a table has."""
+    with closing(sqlite3.connect(desk.database())) as database:
+        return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+
+
+@pytest.mark.parametrize(("name", "nth", "error"), rows(*SNAPSHOT))
+def test_a_snapshot_that_can_not_be_made_is_noted_and_the_turn_goes_on(
+    tmp_path: Path, name: str, nth: int, error: str
+) -> None:
+    desk = Desk(tmp_path)
+    with serving(Work(), validate=True) as server:
+        prepare(desk, server)
+        done = desk.run("run", "--auto", "--title", "T", "work", CODELOOP_FAULT=f"{name}:{nth}:{error}")
+        assert done.returncode == 0, done
+        assert "can't be undone" in done.stdout + done.stderr
+        assert WORDS[error] in (done.stdout + done.stderr).lower()
+        is_whole(desk)
+        go_on(desk, server, told=[])
+        is_whole(desk)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nth", [1, 4])
+def test_a_slow_disk_under_a_snapshot_changes_nothing_in_the_turn(tmp_path: Path, nth: int) -> None:
+    desk = Desk(tmp_path)
+    with serving(Work(), validate=True) as server:
+        prepare(desk, server)
+        ended = result(broken(desk, f"snapshot:{nth}:delay"))
+        assert (ended["exitCode"], ended["reason"]) == (0, "done"), ended
+        is_whole(desk)
+        assert (desk.work / "log").read_text().split() == ["one", "two", "three", "four", "five"]
 
 
 @pytest.mark.parametrize(("name", "nth", "error"), rows(*TURN))

@@ -1,5 +1,6 @@
 """Which function answers which operation."""
 
+import errno
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.operation import Operation
 from codeloop.schema.wire import Wire
+from codeloop.store.database import StoreError
 
 Handler = Callable[[Project, Any], Awaitable[Any]]
 ProcessHandler = Callable[[App, Path, Any], Awaitable[Any]]
@@ -143,6 +145,15 @@ PROCESS_HANDLERS: dict[str, ProcessHandler] = {
 }
 
 
+DISK = {
+    errno.ENOSPC: "There is no space on the disk",
+    errno.EDQUOT: "There is no space left for you on the disk",
+    errno.EIO: "The disk failed",
+    errno.EROFS: "The disk can only be read",
+}
+"""Errors that are the disk's, and not ours: what is said of them."""
+
+
 async def carry_out(app: App, op: Operation, args: Wire, directory: Path) -> Any:
     """Answer an operation on behalf of a directory. Raises CodeloopError when it is refused.
 
@@ -153,4 +164,17 @@ async def carry_out(app: App, op: Operation, args: Wire, directory: Path) -> Any
     session_id: str | None = getattr(args, "session_id", None)
     project = await (app.project(directory) if session_id is None else app.project_of(session_id, directory))
     with project.serving():
+        return await handle(project, op, args)
+
+
+async def handle(project: Project, op: Operation, args: Wire) -> Any:
+    """Answer an operation of a project. Raises CodeloopError when it is refused, or when the disk fails it."""
+    try:
         return await HANDLERS[op.id](project, args)
+    except OSError as error:
+        what = DISK.get(error.errno or 0)
+        if what is None:
+            raise
+        where = f" at {error.filename}" if error.filename else ""
+        text = f"{what}{where} ({error.strerror}): {op.id} was not done. Mend that, then do it again."
+        raise StoreError(text) from error

@@ -41,8 +41,8 @@ from codeloop.tool.tool import Tool
 from codeloop.tool.web.keys import SEARCH_KEYS
 from codeloop.tool.web.search import search_tools
 from codeloop.workspace.head import Head
-from codeloop.workspace.pty import Terminals
 from codeloop.workspace.leftovers import clear
+from codeloop.workspace.pty import Terminals
 from codeloop.workspace.scratch import prune_in_background
 from codeloop.workspace.snapshot import Snapshots
 from codeloop.workspace.workspace import Workspace

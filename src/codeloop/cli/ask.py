@@ -6,8 +6,8 @@ import sys
 import termios
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Protocol
 
-from codeloop.cli.output import Output
 from codeloop.cli.view import View
 from codeloop.client.client import Client
 from codeloop.kit.plain import inert
@@ -23,10 +23,22 @@ NAMED = ("command", "filepath", "tool")
 """What of a question's metadata names the thing itself."""
 
 
+class Terminal(Protocol):
+    """Where a person is asked."""
+
+    def write(self, text: str) -> None:
+        """Write after all that was written before."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until all of it is written."""
+        ...
+
+
 class Answerer:
     """Answers permission questions: yes to all with `auto`, at the terminal when there is one, else no."""
 
-    def __init__(self, terminal: Output | None, *, auto: bool, asker: "Asker | None" = None) -> None:
+    def __init__(self, terminal: Terminal | None, *, auto: bool, asker: "Asker | None" = None) -> None:
         """Take who can be asked; `asker`: how a line is asked for, unless it is read from stdin."""
         self._terminal = terminal
         self._auto = auto
@@ -84,7 +96,7 @@ class Answerer:
 
 
 async def ask_question(
-    terminal: Output, view: View, question: Question, asker: "Asker | None" = None
+    terminal: Terminal, view: View, question: Question, asker: "Asker | None" = None
 ) -> list[str] | None:
     """Show one question with numbered choices and read the answer: numbers, or words; None at the end of input."""
     view.note(inert(question.question))
@@ -106,7 +118,7 @@ async def ask_question(
 
 
 async def ask(
-    terminal: Output, view: View, request: PermissionRequest, asker: "Asker | None" = None
+    terminal: Terminal, view: View, request: PermissionRequest, asker: "Asker | None" = None
 ) -> tuple[str, str | None]:
     """Show a question and read the answer: yes, always, no, or words for the model."""
     named = [request.metadata.get(key) for key in NAMED]
@@ -133,11 +145,11 @@ async def ask(
                 return "reject", line.strip()
 
 
-Asker = Callable[[Output, str], Awaitable[str | None]]
+Asker = Callable[[Terminal, str], Awaitable[str | None]]
 """Asks a question and gives the line that answers it; None at the end of input."""
 
 
-async def ask_line(terminal: Output, question: str) -> str | None:
+async def ask_line(terminal: Terminal, question: str) -> str | None:
     """Ask, and read the answer; None at the end of input. What was typed before the question was shown is no answer."""
     await terminal.drain()
     with suppress(termios.error):  # the terminal is gone

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from codeloop.cli import exits
+from codeloop.cli.above import Above
 from codeloop.cli.ask import Answerer
 from codeloop.cli.chosen import check_agent, known, model_of, session_of
 from codeloop.cli.early import handled
@@ -40,7 +41,8 @@ class Conversation:
         self._answers, self._notes = outputs
         self._typing = typing
         self._is_attended = typing.terminal is not None
-        self._answerer = Answerer(typing.terminal, auto=False, asker=typing.ask)
+        self._view = Above(TextView(self._answers, self._notes), self._notes, typing)
+        self._answerer = Answerer(self._view if self._is_attended else None, auto=False, asker=typing.ask)
         self._watcher: Watcher | None = None
         self._client = reached.client
         self._following: asyncio.Task[None] | None = None
@@ -163,7 +165,8 @@ class Conversation:
     async def _watch(self, session: Session) -> Watcher:
         view = TextView(self._answers, self._notes, thinking=self._options.thinking)
         self._client = self._reached.client_of(session)
-        self._view, self._watcher = view, Watcher(self._client, session, self._typing, view, self.say)
+        self._view = Above(view, self._notes, self._typing)
+        self._watcher = Watcher(self._client, session, self._view, self.say)
         self._watcher.changed = self._update
         self._following = asyncio.create_task(self._watcher.follow(self._answerer))
         self._following.add_done_callback(self._check)
@@ -219,7 +222,7 @@ class Conversation:
         outcome = watcher.tally.outcome(reason, code, message, session_id=watcher.session.id, seconds=seconds)
         self._code = self._code if self._is_attended else code or self._code
         watcher.tally, self._work.answer, self._began = Tally(), None, 0.0
-        self._typing.above(lambda: self._view.finish(outcome))
+        self._view.finish(outcome)
 
     async def _stop(self) -> None:
         is_busy, session = self.is_busy, self.session

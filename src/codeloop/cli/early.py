@@ -5,6 +5,7 @@ import signal
 from contextlib import suppress
 from itertools import pairwise
 from types import FrameType
+from typing import NoReturn
 
 INTERRUPTED = 130
 RESULT = (
@@ -27,15 +28,20 @@ def catch_signals(arguments: list[str]) -> None:
     """
     if arguments[:1] != ["run"]:
         return
-    result = RESULT if wants_json(arguments) else b""
 
-    def end(_number: int, _frame: FrameType | None) -> None:
-        with suppress(OSError):
-            os.write(1, result)
-        os._exit(INTERRUPTED)
+    def came(_number: int, _frame: FrameType | None) -> None:
+        end(arguments)
 
     for number in handled():
-        signal.signal(number, end)
+        signal.signal(number, came)
+
+
+def end(arguments: list[str]) -> NoReturn:
+    """End the process as interrupted, with the result of a `run` that is to be told as JSON."""
+    if arguments[:1] == ["run"] and wants_json(arguments):
+        with suppress(OSError):
+            os.write(1, RESULT)
+    os._exit(INTERRUPTED)
 
 
 def wants_json(arguments: list[str]) -> bool:

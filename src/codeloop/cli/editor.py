@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from codeloop.cli.ask import Terminal
 from codeloop.cli.lines import Lines
 from codeloop.cli.output import ERASE, Output
 from codeloop.kit.plain import inert
@@ -109,7 +110,7 @@ class Editor:
                 self._held.popleft()()
         self._show()
 
-    async def ask(self, terminal: Output, question: str) -> str | None:
+    async def ask(self, terminal: Terminal, question: str) -> str | None:
         """Ask in the line's place; what was being typed comes back afterwards and is no answer."""
         del terminal
         self._hide()

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from codeloop.cli.ask import Terminal
 from codeloop.cli.output import Output
 
 
@@ -73,7 +74,7 @@ class Typing(Protocol):
         """Say that nothing runs, so that a prompt may stand, or that something does."""
         ...
 
-    async def ask(self, terminal: Output, question: str) -> str | None:
+    async def ask(self, terminal: Terminal, question: str) -> str | None:
         """Ask a question on the terminal and give the line that answers it; None at the end of the input."""
         ...
 
@@ -141,7 +142,8 @@ class Plain:
             self._out.write("> ")
             self._is_prompted = True
 
-    async def ask(self, terminal: Output, question: str) -> str | None:
+    async def ask(self, terminal: Terminal, question: str) -> str | None:
         """Ask."""
-        self.above(lambda: terminal.write(question))
+        del terminal
+        self.above(lambda: self._out.write(question))
         return await self.lines.answer()

@@ -11,5 +11,8 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(__version__ + "\n")
         return
-    import_module("codeloop.cli.early").catch_signals(sys.argv[1:])
-    import_module("codeloop.cli.commands").call()
+    try:
+        import_module("codeloop.cli.early").catch_signals(sys.argv[1:])
+        import_module("codeloop.cli.commands").call()
+    except KeyboardInterrupt:  # before a command could catch it: what was broken off there is imported anew
+        import_module("codeloop.cli.early").end(sys.argv[1:])

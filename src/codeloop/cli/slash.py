@@ -9,8 +9,8 @@ from msgspec import Struct
 from codeloop.cli.chosen import check_agent, model_of
 from codeloop.cli.exits import UsageProblem
 from codeloop.cli.named import find
+from codeloop.cli.reverting import redo_last, undo_last
 from codeloop.cli.style import Look, dollars, when
-from codeloop.cli.undo import redo_last, undo_last
 from codeloop.client.client import Client
 from codeloop.kit.plain import one_line
 from codeloop.schema.command import Command

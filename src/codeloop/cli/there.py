@@ -43,13 +43,18 @@ def connected(url: str, directory: Path | None, username: str | None, password: 
     A directory that exists here is meant by its absolute path; any other one is the server's. Raises CodeloopError.
     """
     HttpClient(url)  # an address that is none must not be looked up
-    if password is not None:
-        found = Credential(url, username or username_of(os.environ), password)
-    else:
-        found = credential_for(find_paths(os.environ), url, os.environ)
-    if found is None:
-        return HttpClient(url, _named(directory))
-    return HttpClient(found.url, _named(directory), (username or found.username, found.password))
+
+    def found() -> Credential | None:
+        if password is not None:
+            return Credential(url, username or username_of(os.environ), password)
+        return credential_for(find_paths(os.environ), url, os.environ)
+
+    def said() -> tuple[str, str] | None:
+        known = found()
+        return None if known is None else (username or known.username, known.password)
+
+    known = found()
+    return HttpClient(url if known is None else known.url, _named(directory), said(), said)
 
 
 def _named(directory: Path | None) -> str | None:

@@ -16,7 +16,7 @@ from codeloop.cli.view import View
 from codeloop.client.client import Client
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event, PermissionAsked, QuestionAsked, session_of
-from codeloop.schema.limits import TURN_SETTLE
+from codeloop.schema.limits import TURN_SETTLE, TURN_STOPPING
 from codeloop.schema.live import Busy, SessionIdle, StatusChanged
 from codeloop.schema.operation import ABORT, Operation
 from codeloop.schema.prompts import MessageWithParts, TurnEnd
@@ -24,6 +24,7 @@ from codeloop.store.follow import GapError
 
 ABORT_AGAIN = 0.01
 """Seconds between two tries to abort."""
+STOPPING = "codeloop: Stopping. Once more ends it at once."
 
 
 class Turn:
@@ -57,7 +58,7 @@ class Turn:
         except CodeloopError as error:
             return self._not_sent(error, time.monotonic() - start)
         except asyncio.CancelledError:
-            if self._ended_by is None or not turn.cancelled():
+            if self._ended_by is None or not turn.cancelled() or signals.is_second:
                 raise
             lost = "The server does not answer, so that the turn may go on there."
             return self._not_sent(CodeloopError(f"{self._ended_by.message} {lost}"), time.monotonic() - start)
@@ -168,6 +169,12 @@ class Turn:
             resume = f"Go on with: codeloop run --session {self._session_id}"
             self._ended_by = TurnEnd(reason=reason, message=f"{message} {resume}")
             self._aborting = asyncio.create_task(self._abort())
+            if reason == "interrupted":
+                asyncio.get_running_loop().call_later(TURN_STOPPING.seconds, self._say_stopping)
+
+    def _say_stopping(self) -> None:
+        if self._turn is not None and not self._turn.done():
+            self._view.note(STOPPING)
 
     async def _abort(self) -> None:
         """Abort until it has ended: a prompt that is still being stored has no turn yet that could be."""

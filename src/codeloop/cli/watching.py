@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 
 from codeloop.cli.ask import Answerer
-from codeloop.cli.lines import Typing
 from codeloop.cli.named import belongs
 from codeloop.cli.outcome import Tally
 from codeloop.cli.style import Look
@@ -45,13 +44,12 @@ class Watcher:
     `session` is the newest that is known of it, `tally` counts since it was last replaced.
     """
 
-    def __init__(self, client: Client, session: Session, typing: Typing, view: View, say: Say) -> None:
+    def __init__(self, client: Client, session: Session, view: View, say: Say) -> None:
         self.session = session
         self.tally = Tally()
         self.is_running = False
         self.changed: Callable[[], object] = lambda: None
         self._client = client
-        self._typing = typing
         self._view = view
         self._say = say
         self._prompts: dict[str, str] = {}
@@ -78,6 +76,8 @@ class Watcher:
     async def catch_up(self, answerer: Answerer) -> None:
         """Learn what was going on before: whether it works, and what waits for an answer."""
         await self.look()
+        if not self.is_running:  # what is left of a server that was killed waits for nobody
+            return
         permissions: list[PermissionRequest] = await self._client.call(PERMISSION_LIST)
         questions: list[QuestionRequest] = await self._client.call(QUESTION_LIST)
         for request in (*permissions, *questions):
@@ -115,7 +115,7 @@ class Watcher:
             case _ if session_of(event) in {self.session.id, None}:
                 self.tally.take(event)
                 self._told(event)
-                self._typing.above(lambda: self._view.show(event))
+                self._view.show(event)
             case _:
                 pass
 

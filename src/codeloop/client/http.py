@@ -13,7 +13,7 @@ import msgspec
 
 from codeloop.client.events import EventLines, TooLong
 from codeloop.client.refusal import refusal_of
-from codeloop.client.remote import Credential, Remote, ServerLost
+from codeloop.client.remote import Credential, Remote, Renew, ServerLost
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import Event, Stamped
 from codeloop.schema.limits import (
@@ -34,15 +34,28 @@ ENDLESS = frozenset({PROMPT.id, COMMAND.id, SUMMARIZE.id, SESSION_SHELL.id, SESS
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
+class _Renewed(ServerLost):
+    """The credential was refused, and there is another one now."""
+
+
 class HttpClient:
     """Reaches a directory of a server; without a directory the server's own.
 
     What is called after `follow` began to be read is seen by it: the call waits until the stream is open.
     """
 
-    def __init__(self, url: str, directory: str | None = None, credential: Credential | None = None) -> None:
-        """Connect to nothing yet. Raises CodeloopError when `url` is not the address of a server."""
-        self._remote = Remote(url, credential)
+    def __init__(
+        self,
+        url: str,
+        directory: str | None = None,
+        credential: Credential | None = None,
+        renew: Renew | None = None,
+    ) -> None:
+        """Connect to nothing yet. `renew` gives the credential anew when the server refuses the one it had.
+
+        Raises CodeloopError when `url` is not the address of a server.
+        """
+        self._remote = Remote(url, credential, renew)
         self._opening: set[asyncio.Future[None]] = set()
         self.directory = directory
 
@@ -68,8 +81,11 @@ class HttpClient:
             await asyncio.wait(set(self._opening))
         path, body = _request(operation, operation.takes(**args))
         silence = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
-        async with self._remote.ask(operation.method, path, self._headers(body), body, silence) as response:
-            answer = await self._remote.read(response)
+        while True:
+            async with self._remote.ask(operation.method, path, self._headers(body), body, silence) as response:
+                answer = await self._remote.read(response)
+            if response.status_code != 401 or not self._remote.renew():
+                break
         if response.status_code >= 300:
             raise refusal_of(response.status_code, answer, self._remote.url)
         if operation.gives is None or response.status_code == 204:
@@ -101,6 +117,8 @@ class HttpClient:
                             last = stamped.seq if stamped.seq is not None else last
                             if not isinstance(stamped.event, ServerConnected | ServerHeartbeat):
                                 yield stamped
+                except _Renewed:
+                    pass
                 except ServerLost:
                     until = until or time.monotonic() + CLIENT_GONE.seconds
                     if not opened.done() or time.monotonic() > until:
@@ -126,7 +144,9 @@ class HttpClient:
         async with self._remote.ask("GET", "/event", headers, None, CLIENT_SILENCE.seconds) as response:
             if response.status_code != 200:
                 refusal = refusal_of(response.status_code, await self._remote.read(response), self._remote.url)
-                raise refusal if response.status_code < 500 else ServerLost(str(refusal))
+                if response.status_code == 401 and self._remote.renew():
+                    raise _Renewed(str(refusal))
+                raise ServerLost(str(refusal)) if response.status_code >= 500 else refusal
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 raise CodeloopError(f"{self._remote.url} is no codeloop server: its /event is no stream of events.")
             async for chunk in response.aiter_raw():

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-from codeloop.app.dispatch import HANDLERS
+from codeloop.app.dispatch import handle
 from codeloop.app.project import Project
 from codeloop.schema.event import Stamped
 from codeloop.schema.operation import Operation
@@ -17,7 +17,7 @@ class LocalClient:
 
     async def call(self, operation: Operation, **args: Any) -> Any:
         """Carry out an operation. Raises CodeloopError when it is refused."""
-        return await HANDLERS[operation.id](self.project, operation.takes(**args))
+        return await handle(self.project, operation, operation.takes(**args))
 
     def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
         """Give every stored event after `after` (None: from now on), then live ones."""

@@ -1,7 +1,7 @@
 """One server: its address, the credential that goes there and nowhere else, and the connections that are kept."""
 
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Credential = tuple[str, str]
 """User name and password."""
+Renew = Callable[[], Credential | None]
 LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -25,11 +26,12 @@ class ServerLost(CodeloopError):
 class Remote:
     """Sends requests to one origin. Redirects are not followed and proxies not used: both would move the credential."""
 
-    def __init__(self, url: str, credential: Credential | None = None) -> None:
-        """Take the server's address. Raises CodeloopError when it is none."""
+    def __init__(self, url: str, credential: Credential | None = None, renew: Renew | None = None) -> None:
+        """Take the server's address; `renew` gives the credential anew. Raises CodeloopError when it is no address."""
         self.parts = _checked(url)
         self.url = self.parts.geturl().rstrip("/")
         self._credential = credential
+        self._renew = renew
         self._http: AsyncClient | None = None
 
     @property
@@ -37,6 +39,14 @@ class Remote:
         """Tell whether a password would cross a network that others may read."""
         host = self.parts.hostname or ""
         return self._credential is not None and self.parts.scheme == "http" and not host.startswith(LOOPBACK)
+
+    def renew(self) -> bool:
+        """Look whether there is another credential by now, as after a restart of the server; True: there is."""
+        found = self._renew() if self._renew is not None else None
+        if found is None or found == self._credential:
+            return False
+        self._credential = found
+        return True
 
     @asynccontextmanager
     async def ask(
@@ -50,6 +60,9 @@ class Remote:
         import httpx2
 
         http = self._http = self._http or self._opened()
+        if self._credential is not None:
+            encoded = b64encode(":".join(self._credential).encode("utf-8", "surrogateescape")).decode()
+            headers = {**headers, "authorization": f"Basic {encoded}"}
         timeout = httpx2.Timeout(None, connect=CLIENT_CONNECT.seconds, read=silence)
         try:
             async with http.stream(method, self.url + path, headers=headers, content=body, timeout=timeout) as response:
@@ -85,8 +98,6 @@ class Remote:
         import httpx2
 
         headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "codeloop", "x-opencode-ticket": "1"}
-        if self._credential is not None:
-            headers["authorization"] = "Basic " + b64encode(":".join(self._credential).encode()).decode()
         return httpx2.AsyncClient(
             headers=headers,
             follow_redirects=False,

@@ -7,7 +7,7 @@ from pathlib import Path
 ALIVE = "alive"
 """The start of a living process where there is no /proc to tell it."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_SPACE = "/proc/self/ns/pid"
+_SPACE = Path("/proc/self/ns/pid")
 
 
 @cache
@@ -19,7 +19,7 @@ def here() -> str:
     machine = os.uname().nodename
     try:
         boot = _BOOT.read_text(encoding="ascii").strip().partition("-")[0]
-        space = "".join(char for char in os.readlink(_SPACE) if char.isdigit())
+        space = "".join(char for char in str(_SPACE.readlink()) if char.isdigit())
     except (OSError, UnicodeDecodeError):
         return machine
     return f"{machine}#{boot}.{space}"
@@ -50,7 +50,7 @@ def start_of(pid: int) -> str:
 def _shows_us() -> bool:
     """Tell whether there is a /proc, and whether it numbers processes as we do: a container may be shown the host's."""
     try:
-        return os.readlink("/proc/self") == str(os.getpid())
+        return Path("/proc/self").readlink() == Path(str(os.getpid()))
     except OSError:
         return False
 

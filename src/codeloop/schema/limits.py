@@ -69,6 +69,7 @@ OUTPUT_READER = Limit(
     "ms",
     "after a signal, a reader of stdout or stderr that reads nothing for so long counts as gone",
 )
+TURN_STOPPING = Limit("cli.turn_stopping", 100, "ms", "ending a turn takes longer than that: then it is said to be on")
 TURN_SETTLE = Limit("cli.turn_settle", 2_000, "ms", "waiting for the last events of a turn after its answer came")
 STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for replay; older ones are pruned")
 PROJECT_IDLE = Limit(
@@ -141,7 +142,7 @@ CLIENT_BACKOFF = Limit("client.backoff", 100, "ms", "the wait before a lost stre
 CLIENT_BACKOFF_MOST = Limit("client.backoff_most", 5_000, "ms", "the longest such wait")
 CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that stays away for so long is given up")
 CLIENT_FILE = Limit("client.file", 20 * 1024 * 1024, "bytes", "a larger file is not sent along to a server")
-EDITOR_ESCAPE = Limit("cli.editor_escape", 50, "ms", "an escape that nothing follows is the key, not the start of a sequence")
+EDITOR_ESCAPE = Limit("cli.editor_escape", 50, "ms", "an escape that nothing follows for so long is the key itself")
 EDITOR_HISTORY = Limit("cli.editor_history", 1_000, "count", "lines that the arrow keys bring back in `attach`")
 ATTACH_SHOWN = Limit("cli.attach_shown", 20, "count", "messages of a session that are shown when `attach` enters it")
 ATTACH_LISTED = Limit("cli.attach_listed", 20, "count", "sessions that `/sessions` lists")

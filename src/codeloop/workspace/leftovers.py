@@ -20,19 +20,18 @@ def clear(folder: Path) -> list[Path]:
     removed: list[Path] = []
     for note in _notes(folder):
         with suppress(OSError):
-            info = note.lstat()
             with note.open("rb") as file:
                 place, *paths = os.fsdecode(file.read(WRITE_NOTE.value)).split("\0")
-            if not stat.S_ISREG(info.st_mode) or not _is_dead(note, place, time.time() - info.st_mtime):
-                continue
-            removed += [path for path in map(Path, paths[:-1]) if _remove(path)]
-            note.unlink()
+                age = time.time() - os.fstat(file.fileno()).st_mtime
+            if _is_dead(note, place, age):
+                removed += [path for path in map(Path, paths[:-1]) if _remove(path)]
+                note.unlink()
     return removed
 
 
 def _notes(folder: Path) -> list[Path]:
     try:
-        return [folder / name for name in os.listdir(folder) if NOTE.fullmatch(name)]
+        return [file for file in folder.iterdir() if NOTE.fullmatch(file.name)]
     except OSError:
         return []
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from codeloop.kit.alive import here, start_of
 from codeloop.kit.folder import make_private
 
+FOLDER = "writes"
+"""The folder of notes, beside what else is kept of a project."""
 NOTE = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
 """The name of a note: who wrote it (process id and start), and something random."""
 TEMPORARY = re.compile(r"\.codeloop-[0-9a-f]{16}")

@@ -26,6 +26,7 @@ from codeloop.schema.limits import (
 )
 from codeloop.workspace.contents import Unreadable, contents, git_mode
 from codeloop.workspace.index import read_small
+from codeloop.workspace.notes import FOLDER
 from codeloop.workspace.objects import Item, Missing, Objects
 from codeloop.workspace.scan import GivenUp, Scan, Surroundings
 from codeloop.workspace.table import load, save
@@ -81,6 +82,8 @@ class Snapshots:
         """`folder`: where our project keeps its snapshots. `own`: our data folders, should they be in the work tree."""
         self.root = Path(os.path.realpath(root))
         self.environment = environment
+        self.notes = folder.with_name(FOLDER)
+        """Where undo notes the writes under way."""
         self.objects = Objects(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
         self._table_file = self.objects.folder / "files.msgpack"
         self._own = tuple(Path(os.path.realpath(path)) for path in (*own, folder))

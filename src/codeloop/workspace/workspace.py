@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from codeloop.workspace.files import FileLog
 from codeloop.workspace.names import NameList
+from codeloop.workspace.notes import FOLDER
 from codeloop.workspace.search import Ripgrep
 from codeloop.workspace.shell import Shells
 
@@ -45,7 +46,7 @@ class Workspace:
     @property
     def notes(self) -> Path:
         """Our folder for notes of writes under way."""
-        return self.scratch.with_name("writes")
+        return self.scratch.with_name(FOLDER)
 
     def resolve(self, path: str, base: Path | None = None) -> Target:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""

@@ -123,7 +123,7 @@ async def _move(
     The state that the files come from is stored before the first of them changes, so a program that is killed in
     between leaves each file old or new, and the same call finishes the work.
     """
-    session, snapshots, notes = view.session, place.snapshots, place.workspace.notes
+    session, snapshots = view.session, place.snapshots
     plan = await snapshots.beside(lambda: _plan(snapshots, view, target), UNDO_TIME)
     if isinstance(plan, Failed):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
@@ -136,7 +136,8 @@ async def _move(
     if not args.dry_run:
         _store(place, session, replace(session.revert, snapshot=plan.snapshot) if session.revert else point)
     outcome = await snapshots.beside(
-        lambda: put_back(snapshots.objects, snapshots.root, plan.moves, notes, dry_run=args.dry_run), UNDO_TIME
+        lambda: put_back(snapshots.objects, snapshots.root, plan.moves, snapshots.notes, dry_run=args.dry_run),
+        UNDO_TIME,
     )
     snapshots.mark_changed()
     if isinstance(outcome, Failed):
