@@ -42,6 +42,7 @@ from codeloop.schema.prompts import RunLimits, TextInput
 TURNS = 2_000
 STEPS = 200
 SAMPLES = 200
+IDLE_SAMPLES = 60
 CONTEXT = 24_000
 LARGE = 2_000_000
 SAID = "This is what was found there, told at some length so that the conversation grows. " * 10
@@ -121,6 +122,8 @@ class Day:
     """What was measured."""
 
     samples: list[Sample] = field(default_factory=list[Sample])
+    idle: list[Sample] = field(default_factory=list[Sample])
+    """What the process held afterwards, while nothing was asked of it; `seconds` count on."""
     compactions: int = 0
     sent: int = 0
 
@@ -146,8 +149,11 @@ def sample(turn: int, start: float) -> Sample:
     )
 
 
-async def day(folder: Path, turns: int) -> Day:
-    """Have `turns` turns in one session, a follower beside it as a user interface is; gives what was seen."""
+async def day(folder: Path, turns: int, idle: float = 0) -> Day:
+    """Have `turns` turns in one session, a follower beside it as a user interface is; gives what was seen.
+
+    `idle`: seconds in which nothing is asked afterwards.
+    """
     talker = Talker()
     project = opened(folder, talker)
     client = LocalClient(project)
@@ -162,6 +168,11 @@ async def day(folder: Path, turns: int) -> Day:
                 gc.collect()
                 found.samples.append(sample(turn, start))
             await client.call(PROMPT, session_id=session.id, parts=[TextInput(text=f"Go on, part {turn}.")])
+        end = time.monotonic() + idle
+        while idle and time.monotonic() < end:
+            gc.collect()
+            found.idle.append(sample(turns, start))
+            await asyncio.sleep(idle / IDLE_SAMPLES)
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
@@ -208,10 +219,11 @@ def main(argv: Sequence[str]) -> int:
     """Measure, print, and write the figures and the plot."""
     parser = argparse.ArgumentParser(prog="python -m bench.sessions", description=__doc__)
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--idle", type=float, default=0, metavar="SECONDS", help="then ask nothing for so long")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="codeloop-bench-", ignore_cleanup_errors=True) as name:
-        found = asyncio.run(day(Path(name) / "day", options.turns))
+        found = asyncio.run(day(Path(name) / "day", options.turns, options.idle))
         sent = {
             "with": asyncio.run(tokens_sent(Path(name) / "with", compact=True)),
             "without": asyncio.run(tokens_sent(Path(name) / "without", compact=False)),
@@ -221,13 +233,23 @@ def main(argv: Sequence[str]) -> int:
     print(
         f"memory {middle.memory:.1f} MB half way, {last.memory:.1f} MB at the end: {found.slope():+.2f} MB/1,000 turns"
     )
+    if found.idle:
+        first, final = found.idle[0], found.idle[-1]
+        print(f"idle for {final.seconds - first.seconds:,.0f} s: {first.memory:.1f} MB, then {final.memory:.1f} MB")
+        for what in ("descriptors", "threads", "tasks"):
+            print(f"  {what}: {sorted({getattr(each, what) for each in found.idle})}")
     for what in ("descriptors", "threads", "tasks"):
         print(f"{what}: {getattr(middle, what)} half way, {getattr(last, what)} at the end")
     print(f"tokens sent in {STEPS} steps: {sent['with']:,} with compaction, {sent['without']:,} without")
     options.out.mkdir(parents=True, exist_ok=True)
-    report = {"turns": options.turns, "compactions": found.compactions, "slope_mb_per_1000_turns": found.slope()}
+    report: dict[str, object] = {
+        "turns": options.turns,
+        "compactions": found.compactions,
+        "slope_mb_per_1000_turns": found.slope(),
+    }
     rows = [asdict(each) for each in found.samples]
-    (options.out / "sessions.json").write_text(json.dumps({**report, "tokens": sent, "samples": rows}, indent=1) + "\n")
+    report |= {"tokens": sent, "samples": rows, "idle": [asdict(each) for each in found.idle]}
+    (options.out / "sessions.json").write_text(json.dumps(report, indent=1) + "\n")
     picture(found, options.turns, options.out / "memory.png")
     return 0
 

@@ -56,13 +56,12 @@ class App:
 
     async def project(self, directory: Path) -> Project:
         """Give the project of a directory. Raises CodeloopError: missing directory, bad configuration, store."""
-        project = self._projects.get(directory)
-        if project is None:
+        while (project := self._projects.get(directory)) is None:  # one just opened may be closed before we have it
             task = self._opening.get(directory)
             if task is None:
                 task = self._opening[directory] = asyncio.create_task(self._open(directory))
                 task.add_done_callback(lambda _: self._opening.pop(directory, None))
-            project = await asyncio.shield(task)
+            await asyncio.shield(task)
         self._used[project] = time.monotonic()
         return project
 
@@ -71,6 +70,8 @@ class App:
         startup = replace(self.startup, directory=directory, trust=self.startup.trust and is_own)
         setting: Setting = await asyncio.to_thread(find_setting, startup)
         real = setting.place.directory
+        if real not in self._projects:
+            await self._make_room()
         project = self._projects.get(real)
         if project is None:
             project = Project(startup, self._models, setting=setting, stores=self.stores)
@@ -79,13 +80,15 @@ class App:
                 if old.terminals.all() and old.setting.place.directory == real:
                     project.terminals, old.terminals = old.terminals, project.terminals
             self._projects[real] = project
+            self._used[project] = time.monotonic()
         self._projects[directory] = project
         return project
 
     async def project_of(self, session_id: str, directory: Path) -> Project:
         """Give the project that works on a session: that of the session's own directory, wherever it was asked for.
 
-        Without such a session, or when its directory is gone, the project of `directory`. Raises as `project` does.
+        Without such a session, or when its directory is gone, the project of `directory`: a directory that is there but
+        can't be opened is an error, since the turn must not run elsewhere. Raises as `project` does.
         """
         for project in self._leaving:
             if project.runs.is_running(session_id):
@@ -94,9 +97,7 @@ class App:
         session = asked.store.find_session(session_id) or await self._elsewhere(session_id)
         if session is None or session.directory == str(asked.setting.place.directory):
             return asked
-        with suppress(CodeloopError):
-            return await self.project(Path(session.directory))
-        return asked
+        return await self.project(Path(session.directory)) if os.path.isdir(session.directory) else asked
 
     async def _elsewhere(self, session_id: str) -> Session | None:
         """Find a session that another project holds: in the open stores, then on the disk."""

@@ -28,7 +28,7 @@ class Head:
     def _read(self) -> str:
         """Read HEAD as text; empty when it can't be read. Where `.git` is a file, it names the folder."""
         folder = self._root / ".git"
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # ValueError: the file names no path
             if folder.is_file():
                 folder = self._root / _start(folder).removeprefix("gitdir:").strip()
             return _start(folder / "HEAD").strip()
