@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,8 @@ from codeloop.app.dispatch import carry_out
 from codeloop.app.models import OneModel
 from codeloop.model.answers import Answer
 from codeloop.model.scripted import ScriptedModel
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.limits import PROJECTS
 from codeloop.schema.live import BranchUpdated
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, GLOBAL_DISPOSE, INSTANCE_DISPOSE, PROMPT, SESSION_CREATE, NoArguments
@@ -125,6 +126,54 @@ async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them
         await carry_out(it, GLOBAL_DISPOSE, NoArguments(), work)
         await carry_out(it, ABORT, OfOneSession(session_id=session.id), work)
         assert (await within(second, 20)).stop.reason == "aborted"
+
+
+async def test_no_more_directories_stay_open_than_may_and_all_are_answered(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        directories = [tmp_path / f"work/{number}" for number in range(PROJECTS.value + 20)]
+        for directory in directories:
+            directory.mkdir()
+        sessions = await asyncio.gather(*(made(it, directory) for directory in directories))
+        assert [session.directory for session in sessions] == [str(directory) for directory in directories]
+        assert len(it.projects) == PROJECTS.value
+
+
+async def test_a_directory_is_refused_while_as_many_as_may_be_are_at_work(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        with ExitStack() as working:
+            for number in range(PROJECTS.value):
+                directory = tmp_path / f"work/{number}"
+                directory.mkdir()
+                working.enter_context((await it.project(directory)).serving())
+            with pytest.raises(OperationError, match="at work"):
+                await it.project(tmp_path / "repository")
+        assert await it.project(tmp_path / "repository")
+
+
+async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        work = tmp_path / "work"
+        for _ in range(5):
+            for name in ("work", "repository", "repository/inner"):
+                await it.project(tmp_path / name)
+            ending = [carry_out(it, GLOBAL_DISPOSE, NoArguments(), work) for _ in range(10)]
+            assert all(await asyncio.gather(*ending, *(made(it, work) for _ in range(10))))
+        await it.tidy(idle=0)
+        assert it.stores.all() == ()
+
+
+async def test_a_session_whose_directory_has_a_broken_configuration_is_not_worked_on_elsewhere(tmp_path: Path) -> None:
+    async with app(tmp_path, [DONE]) as it:
+        repository, inner = tmp_path / "repository", tmp_path / "repository/inner"
+        session = await made(it, inner)
+        await carry_out(it, INSTANCE_DISPOSE, NoArguments(), inner)
+        (inner / "codeloop.json").write_text("{\n!")
+        with pytest.raises(CodeloopError, match=r"inner/codeloop\.json:2:1"):
+            await carry_out(it, PROMPT, saying(session), repository)
+        (inner / "codeloop.json").unlink()
+        inner.rmdir()
+        answer: MessageWithParts = await carry_out(it, PROMPT, saying(session), repository)
+        assert answer.stop and answer.stop.reason == "done"
 
 
 async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def go_on(desk: Desk, server: ModelServer, *, told: list[str]) -> dict[str, Any]
 
 
 def is_whole(desk: Desk) -> None:
-    """Check the database, the pairing of calls and results, and that nothing was done twice, after it was gone on with."""
+    """Check the database, the pairing of calls and results, that nothing was done twice and nothing left behind."""
     is_sound(desk)
     assert calls_without_result(desk) == []
     calls = Counter(part["callID"] for part in parts(desk) if part["type"] == "tool")

@@ -40,3 +40,8 @@ def test_outside_of_a_repository_there_is_none_and_nothing_waits(tmp_path: Path)
     (tmp_path / ".git").mkdir()
     os.mkfifo(tmp_path / ".git" / "HEAD")
     assert Head(tmp_path).branch is None
+
+
+def test_a_git_file_that_names_no_path_is_no_repository(tmp_path: Path) -> None:
+    (tmp_path / ".git").write_bytes(b"gitdir: a\0b")
+    assert Head(tmp_path).branch is None

@@ -137,10 +137,11 @@ class App:
         self._leaving.add(project)
 
     async def _close_idle(self, projects: set[Project]) -> None:
-        for project in [project for project in projects if not project.is_busy]:
-            self._leaving.discard(project)
-            self._used.pop(project, None)
-            await project.close()
+        for project in list(projects):
+            if project in projects and not project.is_busy:  # others close some of them meanwhile
+                projects.discard(project)
+                self._used.pop(project, None)
+                await project.close()
 
     async def tidy(self, idle: float = PROJECT_IDLE.seconds) -> None:
         """Close what nobody has asked for during `idle` seconds, and what has finished its last turn."""
