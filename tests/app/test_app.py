@@ -173,7 +173,8 @@ async def test_a_session_whose_directory_has_a_broken_configuration_is_not_worke
         (inner / "codeloop.json").unlink()
         inner.rmdir()
         answer: MessageWithParts = await carry_out(it, PROMPT, saying(session), repository)
-        assert answer.stop and answer.stop.reason == "done"
+        assert answer.stop
+        assert answer.stop.reason == "done"
 
 
 async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(tmp_path: Path) -> None:

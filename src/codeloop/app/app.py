@@ -97,7 +97,7 @@ class App:
         session = asked.store.find_session(session_id) or await self._elsewhere(session_id)
         if session is None or session.directory == str(asked.setting.place.directory):
             return asked
-        return await self.project(Path(session.directory)) if os.path.isdir(session.directory) else asked
+        return await self.project(Path(session.directory)) if _is_there(session.directory) else asked
 
     async def _elsewhere(self, session_id: str) -> Session | None:
         """Find a session that another project holds: in the open stores, then on the disk."""
@@ -194,3 +194,11 @@ def _find(paths: list[Path], session_id: str) -> Session | None:
             if found is not None:
                 return found
     return None
+
+
+def _is_there(directory: str) -> bool:
+    """Tell whether a directory is there, as far as that can be seen."""
+    try:
+        return Path(directory).is_dir()
+    except OSError:
+        return False
