@@ -160,3 +160,12 @@ async def test_an_abort_right_after_the_prompt_leaves_a_session_that_goes_on(tmp
         await it.client.call(ABORT, session_id=it.session_id)
         assert not it.project.runs.is_running(it.session_id)
         assert words((await it.prompt("go on")).parts) == "After."
+
+
+async def test_a_call_that_still_waited_for_leave_is_told_as_not_run(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ASKS, AFTER]) as it:
+        await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+        await until(lambda: is_asking(it))
+        await within(it.client.call(ABORT, session_id=it.session_id))
+        assert it.results() == ["Interrupted while it waited for leave. It was not run."]
+        assert not is_asking(it), "the question is withdrawn"

@@ -9,7 +9,7 @@ from codeloop.agent.context import CallContext
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, open_calls
 from codeloop.agent.recording import Recording
-from codeloop.agent.settle import interrupted, part_event
+from codeloop.agent.settle import INTERRUPTED, NOT_ALLOWED, interrupted, part_event
 from codeloop.kit import fault
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
@@ -143,7 +143,8 @@ class Calls:
             result = truncated(result, scratch, keep, lines=limits.lines, size=limits.bytes)
             self._store_result(part, start, result)
         except asyncio.CancelledError:
-            self._engine.store.append(part_event(interrupted(context.present(), now_ms())))
+            reason = NOT_ALLOWED if context.asks_first else INTERRUPTED
+            self._engine.store.append(part_event(interrupted(context.present(), now_ms(), reason)))
             raise
         except Denied as error:
             self._store_error(part, start, str(error), {"denied": True})

@@ -28,13 +28,19 @@ class CallContext:
         self._recording = recording
         self._timer: asyncio.TimerHandle | None = None
         self._changed = False
+        self.asks_first = False
+        """It waits for its first leave, so nothing has been done yet."""
+        self._asked = 0
 
     async def ask(self, need: Need) -> None:
         """Return when allowed; raise Denied or Rejected else."""
         rulesets = self._engine.rulesets(self.session_id, self._agent)
         tool = ToolRef(message_id=self.message_id, call_id=self.call_id)
         bounds = self._engine.bounds(self.session_id, self._agent)
+        self._asked += 1
+        self.asks_first = self._asked == 1
         await self._engine.gate.pass_through(need, self.session_id, tool, *rulesets, within=bounds)
+        self.asks_first = False
         await self._recording.allowed(need)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:

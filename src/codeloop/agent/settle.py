@@ -36,6 +36,7 @@ INTERRUPTED = (
     "Interrupted: the call was started, but it is not known how far it came. It was not and will not be run again by "
     "itself. Check what it has done before you repeat it."
 )
+NOT_ALLOWED = "Interrupted while it waited for leave. It was not run."
 ABORTED = MessageAbortedError(data=ErrorText(message="Aborted"))
 
 
@@ -71,18 +72,18 @@ def closing(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError
     return events
 
 
-def interrupted(call: ToolPart, now: int) -> ToolPart:
-    """Give the call as interrupted, with what it had reported so far."""
+def interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> ToolPart:
+    """Give the call as interrupted, with what it had reported so far; `reason`: of one that was started."""
     metadata = {"interrupted": True}
-    start, reason = now, NOT_STARTED
+    start, why = now, NOT_STARTED
     match call.state:
         case ToolRunning(time=time, metadata=progress):
             metadata = {**(progress or {}), **metadata}
-            start, reason = time.start, INTERRUPTED
+            start, why = time.start, reason
         case ToolPending() | _:
             pass
     state = ToolError(
-        input=call.state.input, error=reason, metadata=metadata, time=ToolTime(start=start, end=max(now, start))
+        input=call.state.input, error=why, metadata=metadata, time=ToolTime(start=start, end=max(now, start))
     )
     return replace(call, state=state)
 
