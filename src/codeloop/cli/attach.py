@@ -9,7 +9,9 @@ import click
 
 @click.command()
 @click.argument("url")
-@click.option("--dir", "directory", type=click.Path(path_type=Path), help="Work in this directory of the server.")
+@click.option(
+    "--dir", "directory", type=click.Path(path_type=Path, readable=False), help="Work in this directory of the server."
+)
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the directory's last session.")
 @click.option("-s", "--session", metavar="ID", help="Go on with a session.")
 @click.option("--fork", is_flag=True, help="Go on with a copy of the session; it stays as it is.")

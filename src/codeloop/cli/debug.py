@@ -90,10 +90,12 @@ def show_snapshot(*, prune: bool) -> None:
     """Show what is kept for undo in this project, and what is not in it."""
     from codeloop.cli.opened import with_client
     from codeloop.client.local import LocalClient
+    from codeloop.workspace.snapshot import Skipped
 
     async def command(client: LocalClient) -> None:
         snapshots = client.project.snapshots
-        await snapshots.take()
+        if isinstance(await snapshots.take(), Skipped):
+            await snapshots.ended()  # who asks for it may wait for it
         removed = snapshots.prune() if prune else 0
         facts = snapshots.facts()
         rows = [("folder", str(facts.folder)), ("files", f"{facts.files:,}"), ("objects", f"{facts.objects:,}")]

@@ -81,7 +81,7 @@ class RunCommand(click.Command):
 @click.option("--trust", is_flag=True, help="Trust this directory's configuration, this once.")
 @click.option("--no-compact", is_flag=True, help="Never summarise a conversation that gets too long.")
 @click.option("--thinking", is_flag=True, help="Show the model's thinking.")
-@click.option("--dir", "directory", type=click.Path(path_type=Path), help="Work in this directory.")
+@click.option("--dir", "directory", type=click.Path(path_type=Path, readable=False), help="Work in this directory.")
 @click.option("--attach", metavar="URL", help="Work on a running server; --dir may be a directory of it.")
 @click.option("-u", "--username", metavar="NAME", help="With --attach: the user name; else as the server says.")
 @click.option("-p", "--password", help="With --attach: the password; else that of your own server, or the environment.")

@@ -19,6 +19,7 @@ from codeloop.schema.limits import (
     SNAPSHOT_AGE,
     SNAPSHOT_PRUNE,
     SNAPSHOT_QUICK,
+    SNAPSHOT_SCAN,
     SNAPSHOT_SIZE,
     SNAPSHOT_TIME,
     SNAPSHOT_TRACKED,
@@ -134,9 +135,9 @@ class Snapshots:
         """
         async with self._lock:
             deadline = time.monotonic() + SNAPSHOT_TIME.seconds
-            if self._busy is not None and not self._busy.done():
+            if self._busy is not None and self._is_busy:
                 await asyncio.wait([self._busy], timeout=SNAPSHOT_AGAIN.seconds)
-                if not self._busy.done():
+                if self._is_busy:
                     return Failed(f"the work tree is still being looked through ({self._counted():,} files so far)")
             result: list[T | Failed] = []
             start = time.monotonic()
@@ -184,9 +185,14 @@ class Snapshots:
             return None
         return str((folder / path.name).relative_to(self.root))
 
+    async def ended(self) -> None:
+        """Wait until a look that goes on in the background has ended, SNAPSHOT_SCAN at most."""
+        if self._busy is not None:
+            await asyncio.wait([self._busy], timeout=SNAPSHOT_SCAN.seconds)
+
     async def close(self) -> None:
         """Keep what is known for the next run, and remove old contents once in a while."""
-        if self._scan is not None and (self._busy is None or self._busy.done()):
+        if self._scan is not None and not self._is_busy:
             await self.work(self._put_away)
 
     def prune(self, *, age_ms: int = SNAPSHOT_AGE.value, size: int = SNAPSHOT_SIZE.value) -> int:
@@ -210,7 +216,7 @@ class Snapshots:
             objects=len(stored),
             bytes=sum(row[1] for row in stored),
             watched=self._scan is not None and self._scan.watch is not None,
-            left=self._last.left if self._last is not None else (),
+            left=_left(self._scan) if self._scan is not None and not self._is_busy else (),
             off=self._off,
         )
 
@@ -232,12 +238,7 @@ class Snapshots:
         tree = scan.tree()
         if not self._saved and scan.table.files <= _SMALL and time.monotonic() - self._saved_at > _SAVE_EVERY:
             self._save(scan)
-        left = [
-            Left(f"{folder}/{name}".strip("/"), reason)
-            for folder, names in scan.skipped.items()
-            for name, reason in names.items()
-        ]
-        return Snapshot(tree, tuple(sorted(left, key=lambda each: each.path)))
+        return Snapshot(tree, _left(scan))
 
     def _save(self, scan: Scan) -> None:
         with suppress(OSError):  # it only saves time
@@ -259,6 +260,10 @@ class Snapshots:
             mark.touch()
             self.prune()
 
+    @property
+    def _is_busy(self) -> bool:
+        return self._busy is not None and not self._busy.done()
+
     def _counted(self) -> int:
         return self._scan.table.files if self._scan is not None else 0
 
@@ -267,6 +272,15 @@ class Snapshots:
         first = kind not in self._said
         self._said.add(kind)
         return Skipped(reason, first)
+
+
+def _left(scan: Scan) -> tuple[Left, ...]:
+    found = [
+        Left(f"{folder}/{name}".strip("/"), reason)
+        for folder, names in scan.skipped.items()
+        for name, reason in names.items()
+    ]
+    return tuple(sorted(found, key=lambda each: each.path))
 
 
 def _on_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future[None]:
