@@ -1,4 +1,4 @@
-"""Work trees that are too large, or hold what can't be read: the turn is never blocked, what is left out is told (F22)."""
+"""Work trees too large or with what can't be read: no turn is blocked, what is left out is told (F22)."""
 
 import os
 import socket
@@ -7,11 +7,12 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.answers import Answer
-from codeloop.schema.limits import SNAPSHOT_AGAIN, SNAPSHOT_SCAN, SNAPSHOT_TIME
+from codeloop.schema.limits import SNAPSHOT_AGAIN, SNAPSHOT_FILE, SNAPSHOT_SCAN, SNAPSHOT_TIME
 from tests.cli.program import COMMAND, Desk, bash, result, serving, steps, without_privileges
 
 FOLDERS, FILES = 500, 1_000
@@ -89,7 +90,7 @@ def test_what_can_not_be_held_is_listed_and_the_rest_can_be_undone(plain: Desk) 
         assert "Not in the snapshot: closed, pipe, secret, socket, sparse (`codeloop debug snapshot`" in done.stderr
         left = told(plain)
         assert set(left) == names
-        assert left["sparse"].startswith("larger than")
+        assert left["sparse"] == f"larger than {SNAPSHOT_FILE.value:,} bytes"
         assert (left["pipe"], left["socket"]) == ("a named pipe", "a socket")
         assert left["closed"] == left["secret"] == "can't be read: Permission denied"
         assert (plain.work / "kept.txt").read_text() == "changed\n"
@@ -130,6 +131,6 @@ def test_a_home_or_everything_is_not_looked_through_and_that_is_told(plain: Desk
         assert f"there are no snapshots of {root}" in done.stderr
         assert took < SNAPSHOT_TIME.seconds + SLACK
     assert (plain.work / "new").read_text() == "x\n"
-    options = {**plain.options(), "cwd": root}
+    options: dict[str, Any] = {**plain.options(), "cwd": root}
     shown = subprocess.run([*COMMAND, "debug", "snapshot"], **options, capture_output=True, text=True, check=True)
     assert f"there are no snapshots of {root}" in shown.stdout

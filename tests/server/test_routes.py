@@ -22,3 +22,14 @@ async def test_what_does_not_fit_is_named_by_its_place(tmp_path: Path) -> None:
         refused = await it.post(f"/session/{session_id}/message", {}, status=400)
         assert refused == {"name": "BadRequest", "data": {"message": 'Missing key\n  at ["parts"]', "kind": "Payload"}}
         assert (await it.get("/nothing", status=404))["name"] == "NotFoundError"
+
+
+async def test_a_browser_that_shows_an_answer_runs_nothing_of_it(tmp_path: Path) -> None:
+    async with served(tmp_path) as it:
+        title = "<script>alert(1)</script>"
+        await it.post("/session", {"title": title})
+        response = await it.http.get("/session")
+        assert response.json()[0]["title"] == title
+        assert response.headers["content-type"] == "application/json"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in response.headers["content-security-policy"]

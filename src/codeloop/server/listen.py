@@ -23,7 +23,12 @@ from codeloop.server.site import site
 
 log = logging.getLogger("codeloop.server")
 
-HEADERS = [("vary", "Origin"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer")]
+HEADERS = [
+    ("vary", "Origin"),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),  # what a browser shows of an answer
+]
 
 
 class Unprotected(CodeloopError):

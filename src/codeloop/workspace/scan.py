@@ -266,6 +266,8 @@ class Scan:
     def _read(self, path: str, name: str, info: os.stat_result, look: _Look, *, tracked: bool) -> None:
         cap = SNAPSHOT_TRACKED.value if tracked or look.force else SNAPSHOT_FILE.value
         try:
+            if info.st_size > cap:
+                raise Unreadable(f"larger than {cap:,} bytes")
             if look.bytes + info.st_size > max(SNAPSHOT_BYTES.value, cap):
                 raise Unreadable(f"more than {SNAPSHOT_BYTES.value:,} bytes to read at once")
             data, info = contents(f"{self._at(path)}/{name}", cap)
