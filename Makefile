@@ -26,7 +26,7 @@ slow: $(READY)  ## run the tests that take more than two seconds each
 	@$(BIN)/pytest -n auto -m "slow and not interop" $(ARGS)
 
 faults: $(READY)  ## break the real program at every named point and go on: kill, full disk, Ctrl-C, two processes
-	@$(BIN)/pytest -n auto -m slow tests/faults --deselect tests/faults/test_interrupt.py $(ARGS)
+	@$(BIN)/pytest -n auto -m slow tests/faults $(ARGS)
 
 interop: $(READY)  ## drive the server with the reference's clients, and check its document; needs the network once, and node
 	@$(BIN)/pytest -n auto -m interop -rs tests/interop $(ARGS)

@@ -150,6 +150,16 @@ async def test_a_directory_is_refused_while_as_many_as_may_be_are_at_work(tmp_pa
         assert await it.project(tmp_path / "repository")
 
 
+async def test_a_directory_that_is_closed_the_moment_it_has_opened_opens_again_for_who_waits(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        work = tmp_path / "work"
+        waiting = asyncio.create_task(made(it, work))
+        while not it.projects:
+            await asyncio.sleep(0)
+        await it.renew(work)
+        assert (await within(waiting, 5)).directory == str(work)
+
+
 async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(tmp_path: Path) -> None:
     async with app(tmp_path) as it:
         work = tmp_path / "work"

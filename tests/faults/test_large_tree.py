@@ -24,13 +24,14 @@ DONE = Answer(text="Done.")
 
 
 def fill(root: Path) -> None:
-    """Make 500,000 files."""
+    """Make 500,000 names of files; those of a folder are links of one, which is quicker to make."""
     for number in range(FOLDERS):
         folder = root / f"d{number:03}"
         folder.mkdir()
         here = os.open(folder, os.O_RDONLY)
-        for name in range(FILES):
-            os.close(os.open(f"f{name:03}", os.O_CREAT | os.O_WRONLY, 0o644, dir_fd=here))
+        (folder / "f").touch()
+        for name in range(FILES - 1):
+            os.link("f", f"f{name:03}", src_dir_fd=here, dst_dir_fd=here)
         os.close(here)
 
 

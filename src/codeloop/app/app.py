@@ -33,7 +33,7 @@ class App:
         self.stores = Stores()
         self.watched: Callable[[Path], bool] = lambda _: False
         self._models = models
-        self._opening: dict[Path, asyncio.Task[Project]] = {}
+        self._opening: dict[Path, asyncio.Task[None]] = {}
         self._projects: dict[Path, Project] = {}
         self._used: dict[Project, float] = {}
         self._leaving: set[Project] = set()
@@ -57,31 +57,33 @@ class App:
     async def project(self, directory: Path) -> Project:
         """Give the project of a directory. Raises CodeloopError: missing directory, bad configuration, store."""
         while (project := self._projects.get(directory)) is None:  # one just opened may be closed before we have it
-            task = self._opening.get(directory)
-            if task is None:
-                task = self._opening[directory] = asyncio.create_task(self._open(directory))
-                task.add_done_callback(lambda _: self._opening.pop(directory, None))
-            await asyncio.shield(task)
+            if directory not in self._opening:
+                self._opening[directory] = asyncio.create_task(self._open(directory))
+            await asyncio.shield(self._opening[directory])
         self._used[project] = time.monotonic()
         return project
 
-    async def _open(self, directory: Path) -> Project:
-        is_own = directory == self.startup.directory.resolve()  # what clients name is not trusted along with it
-        startup = replace(self.startup, directory=directory, trust=self.startup.trust and is_own)
-        setting: Setting = await asyncio.to_thread(find_setting, startup)
+    async def _open(self, directory: Path) -> None:
+        try:
+            is_own = directory == self.startup.directory.resolve()  # what clients name is not trusted along with it
+            startup = replace(self.startup, directory=directory, trust=self.startup.trust and is_own)
+            setting: Setting = await asyncio.to_thread(find_setting, startup)
+            real = setting.place.directory
+            if real not in self._projects:
+                await self._make_room()
+            self._projects[directory] = self._projects.get(real) or self._opened(startup, setting)
+        finally:
+            del self._opening[directory]
+
+    def _opened(self, startup: Startup, setting: Setting) -> Project:
         real = setting.place.directory
-        if real not in self._projects:
-            await self._make_room()
-        project = self._projects.get(real)
-        if project is None:
-            project = Project(startup, self._models, setting=setting, stores=self.stores)
-            project.renewal = partial(self.renew, real)
-            for old in self._leaving:
-                if old.terminals.all() and old.setting.place.directory == real:
-                    project.terminals, old.terminals = old.terminals, project.terminals
-            self._projects[real] = project
-            self._used[project] = time.monotonic()
-        self._projects[directory] = project
+        project = Project(startup, self._models, setting=setting, stores=self.stores)
+        project.renewal = partial(self.renew, real)
+        for old in self._leaving:
+            if old.terminals.all() and old.setting.place.directory == real:
+                project.terminals, old.terminals = old.terminals, project.terminals
+        self._projects[real] = project
+        self._used[project] = time.monotonic()
         return project
 
     async def project_of(self, session_id: str, directory: Path) -> Project:

@@ -26,7 +26,8 @@ async def undo_last(
 ) -> int:
     """Undo the last turn that is not undone yet; gives the exit code. Raises UsageProblem when there is none."""
     turns = await _turns(client, session)
-    before = turns[: _position(turns, session)]
+    is_begun = session.revert is not None and session.revert.diff is None  # and was broken off: it is finished
+    before = turns[: _position(turns, session) + is_begun]
     if not before:
         raise UsageProblem(f"There is nothing to undo in {session.id}.")
     last = before[-1]

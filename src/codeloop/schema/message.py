@@ -95,7 +95,7 @@ class Share(Wire):
 
 
 class Revert(Wire):
-    """The point that a session was put back to, and what is needed to undo that."""
+    """The point that a session was put back to, and what is needed to undo that. No `diff`: it was not finished."""
 
     message_id: str
     part_id: str | None = None

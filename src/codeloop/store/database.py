@@ -94,6 +94,8 @@ class Database:
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
         """Run one statement that changes something; gives the id of the row that it inserted."""
+        if self._connection.in_transaction:  # then `transaction` explains what fails
+            return self._connection.execute(sql, values).lastrowid or 0
         with explained(self.path):
             return self._connection.execute(sql, values).lastrowid or 0
 

@@ -133,8 +133,9 @@ async def _move(
         part_id = args.part_id if isinstance(args, RevertSession) else None
         message_id = view.entries[target].info.id
         point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
-    if not args.dry_run:
-        _store(place, session, replace(session.revert, snapshot=plan.snapshot) if session.revert else point)
+    if not args.dry_run:  # a point without a diff is one that the files are still on their way to
+        begun = replace(point, diff=None) if point is not None else None
+        _store(place, session, replace(session.revert, snapshot=plan.snapshot) if session.revert else begun)
     outcome = await snapshots.beside(
         lambda: put_back(snapshots.objects, snapshots.root, plan.moves, snapshots.notes, dry_run=args.dry_run),
         UNDO_TIME,
