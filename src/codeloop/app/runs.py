@@ -73,19 +73,26 @@ class Runs:
 
     async def abort(self, session_id: str) -> None:
         """Stop the session's turn, what comes before one and its title, and wait until what there was is stored."""
+        await self._abort_beside(session_id)
+        await self._engine.tasks.cancel(session_id)
+        task = self._turns.get(session_id)
+        if task is None:
+            return
+        await asyncio.sleep(0)  # a task that is cancelled before it has begun would not clean up after itself
+        if self._turns.get(session_id) is not task:  # it has ended by itself, and only its title is still waited for
+            await self._abort_beside(session_id)
+        elif task not in self._aborted:  # one that is cancelled twice could not store what there was
+            self._aborted.add(task)
+            task.add_done_callback(self._aborted.discard)
+            task.cancel()
+        await asyncio.wait([task])
+
+    async def _abort_beside(self, session_id: str) -> None:
+        """Stop what comes before a turn, and the making of a title."""
         early_and_late = [*self._before.items(), *self._titles.items()]
         for work in [work for work, session in early_and_late if session == session_id]:
             work.cancel()
             await asyncio.wait([work])
-        await self._engine.tasks.cancel(session_id)
-        task = self._turns.get(session_id)
-        if task is not None:
-            await asyncio.sleep(0)  # a task that is cancelled before it has begun would not clean up after itself
-            if task not in self._aborted:  # one that is cancelled twice could not store what there was
-                self._aborted.add(task)
-                task.add_done_callback(self._aborted.discard)
-                task.cancel()
-            await asyncio.wait([task])
 
     async def close(self) -> None:
         """Stop every turn."""

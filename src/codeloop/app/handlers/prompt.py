@@ -74,7 +74,8 @@ async def summarize(project: Project, args: Summarize) -> bool:
     )
     stop = await asyncio.shield(project.runs.wake(session.id, policy_of(None, message, project)))
     if stop.reason != "done":
-        raise OperationError("UnknownError", f"The conversation was not summarised: {stop.message or stop.reason}")
+        kind = "BadRequest" if stop.reason == "aborted" else "UnknownError"
+        raise OperationError(kind, f"The conversation was not summarised: {stop.message or stop.reason}")
     return True
 
 
