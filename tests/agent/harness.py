@@ -186,7 +186,7 @@ async def over_http(start: Startup, model: OneModel | None) -> AsyncGenerator[Op
 
 @pytest.fixture(autouse=True, params=["local", "http"])
 def both_clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every test of a folder whose conftest.py names this run twice: its `rig` in process, and over HTTP."""
+    """Let every test of a module that imports this run twice: its `rig` in process, and over HTTP."""
     monkeypatch.setenv(REACHED, request.param)
 
 

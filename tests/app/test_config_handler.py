@@ -21,10 +21,8 @@ from codeloop.model.scripted import ScriptedModel
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.operation import CONFIG_GET, CONFIG_PROVIDERS, CONFIG_UPDATE, MCP_STATUS, PROVIDER_LIST
-from tests.agent.harness import LOCAL, startup
+from tests.agent.harness import startup
 from tests.server.serving import served
-
-pytestmark = LOCAL
 
 
 class Opened:

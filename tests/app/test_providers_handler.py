@@ -24,11 +24,10 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import KEY_LENGTH
 from codeloop.schema.operation import AUTH_REMOVE, AUTH_SET, CONFIG_PROVIDERS, PROVIDER_AUTH, PROVIDER_LIST
 from codeloop.schema.providers import KnownProviders, OAuthTokens, StoredKey, UsableProviders
-from tests.agent.harness import LOCAL, startup
+from tests.agent.harness import startup
 from tests.model.local_server import http, serving
 from tests.server.serving import served
 
-pytestmark = LOCAL
 KEY = "sk-acme-0123456789abcd"
 NO_LOCAL: Any = {"disabled_providers": [server.id for server in LOCAL_SERVERS]}
 """What listens on this machine is none of these tests' business."""
