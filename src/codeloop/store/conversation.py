@@ -120,7 +120,8 @@ def is_summary(info: Message) -> bool:
 def recent(entries: list[Entry]) -> list[Entry]:
     """Give the entries that still count: the last summary, what it kept, the user's last words, the turn's steps.
 
-    Pinned text counts wherever it stands. The steps before the summary come without their parts: only limits ask for them.
+    Pinned text counts wherever it stands. The steps before the summary come without their parts: only limits ask for
+    them.
     """
     place = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
     if place is None:
