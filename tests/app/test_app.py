@@ -160,6 +160,23 @@ async def test_a_directory_that_is_closed_the_moment_it_has_opened_opens_again_f
         assert (await within(waiting, 5)).directory == str(work)
 
 
+async def test_a_prompt_that_is_on_its_way_in_keeps_its_session_where_it_is(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        work = tmp_path / "work"
+        session = await made(it, work)
+        project = await it.project(work)
+        with project.serving():
+            reading = asyncio.create_task(asyncio.sleep(30))
+            coming = asyncio.create_task(project.runs.before_turn(session.id, reading))
+            await asyncio.sleep(0)
+            await carry_out(it, GLOBAL_DISPOSE, NoArguments(), work)
+            assert await it.project_of(session.id, work) is project
+            await carry_out(it, ABORT, OfOneSession(session_id=session.id), work)
+            with pytest.raises(OperationError, match="Aborted"):
+                await within(coming)
+        assert await it.project_of(session.id, work) is not project
+
+
 async def test_directories_that_are_read_anew_by_many_at_once_are_closed_once(tmp_path: Path) -> None:
     async with app(tmp_path) as it:
         work = tmp_path / "work"

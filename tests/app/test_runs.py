@@ -1,7 +1,9 @@
-"""Turns that are aborted, whenever that comes."""
+"""Turns that are aborted whenever that comes, and never two at work on one session."""
 
 import asyncio
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +13,22 @@ from codeloop.client.local import LocalClient
 from codeloop.model.answers import Answer
 from codeloop.model.scripted import ScriptedModel
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import ABORT, PROMPT, SESSION_CREATE, SUMMARIZE
-from codeloop.schema.prompts import TextInput
-from tests.agent.harness import rig, startup, until, within
+from codeloop.schema.operation import (
+    ABORT,
+    MESSAGE_DELETE,
+    PROMPT,
+    SESSION_CREATE,
+    SESSION_DELETE,
+    SESSION_REVERT,
+    SESSION_SHELL,
+    SESSION_UPDATE,
+    SUMMARIZE,
+)
+from codeloop.schema.part import ToolPart
+from codeloop.schema.prompts import MessageWithParts, TextInput
+from tests.agent.harness import Rig, call, calls, result, rig, startup, until, within, words
+
+SLOW = call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done")
 
 
 async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_path: Path) -> None:
@@ -50,3 +65,76 @@ async def test_a_summary_that_is_aborted_is_no_fault_of_the_server(tmp_path: Pat
         with pytest.raises(OperationError, match="not summarised: Aborted") as caught:
             await within(working, 5)
         assert caught.value.kind == "BadRequest"
+
+
+async def test_a_prompt_to_a_subagent_at_work_is_taken_up_by_it(tmp_path: Path) -> None:
+    task = call("task", description="d", prompt="look", subagent_type="general")
+    script = [calls(task), calls(SLOW), Answer(text="Both done."), Answer(text="All done.")]
+    async with rig(tmp_path, script, permission={"bash": "allow"}) as it:
+        parent = asyncio.create_task(it.prompt())
+        await until((it.work / "begun").exists)
+        (child,) = it.project.store.sessions(parent=it.session_id)
+        said = it.client.call(PROMPT, session_id=child.id, parts=[TextInput(text="and this")])
+        second: asyncio.Task[MessageWithParts] = asyncio.create_task(said)
+        await until(lambda: len(it.project.store.conversation(child.id).entries) == 3)
+        (it.work / "go").touch()
+        assert words((await within(second, 10)).parts) == "Both done."
+        assert words((await within(parent, 10)).parts) == "All done."
+        view = it.project.store.conversation(child.id)
+        (done,) = [part for entry in view.entries for part in entry.parts if isinstance(part, ToolPart)]
+        assert "Interrupted" not in result(done)
+        assert not it.project.store.statuses
+
+
+async def test_nothing_else_is_done_to_a_session_while_its_files_are_put_back(tmp_path: Path) -> None:
+    async with rig(tmp_path, [Answer(text="Hello."), Answer(text="Hello again.")]) as it:
+        answer = await it.prompt()
+        async with it.project.runs.held(it.session_id):
+            for attempt in attempts(it, answer.info.id):
+                with pytest.raises(OperationError) as caught:
+                    await attempt
+                assert caught.value.kind == "SessionBusyError"
+            assert len(it.view().entries) == 2, "what is refused is not stored"
+        assert words((await it.prompt()).parts) == "Hello again."
+
+
+def attempts(it: Rig, message_id: str) -> list[Coroutine[Any, Any, Any]]:
+    named = {"session_id": it.session_id, "message_id": message_id}
+    asked = [TextInput(text="go")]
+    return [
+        it.client.call(PROMPT, session_id=it.session_id, parts=asked),
+        it.client.call(PROMPT, session_id=it.session_id, parts=asked, no_reply=True),
+        it.client.call(SUMMARIZE, session_id=it.session_id, provider_id="scripted", model_id="script"),
+        it.client.call(SESSION_SHELL, session_id=it.session_id, command="true"),
+        it.client.call(SESSION_REVERT, **named),
+        it.client.call(MESSAGE_DELETE, **named),
+        it.client.call(SESSION_DELETE, session_id=it.session_id),
+    ]
+
+
+async def test_files_are_not_put_back_while_a_prompt_is_on_its_way_in(tmp_path: Path) -> None:
+    async with rig(tmp_path, [Answer(text="Hello.")]) as it:
+        answer = await it.prompt()
+        reading = asyncio.create_task(asyncio.sleep(30))
+        coming = asyncio.create_task(it.project.runs.before_turn(it.session_id, reading))
+        await asyncio.sleep(0)
+        with pytest.raises(OperationError, match="busy"):
+            await it.client.call(SESSION_REVERT, session_id=it.session_id, message_id=answer.info.id)
+        await it.client.call(ABORT, session_id=it.session_id)
+        with pytest.raises(OperationError, match="Aborted"):
+            await within(coming)
+        await it.client.call(SESSION_REVERT, session_id=it.session_id, message_id=answer.info.id)
+
+
+async def test_a_new_title_outlives_an_undo_that_was_under_way(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(call("write", filePath="a.txt", content="x")), Answer(text="Done.")]) as it:
+        answer = await it.prompt()
+        undoing = it.client.call(SESSION_REVERT, session_id=it.session_id, message_id=answer.info.id)
+        going = asyncio.create_task(undoing)
+        while not it.project.runs.works_on(it.session_id):
+            await asyncio.sleep(0)
+        await it.client.call(SESSION_UPDATE, session_id=it.session_id, title="Mine")
+        assert not going.done()
+        assert (await within(going)).title == "Mine"
+        assert it.view().session.title == "Mine"
+        assert not (it.work / "a.txt").exists()

@@ -1,6 +1,7 @@
 """A connection is bounded in size and time, and a server ends in order."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,11 +19,13 @@ from codeloop.schema.limits import (
     SERVER_HEADER_TIME,
     SERVER_HEADERS,
     SERVER_URL,
+    SERVER_WRITE,
     Limit,
 )
 from codeloop.schema.wire import replace
-from codeloop.server import protocol
+from codeloop.server import flow, protocol
 from codeloop.server.listen import Listening
+from tests.agent.harness import until
 from tests.cli.program import lives
 from tests.server.raw import UPGRADE, ask, basic, port_of, read, request
 from tests.server.serving import PASSWORD, Served, served
@@ -225,11 +228,65 @@ async def test_connections_beyond_the_bound_are_told_so(tmp_path: Path, monkeypa
 async def test_a_client_that_floods_with_connections_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "SERVER_CONNECTIONS", replace(SERVER_CONNECTIONS, value=5))
     async with served(tmp_path) as it:
-        kept = [await connected(it) for _ in range(10)]
+        kept = [await asking(it, basic()) for _ in range(10)]
         reader, writer = await connected(it)
         assert await ends_within(reader, 1)
         for _, each in (*kept, (reader, writer)):
             each.close()
+
+
+async def asking(it: Served, *lines: str) -> Connection:
+    """Ask once and keep the connection."""
+    reader, writer = await connected(it)
+    writer.write(request(it.url, "GET", "/global/health", *lines))
+    await read(reader)
+    return reader, writer
+
+
+async def test_strangers_do_not_keep_out_who_has_the_credential(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "SERVER_CONNECTIONS", replace(SERVER_CONNECTIONS, value=6))
+    async with served(tmp_path) as it:
+        it.server._server.config.limit_concurrency = 6
+        own = await asking(it, basic())
+        strangers = [await connected(it) for _ in range(8)] + [await asking(it) for _ in range(8)]
+        assert (await ask(it.url, request(it.url, "GET", "/session", basic()))).status == 200
+        own[1].write(request(it.url, "GET", "/session", basic()))
+        assert (await read(own[0])).status == 200, "who was let in stays"
+        assert await ends_within(strangers[0][0], 1)
+        for _, each in (own, *strangers):
+            each.close()
+
+
+async def test_a_client_that_reads_nothing_of_an_answer_is_cut_a_slow_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flow, "SERVER_WRITE", replace(SERVER_WRITE, value=600))
+    async with served(tmp_path) as it:
+        await asyncio.to_thread((it.work / "large.txt").write_text, "x" * 8_000_000)
+        large = request(it.url, "GET", "/file/content?path=large.txt", basic())
+        (silent, one), (slow, two) = [await listening_little(it) for _ in range(2)]
+        one.write(large)
+        two.write(large)
+        taken = 0
+        while taken < 8_000_000 and (piece := await slow.read(400_000)):
+            taken += len(piece)
+            await asyncio.sleep(0.01)
+        assert taken >= 8_000_000
+        await until(lambda: len(it.server._server.server_state.connections) == 1)
+        for writer in (one, two):
+            writer.close()
+        del silent
+
+
+async def listening_little(it: Served) -> Connection:
+    """Connect with little room for what comes."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    sock.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(sock, (urlsplit(it.url).hostname, port_of(it.url)))
+    return await asyncio.open_connection(sock=sock, limit=65_536)
 
 
 async def test_a_forwarded_address_does_not_count(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

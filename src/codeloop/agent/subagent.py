@@ -55,6 +55,8 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[
         raise ToolFailure(f"There is no subagent named {task.agent}. There are: {known or 'none'}.")
     parent = engine.store.session(call.session_id)
     child = _child(engine, parent, agent, task)
+    if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:
+        raise ToolFailure(f"The subagent {child.id} still works. Wait for it, or ask with task_output.")
     engine.store.leases.take(child.id)
     _prompt(engine, child, agent, task.prompt)
     model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}

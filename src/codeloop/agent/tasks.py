@@ -24,6 +24,10 @@ class Tasks:
         """Tell whether a subagent works or waits for its turn."""
         return bool(self._working)
 
+    def working(self, session_id: str) -> asyncio.Task[SubtaskResult] | None:
+        """Give the work of the subagent that has this session, while it goes on."""
+        return self._working.get(session_id)
+
     def begin(self, session_id: str, work: Coroutine[None, None, SubtaskResult]) -> asyncio.Task[SubtaskResult]:
         """Start a subagent's work. Raises ToolFailure when it works already."""
         if session_id in self._working:

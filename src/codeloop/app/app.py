@@ -93,7 +93,7 @@ class App:
         can't be opened is an error, since the turn must not run elsewhere. Raises as `project` does.
         """
         for project in self._leaving:
-            if project.runs.is_running(session_id):
+            if project.runs.works_on(session_id):
                 return project
         asked = await self.project(directory)
         session = asked.store.find_session(session_id) or await self._elsewhere(session_id)

@@ -1,8 +1,8 @@
 """The turns that run in this process: at most one task a session."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
 from codeloop.agent.changes import store_diffs
@@ -36,14 +36,17 @@ class Runs:
         self._aborted: set[asyncio.Task[Stop]] = set()
         self._before: dict[asyncio.Task[Any], str] = {}
         self._titles: dict[asyncio.Task[None], str] = {}
+        self._held: set[str] = set()
 
     def wake(self, session_id: str, policy: Policy, first: First | None = None) -> asyncio.Task[Stop]:
         """Give the session's running turn, or start one, which does `first` before anything else.
 
-        Raises OperationError when another process works on it.
+        Where a subagent works on the session, the turn begins after it. Raises OperationError when another process
+        works on it, or its files are put back.
         """
         task = self._turns.get(session_id)
         if task is None:
+            self.check_free(session_id)
             self._engine.store.leases.take(session_id)
             task = asyncio.create_task(self._drive(session_id, policy, first))
             self._turns[session_id] = task
@@ -59,11 +62,63 @@ class Runs:
         """Tell whether a turn of the session runs in this process."""
         return session_id in self._turns
 
+    def works_on(self, session_id: str) -> bool:
+        """Tell whether a turn of the session runs or is about to, a subagent works on it, or its files are put back."""
+        is_early = session_id in self._before.values()
+        return self.is_running(session_id) or is_early or session_id in self._held or self._subagent(session_id)
+
+    def check_free(self, session_id: str) -> None:
+        """Raise OperationError (SessionBusyError) while the session's files are put back."""
+        if session_id in self._held:
+            raise OperationError(
+                "SessionBusyError", f"Session {session_id} is busy: its files are put back. Try again in a moment."
+            )
+
+    @asynccontextmanager
+    async def held(self, session_id: str) -> AsyncGenerator[None]:
+        """Keep turns from a session, here and in other processes, while its files are put back.
+
+        Raises OperationError (SessionBusyError) when something works on it.
+        """
+        self.check_free(session_id)
+        if self.works_on(session_id):
+            raise OperationError("SessionBusyError", f"Session {session_id} is busy. Abort its turn first.")
+        with self._leased(session_id):
+            self._held.add(session_id)
+            try:
+                yield
+            finally:
+                self._held.discard(session_id)
+
+    @contextmanager
+    def _leased(self, session_id: str) -> Generator[None]:
+        """Keep other processes from a session. Raises OperationError when one of them works on it."""
+        leases = self._engine.store.leases
+        leases.take(session_id)
+        renewing = asyncio.create_task(leases.keep(session_id))
+        try:
+            yield
+        finally:
+            renewing.cancel()
+            asyncio.get_running_loop().call_soon(self._release, session_id)  # first who waits may begin a turn
+
+    def _release(self, session_id: str) -> None:
+        if not self.works_on(session_id):
+            with suppress(CodeloopError):
+                self._engine.store.leases.drop(session_id)
+
+    def _subagent(self, session_id: str) -> bool:
+        return self._engine.tasks.working(session_id) is not None
+
     async def before_turn(self, session_id: str, work: asyncio.Task[T]) -> T:
-        """Give what comes before a prompt is stored; ends with its caller. Raises OperationError when it is aborted."""
+        """Give what comes before a prompt is stored; ends with its caller.
+
+        Raises OperationError when it is aborted, or another process works on the session.
+        """
         self._before[work] = session_id
         try:
-            await asyncio.wait([work])
+            with self._leased(session_id):
+                await asyncio.wait([work])
             if work.cancelled():
                 raise OperationError("BadRequest", "Aborted before anything was sent.")
             return work.result()
@@ -101,9 +156,11 @@ class Runs:
 
     async def _drive(self, session_id: str, policy: Policy, first: First | None) -> Stop:
         engine = replace(self._engine, policy=policy)
-        title, is_done = self._title(session_id), False
+        title, is_done = None, False
         renewing = asyncio.create_task(self._engine.store.leases.keep(session_id))
         try:
+            await self._after_subagent(session_id)
+            title = self._title(session_id)
             if first is not None:
                 await first()
             stop = await _turn(engine, session_id)
@@ -126,6 +183,14 @@ class Runs:
             self._ended()
             if title is not None:
                 await self._named(title, session_id, TITLE_GRACE.seconds if is_done else 0)
+
+    async def _after_subagent(self, session_id: str) -> None:
+        """Wait for a subagent that works on the session; what it does not take up is left to the turn."""
+        working = self._engine.tasks.working(session_id)
+        if working is not None:
+            await asyncio.wait([working])
+            self._engine.store.leases.take(session_id)
+            show_status(self._engine, session_id, Busy())
 
     async def _named(self, title: asyncio.Task[None], session_id: str, seconds: float) -> None:
         """Wait a little for the small model's title; an abort ends that too."""

@@ -111,7 +111,13 @@ SERVER_HEADER_TIME = Limit(
     "from a connection or its next request to the end of the headers, then a hang-up",
 )
 SERVER_KEEP_ALIVE = Limit("server.keep_alive", 15_000, "ms", "a connection without a request is kept this long")
-SERVER_CONNECTIONS = Limit("server.connections", 500, "count", "open connections; further ones get a 503")
+SERVER_CONNECTIONS = Limit(
+    "server.connections", 500, "count", "open connections; beyond, the oldest stranger's is cut, or the new one refused"
+)
+SERVER_BACKLOG = Limit(
+    "server.backlog", 128, "count", "connections that are taken at once; further ones wait their turn"
+)
+SERVER_WRITE = Limit("server.write", 60_000, "ms", "a client takes nothing of its answer for so long; then a hang-up")
 SERVER_FRAME = Limit("server.frame", 1024 * 1024, "bytes", "a longer message on a WebSocket ends it")
 SERVER_PING = Limit("server.ping", 20_000, "ms", "how often a WebSocket is asked whether it lives, and how long it has")
 SERVER_DELAY = Limit(

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from codeloop.kit.plain import one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.server.attempts import Attempts
+from codeloop.server.protocol import LET_IN
 
 log = logging.getLogger("codeloop.server")
 
@@ -124,6 +125,8 @@ class Guard:
         except Refused as refused:
             await _refuse(scope, send, refused)
             return
+        if LET_IN in scope.get("extensions", {}):
+            scope["extensions"][LET_IN]["call"]()
         await self._site(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> None:

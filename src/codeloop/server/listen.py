@@ -14,7 +14,14 @@ from msgspec import Struct
 
 from codeloop.app.app import App
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import SERVER_CONNECTIONS, SERVER_FRAME, SERVER_GRACE, SERVER_KEEP_ALIVE, SERVER_PING
+from codeloop.schema.limits import (
+    SERVER_BACKLOG,
+    SERVER_CONNECTIONS,
+    SERVER_FRAME,
+    SERVER_GRACE,
+    SERVER_KEEP_ALIVE,
+    SERVER_PING,
+)
 from codeloop.schema.wire import replace
 from codeloop.server.guard import Door, Guard, names_of
 from codeloop.server.hub import Hub
@@ -110,6 +117,7 @@ class Server:
             proxy_headers=False,
             headers=HEADERS,
             limit_concurrency=SERVER_CONNECTIONS.value,
+            backlog=SERVER_BACKLOG.value,
             timeout_keep_alive=SERVER_KEEP_ALIVE.value // 1000,
             timeout_graceful_shutdown=SERVER_GRACE.value // 1000,
             ws_max_size=SERVER_FRAME.value,

@@ -14,9 +14,12 @@ from codeloop.schema.limits import (
     SERVER_HEADERS,
     SERVER_URL,
 )
+from codeloop.server.flow import BoundedFlow
 
 CUT = "codeloop.cut"
 """The extension of a request's scope whose `call` cuts the connection: for a client that reads nothing."""
+LET_IN = "codeloop.let_in"
+"""The extension whose `call` says that who asks may: such a connection is not cut to make room for another."""
 _TOLERATED = 2
 """Times the connections that are served: those between get a 503, those beyond are cut without a word."""
 
@@ -30,6 +33,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     While a request is not answered yet, its body may be silent for `SERVER_BODY_IDLE`; else a head must end within
     `SERVER_HEADER_TIME`, counted from the connection's or the next request's beginning.
+
+    When there are too many, the oldest of those that nobody was let in through is cut: whoever has no credential
+    must not keep out those who have one.
     """
 
     _unseen = 0
@@ -43,10 +49,21 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin."""
         super().connection_made(transport)
-        if len(self.connections) > SERVER_CONNECTIONS.value * _TOLERATED:
-            transport.abort()
-            return
-        self._await_head()
+        self.flow = BoundedFlow(transport)
+        self.since = self.loop.time()
+        self.let_in = asyncio.Event()
+        if len(self.connections) >= SERVER_CONNECTIONS.value:
+            self._make_room()
+        if not transport.is_closing():
+            self._await_head()
+
+    def _make_room(self) -> None:
+        here = [each for each in self.connections if not each.transport.is_closing()]
+        strangers = [each for each in here if isinstance(each, BoundedProtocol) and not each.let_in.is_set()]
+        if len(here) >= SERVER_CONNECTIONS.value and len(strangers) > 1:
+            min(strangers, key=lambda each: each.since).transport.abort()
+        elif len(here) > SERVER_CONNECTIONS.value * _TOLERATED:
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
@@ -78,7 +95,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Begin a request."""
         self._is_in_head, self._is_message_over, self._head_bytes = True, False, 0
         super().on_message_begin()
-        self.scope["extensions"] = {CUT: {"call": self.transport.abort}}
+        self.scope["extensions"] = {CUT: {"call": self.transport.abort}, LET_IN: {"call": self.let_in.set}}
 
     def on_url(self, url: bytes) -> None:
         """Take a piece of the URL. Raises TooLong, which ends the connection with a 414."""

@@ -17,7 +17,9 @@ from codeloop.server.terminal import terminal_routes
 def site(app: App, hub: Hub) -> Starlette:
     """Give the application for an App, whose events the hub streams."""
     served = [*routes(app), *streams(app, hub), *terminal_routes(app), DOCUMENT]
-    return Starlette(routes=served, exception_handlers={404: _missing, 405: _method})
+    found = Starlette(routes=served, exception_handlers={404: _missing, 405: _method})
+    found.router.redirect_slashes = False  # a path with one more is another path
+    return found
 
 
 async def _missing(request: Request, error: Exception) -> Response:

@@ -140,7 +140,9 @@ async def _apart(git: Git) -> AsyncGenerator[_Apart]:
         temporary = tempfile.TemporaryDirectory(prefix="codeloop-git-", ignore_cleanup_errors=True)
     except OSError as error:
         raise GitProblem(f"A temporary folder can't be made to compare the work tree: {error.strerror}.") from error
-    with temporary as folder:
-        shadow = _Apart(git, Path(folder), {name: value if split else "true" for name, split, value in rows})
+    try:
+        shadow = _Apart(git, Path(temporary.name), {name: value if split else "true" for name, split, value in rows})
         await asyncio.to_thread(shadow.fill, objects, index, exclude)
         yield shadow
+    finally:
+        await asyncio.to_thread(temporary.cleanup)

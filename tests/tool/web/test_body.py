@@ -38,6 +38,8 @@ TEXT = b"some text " * 500
         ("deflate", zlib.compress(TEXT)),
         ("deflate", bare(TEXT)),
     ],
+    # A packed text holds the second in which it was packed: no name for a test, which each worker makes anew.
+    ids=["plain", "identity", "gzip", "x-gzip", "two gzips", "padded gzip", "deflate", "bare deflate"],
 )
 async def test_every_packing_is_undone_however_it_is_split(encoding: str, data: bytes, size: int) -> None:
     assert await read_body(chunks(data, size), encoding, 10_000) == Body(TEXT)

@@ -144,6 +144,7 @@ def _changeable(project: Project, session_id: str, message_id: str) -> Entry:
     """Give a message that nothing works with: of an idle session, or a prompt that still waits."""
     entry = _entry(project, session_id, message_id)
     project.store.leases.check(session_id)
+    project.runs.check_free(session_id)
     if session_id in project.store.statuses and entry not in queued(project.store.conversation(session_id)):
         raise OperationError(
             "SessionBusyError", f"Session {session_id} is busy and works with {message_id}. Abort its turn first."

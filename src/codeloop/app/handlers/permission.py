@@ -9,14 +9,15 @@ from codeloop.schema.rules import PermissionRequest
 
 
 async def pending(project: Project, args: NoArguments) -> list[PermissionRequest]:
-    """Give the questions that wait."""
+    """Give the questions that wait; those of a process that has ended wait for nobody."""
     del args
-    return project.store.pending_permissions()
+    is_held = project.store.leases.is_held
+    return [request for request in project.store.pending_permissions() if is_held(request.session_id)]
 
 
 async def reply(project: Project, args: AnswerPermission) -> bool:
     """Answer a question."""
-    waiting = [request for request in project.store.pending_permissions() if request.id == args.request_id]
+    waiting = [request for request in await pending(project, NoArguments()) if request.id == args.request_id]
     if not waiting:
         raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     answer = PermissionAnswer(

@@ -58,6 +58,7 @@ async def summarize(project: Project, args: Summarize) -> bool:
     """Put a summary in the place of the conversation; true when it is done."""
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
+    project.runs.check_free(session.id)
     model = ModelRef(provider_id=args.provider_id, model_id=args.model_id)
     project.models.open(model_ref(model))
     message = UserMessage(
@@ -117,8 +118,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         else:
             parts += attached(project.workspace, message, given)
     await fault.reach("prompt.store")
-    if not args.no_reply:  # another process may have begun meanwhile; what is refused must not be stored
-        project.store.leases.take(session.id)
+    project.runs.check_free(session.id)
     check_ids(project, args.message_id, part_ids)  # once more: reading files took its time
     discarded = discard_reverted(project.store, session.id)
     session = project.store.session(session.id)  # a running turn may have changed it meanwhile

@@ -9,9 +9,9 @@ from codeloop.schema.question import QuestionRequest
 
 
 async def pending(project: Project, args: NoArguments) -> list[QuestionRequest]:
-    """Give the questions that wait."""
+    """Give the questions that wait; those of a process that has ended wait for nobody."""
     del args
-    return project.store.pending_questions()
+    return _pending(project)
 
 
 async def reply(project: Project, args: AnswerQuestion) -> bool:
@@ -32,8 +32,13 @@ async def reject(project: Project, args: RejectQuestion) -> bool:
     return True
 
 
+def _pending(project: Project) -> list[QuestionRequest]:
+    is_held = project.store.leases.is_held
+    return [request for request in project.store.pending_questions() if is_held(request.session_id)]
+
+
 def _waiting(project: Project, request_id: str) -> QuestionRequest:
-    for request in project.store.pending_questions():
+    for request in _pending(project):
         if request.id == request_id:
             return request
     raise OperationError("QuestionNotFoundError", f"Question not found: {request_id}")

@@ -1,6 +1,7 @@
 """Undo and redo: takes a session and the files that its agent changed back to a message, and forward again."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol
 
 import msgspec
@@ -70,7 +71,8 @@ async def revert(place: Place, args: RevertSession) -> RevertedSession:
     start = _start(view, args.message_id, args.part_id)
     if start is None:
         return _answer(session, Outcome())
-    return await _move(place, view, start, args)
+    async with _held(place, args):
+        return await _move(place, view, start, args)
 
 
 async def unrevert(place: Place, args: UnrevertSession) -> RevertedSession:
@@ -78,7 +80,8 @@ async def unrevert(place: Place, args: UnrevertSession) -> RevertedSession:
     session, view = _idle(place, args.session_id)
     if session.revert is None:
         return _answer(session, Outcome())
-    return await _move(place, view, None, args)
+    async with _held(place, args):
+        return await _move(place, view, None, args)
 
 
 def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
@@ -135,7 +138,7 @@ async def _move(
         point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
     if not args.dry_run:  # a point without a diff is one that the files are still on their way to
         begun = replace(point, diff=None) if point is not None else None
-        _store(place, session, replace(session.revert, snapshot=plan.snapshot) if session.revert else begun)
+        _store(place, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else begun)
     outcome = await snapshots.beside(
         lambda: put_back(snapshots.objects, snapshots.root, plan.moves, snapshots.notes, dry_run=args.dry_run),
         UNDO_TIME,
@@ -144,16 +147,17 @@ async def _move(
     if isinstance(outcome, Failed):
         raise OperationError("UnknownError", f"The files are not all put back: {outcome.reason}. Do the same again.")
     if not args.dry_run:
-        session = _store(place, session, point)
+        session = _store(place, session.id, point)
         diffs = list(plan.diffs) if target is not None else []
         place.store.whisper(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=diffs)))
     return _answer(session, with_conflicts(outcome, plan.conflicts))
 
 
-def _store(place: Place, session: Session, point: Revert | None) -> Session:
-    """Store where a session stands, unless it does already."""
-    if place.store.session(session.id).revert == point:
-        return replace(session, revert=point)
+def _store(place: Place, session_id: str, point: Revert | None) -> Session:
+    """Store where a session stands, unless it does already; what else of it has changed meanwhile stays."""
+    session = place.store.session(session_id)
+    if session.revert == point:
+        return session
     session = replace(session, revert=point, time=replace(session.time, updated=now_ms()))
     place.store.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
     return session
@@ -180,7 +184,7 @@ def _plan(snapshots: Snapshots, view: Conversation, target: int | None) -> _Plan
         if (step := step_changes(snapshots, view.entries[index], index))
     ]
     lost = tuple(Conflict(path, "what it held is not kept any more") for step in steps for path in step.lost)
-    held, tree = _held(snapshots, old, steps, here)
+    held, tree = _kept(snapshots, old, steps, here)
     moves: list[Move] = []
     conflicts: list[Conflict] = []
     undone: list[Change] = []
@@ -197,7 +201,7 @@ def _plan(snapshots: Snapshots, view: Conversation, target: int | None) -> _Plan
     return _Plan(tree, tuple(moves), (*conflicts, *lost), file_diffs(objects, undone))
 
 
-def _held(
+def _kept(
     snapshots: Snapshots, old: Revert | None, steps: Sequence[Step], here: int | None
 ) -> tuple[Mapping[str, Item | None], str]:
     """Give what each file held before the first undo, and the tree that says so from now on.
@@ -249,6 +253,11 @@ def _idle(place: Place, session_id: str) -> tuple[Session, Conversation]:
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
     place.store.leases.check(session.id)
     return session, place.store.conversation(session.id)
+
+
+def _held(place: Place, args: RevertSession | UnrevertSession) -> AbstractAsyncContextManager[None]:
+    """Keep turns away while files change. Raises OperationError (SessionBusyError)."""
+    return nullcontext() if args.dry_run else place.runs.held(args.session_id)
 
 
 def _answer(session: Session, outcome: Outcome) -> RevertedSession:

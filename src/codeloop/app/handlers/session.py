@@ -146,7 +146,7 @@ async def delete(project: Project, args: OfOneSession) -> bool:
     family = _family(project, project.store.session(args.session_id))
     for each in family:
         project.store.leases.check(each.id)
-        if each.id in project.store.statuses:
+        if each.id in project.store.statuses or project.runs.works_on(each.id):
             raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
     project.store.append(
         *(SessionDeleted(properties=SessionInfo(session_id=each.id, info=each)) for each in reversed(family))
