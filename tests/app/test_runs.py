@@ -13,10 +13,17 @@ from codeloop.client.local import LocalClient
 from codeloop.model.answers import Answer
 from codeloop.model.scripted import ScriptedModel
 from codeloop.schema.errors import OperationError
+from codeloop.schema.event import PermissionAsked, QuestionAsked
+from codeloop.schema.ids import new_id
 from codeloop.schema.operation import (
     ABORT,
     MESSAGE_DELETE,
+    PERMISSION_LIST,
+    PERMISSION_REPLY,
     PROMPT,
+    QUESTION_LIST,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
     SESSION_CREATE,
     SESSION_DELETE,
     SESSION_REVERT,
@@ -26,6 +33,8 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.part import ToolPart
 from codeloop.schema.prompts import MessageWithParts, TextInput
+from codeloop.schema.question import Question, QuestionRequest
+from codeloop.schema.rules import PermissionRequest
 from tests.agent.harness import Rig, call, calls, result, rig, startup, until, within, words
 
 SLOW = call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done")
@@ -138,3 +147,44 @@ async def test_a_new_title_outlives_an_undo_that_was_under_way(tmp_path: Path) -
         assert (await within(going)).title == "Mine"
         assert it.view().session.title == "Mine"
         assert not (it.work / "a.txt").exists()
+
+
+async def test_questions_of_a_process_that_has_ended_are_neither_shown_nor_answered(tmp_path: Path) -> None:
+    script = [calls(call("bash", command="touch x")), Answer(text="Done.")]
+    async with rig(tmp_path, script, permission={"bash": "ask"}) as it:
+        left = await it.client.call(SESSION_CREATE)
+        request = PermissionRequest(
+            id=new_id("per"), session_id=left.id, permission="bash", patterns=["ls"], metadata={}, always=["ls *"]
+        )
+        info = Question(question="Which?", header="h", options=[])
+        question = QuestionRequest(id=new_id("que"), session_id=left.id, questions=[info])
+        it.project.store.append(PermissionAsked(properties=request), QuestionAsked(properties=question))
+        turn = asyncio.create_task(it.prompt())
+        (waiting,) = [each for each in await it.questions(2) if each.id != request.id]
+        assert [each.id for each in await it.client.call(PERMISSION_LIST)] == [waiting.id]
+        assert await it.client.call(QUESTION_LIST) == []
+        for operation, given in (
+            (PERMISSION_REPLY, {"request_id": request.id, "reply": "always"}),
+            (QUESTION_REPLY, {"request_id": question.id, "answers": [["a"]]}),
+            (QUESTION_REJECT, {"request_id": question.id}),
+        ):
+            with pytest.raises(OperationError, match="not found"):
+                await it.client.call(operation, **given)
+        await it.answer(waiting, "once")
+        await within(turn)
+
+
+async def test_what_comes_before_a_prompt_keeps_other_processes_away_and_leaves_nothing(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        leases = it.project.store.leases
+        reading = asyncio.create_task(asyncio.sleep(30))
+        coming = asyncio.create_task(it.project.runs.before_turn(it.session_id, reading))
+        await asyncio.sleep(0)
+        assert leases.is_held(it.session_id)
+        await it.client.call(ABORT, session_id=it.session_id)
+        with pytest.raises(OperationError, match="Aborted"):
+            await within(coming)
+        await until(lambda: not leases.is_held(it.session_id))
+        with pytest.raises(OperationError, match="must begin with"):
+            await it.prompt(message_id="x")
+        await until(lambda: not leases.is_held(it.session_id))

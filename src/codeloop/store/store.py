@@ -108,9 +108,9 @@ class Store:
 
     def sessions(self, *, directory: str | None = None, parent: str | None = None, limit: int = 100) -> list[Session]:
         """Give sessions, newest change first: of a directory, or the children of a session."""
-        sql = """
-            SELECT data FROM session WHERE (?1 IS NULL OR directory = ?1) AND (?2 IS NULL OR parent_id = ?2)
-            ORDER BY updated DESC, id LIMIT ?3"""
+        by_parent = "SELECT data FROM session WHERE parent_id = ?2 AND (?1 IS NULL OR directory = ?1)"
+        by_directory = "SELECT data FROM session WHERE (?1 IS NULL OR directory = ?1) AND ?2 IS NULL"
+        sql = (by_directory if parent is None else by_parent) + " ORDER BY updated DESC, id LIMIT ?3"
         return [_session(row[0]) for row in self._db.all(sql, directory, parent, limit)]
 
     def conversation(self, session_id: str) -> Conversation:
