@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.workspace.files import FileChanged, FileLog, FileRefused, Replacement, load, replace, replace_all
+from codeloop.workspace.workspace import Workspace
 
 
 def names(folder: Path) -> list[str]:
@@ -241,3 +242,14 @@ def test_sessions_know_their_own_files(tmp_path: Path) -> None:
     assert log.seen("ses_a", tmp_path / "f") is not None
     assert log.tell_once("ses_a", tmp_path)
     assert not log.tell_once("ses_a", tmp_path)
+
+
+def test_a_work_tree_that_is_replaced_by_a_link_is_left_by_every_path(tmp_path: Path) -> None:
+    work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
+    work.mkdir()
+    elsewhere.mkdir()
+    workspace = Workspace(work, work, tmp_path / "scratch", {})
+    assert not workspace.resolve("a.txt").outside
+    work.rmdir()
+    work.symlink_to(elsewhere)
+    assert workspace.resolve("a.txt").outside

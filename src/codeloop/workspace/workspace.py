@@ -48,6 +48,14 @@ class Workspace:
         """Our folder for notes of writes under way."""
         return self.scratch.with_name(FOLDER)
 
+    _roots: tuple[Path, ...] = field(init=False, compare=False, repr=False)
+    """Where the folders really are when they are opened: one that is replaced by a link later on leads outside."""
+
+    def __post_init__(self) -> None:
+        """Find out where the folders really are."""
+        roots = tuple(Path(os.path.realpath(place)) for place in (self.root, self.directory, self.scratch))
+        object.__setattr__(self, "_roots", roots)
+
     def resolve(self, path: str, base: Path | None = None) -> Target:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""
         try:
@@ -60,8 +68,7 @@ class Workspace:
 
     def contains(self, real: Path) -> bool:
         """Tell whether a fully resolved path lies in the work tree or the scratch folder."""
-        roots = (Path(os.path.realpath(place)) for place in {self.root, self.directory, self.scratch})
-        return any(real == root or root in real.parents for root in roots)
+        return any(real == root or root in real.parents for root in self._roots)
 
     def relative(self, path: Path) -> str:
         """Give the path as people read it: relative to the root when it is below it ("" for the root itself)."""

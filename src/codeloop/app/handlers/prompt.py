@@ -75,7 +75,7 @@ async def summarize(project: Project, args: Summarize) -> bool:
     )
     stop = await asyncio.shield(project.runs.wake(session.id, policy_of(None, message, project)))
     if stop.reason != "done":
-        kind = "BadRequest" if stop.reason == "aborted" else "UnknownError"
+        kind = "UnknownError" if stop.reason == "error" else "BadRequest"
         raise OperationError(kind, f"The conversation was not summarised: {stop.message or stop.reason}")
     return True
 
