@@ -16,6 +16,10 @@ WRITE = Call("write", json.dumps({"filePath": "note.txt", "content": "kept\n"}),
 SAY = Call("bash", json.dumps({"command": "echo said > said.txt", "description": "Say it"}), "call_say")
 
 
+THINKS = 0.5
+"""Seconds before an answer, as a service needs them: `run --attach` does not wait until its event stream is open."""
+
+
 def choose(received: Received) -> Answer:
     """Answer a result with the end, a wish to write with two calls, all else with a word."""
     body: dict[str, Any] = json.loads(received.body)
@@ -23,12 +27,12 @@ def choose(received: Received) -> Answer:
     if "tools" not in body:
         return Answer(text="A short title")
     if last["role"] == "tool":
-        return Answer(text="Done.")
+        return Answer(text="Done.", hang=THINKS)
     if body["model"] == "sleeper":
         return Answer(hang=600)
     if "write" in json.dumps(last["content"]):
-        return Answer(calls=(WRITE, SAY))
-    return Answer(text="Hello.")
+        return Answer(calls=(WRITE, SAY), hang=THINKS)
+    return Answer(text="Hello.", hang=THINKS)
 
 
 async def serve() -> None:

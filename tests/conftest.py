@@ -1,0 +1,11 @@
+"""What every test starts from."""
+
+import signal
+
+
+def pytest_configure() -> None:
+    """Take signals as a program in the foreground does: one in the background ignores some, and so do its children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
