@@ -22,7 +22,7 @@ demo: $(READY)  ## watch the agent fix a failing test; the model is a recording,
 	@$(BIN)/codeloop demo $(ARGS)
 
 test: $(READY)  ## run the tests
-	@$(BIN)/pytest -n $(WORKERS) -m "not slow and not interop" --ignore tests/faults $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not interop" --ignore tests/faults $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than two seconds each
 	@$(BIN)/pytest -n $(WORKERS) -m "slow and not interop" --ignore tests/faults $(ARGS)

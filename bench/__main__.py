@@ -63,12 +63,12 @@ def verdict(budget: Budget, value: float | None) -> str:
 
 
 def shown(unit: Unit, value: float | None) -> str:
-    """Give a figure with its unit, "-" for none."""
+    """Return a figure with its unit, "-" for none."""
     return "-" if value is None else FORMATS[unit].format(value)
 
 
 def table(budgets: Sequence[Budget], subjects: Sequence[str], values: Mapping[tuple[str, str], float]) -> str:
-    """Give the aligned table; the verdict is on the first subject."""
+    """Return the aligned table; the verdict is on the first subject."""
     rows = [("#", "name", "what", "budget", *subjects, "verdict")]
     for budget in budgets:
         found = [values.get((name, budget.name)) for name in subjects]

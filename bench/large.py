@@ -183,5 +183,5 @@ def _medians(commands: dict[str, Command], rounds: int) -> dict[str, Sample]:
 
 
 def _gap(seen: list[Request]) -> float:
-    """Give the median time from an answer to the next request, in seconds."""
+    """Return the median time from an answer to the next request, in seconds."""
     return statistics.median(later.at - earlier.chosen for earlier, later in pairwise(seen))

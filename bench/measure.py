@@ -94,7 +94,7 @@ def interleaved(commands: Mapping[str, Command], rounds: int) -> dict[str, list[
 
 
 def median(samples: Sequence[Sample]) -> Sample:
-    """Give the median of each figure by itself."""
+    """Return the median of each figure by itself."""
     return Sample(
         statistics.median(sample.wall for sample in samples),
         statistics.median(sample.cpu for sample in samples),

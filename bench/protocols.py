@@ -1,21 +1,21 @@
 """The two protocols as the real services write them: the events of an answer, errors, lists of models."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bench.answers import Answer, Counts
+from tests.support.answers import Answer, Counts
 
 CREATED = 1_760_000_000
 
 
 def dump(value: Any) -> str:
-    """Give compact JSON."""
+    """Return compact JSON."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def openai_events(answer: Answer, model: str) -> Iterator[bytes]:
-    """Give the server-sent events of a chat completion."""
+    """Yield the server-sent events of a chat completion."""
     end = answer.line_end
     if answer.events is not None:
         yield from (f"data: {data}{end}{end}".encode() for data in answer.events)
@@ -45,7 +45,7 @@ def openai_events(answer: Answer, model: str) -> Iterator[bytes]:
 
 
 def openai_usage(counts: Counts) -> dict[str, Any]:
-    """Give OpenAI's usage object."""
+    """Return OpenAI's usage object."""
     return {
         "prompt_tokens": counts.input,
         "completion_tokens": counts.output,
@@ -56,7 +56,7 @@ def openai_usage(counts: Counts) -> dict[str, Any]:
 
 
 def openai_whole(answer: Answer, model: str) -> bytes:
-    """Give a chat completion that does not stream."""
+    """Return a chat completion that does not stream."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
     if answer.calls:
         message["tool_calls"] = [
@@ -69,7 +69,7 @@ def openai_whole(answer: Answer, model: str) -> bytes:
 
 
 def anthropic_events(answer: Answer, model: str) -> Iterator[bytes]:
-    """Give the server-sent events of a message."""
+    """Yield the server-sent events of a message."""
     end = answer.line_end
 
     def event(kind: str, **fields: Any) -> bytes:
@@ -120,7 +120,7 @@ def anthropic_blocks(answer: Answer) -> Iterator[tuple[dict[str, Any], list[dict
 
 
 def anthropic_whole(answer: Answer, model: str) -> bytes:
-    """Give a message that does not stream."""
+    """Return a message that does not stream."""
     content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
     content += [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments or "{}")}
@@ -135,13 +135,13 @@ def anthropic_whole(answer: Answer, model: str) -> bytes:
 
 
 def error_body(path: str, kind: str, message: str) -> bytes:
-    """Give an error as the service of the path words it."""
+    """Return an error as the service of the path words it."""
     if path.endswith("/messages"):
         return dump({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}).encode()
     return dump({"error": {"message": message, "type": kind, "param": None, "code": None}}).encode()
 
 
-def models_body() -> bytes:
-    """Give the list of models, a form that clients of both protocols read."""
-    model = {"id": "bench", "object": "model", "type": "model", "display_name": "Bench", "created": CREATED}
-    return dump({"object": "list", "data": [model], "has_more": False}).encode()
+def models_body(names: Iterable[str]) -> bytes:
+    """Return the list of models, a form that clients of both protocols read."""
+    common = {"object": "model", "type": "model", "display_name": "Bench", "created": CREATED}
+    return dump({"object": "list", "data": [{"id": name, **common} for name in names], "has_more": False}).encode()

@@ -27,7 +27,7 @@ class Request:
 
 
 def overhead(request: Request) -> int:
-    """Give the bytes of compact JSON that the system prompt and the tools take in a chat completions request."""
+    """Return the bytes of compact JSON that the system prompt and the tools take in a chat completions request."""
     body = json.loads(request.body)
     system = [message for message in body["messages"] if message["role"] in {"system", "developer"}]
     return sum(_size(part) for part in (*system, body.get("tools", [])))
@@ -42,7 +42,7 @@ def continued(requests: Sequence[Request]) -> float | None:
 
 
 def late_to_early(requests: Sequence[Request]) -> float | None:
-    """Give how many times longer step 1,000 took than step 10. None when the session was shorter than that."""
+    """Return how many times longer step 1,000 took than step 10. None when the session was shorter than that."""
     if len(requests) <= LATE_STEPS.stop:
         return None
     return _step(requests, LATE_STEPS) / _step(requests, EARLY_STEPS)
@@ -58,7 +58,7 @@ def _continues(earlier: bytes, later: bytes) -> bool:
 
 
 def _message_offsets(body: bytes) -> Iterator[int]:
-    """Give where each element of `messages` starts, in bytes."""
+    """Yield where each element of `messages` starts, in bytes."""
     text = body.decode("ascii", errors="replace")  # one character a byte, so that offsets are those of the body
     decoder = json.JSONDecoder(strict=False)
     position = text.index("[", text.index('"messages":')) + 1

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from bench.answers import Answer, Call
-from bench.answers import Script as Answers
 from bench.protocols import openai_events
-from bench.provider import STEP, Choose, ModelServer, Received, by_step
 from bench.requests import Request
+from tests.support.answers import Answer, Call
+from tests.support.answers import Script as Answers
+from tests.support.provider import STEP, Choose, ModelServer, Received, by_step
 
 START = 10.0
 """Seconds that the process may take to listen."""
@@ -42,7 +42,7 @@ class Scenario:
         return f"{self.kind}-{self.count}"
 
     def answers(self) -> tuple[Answer, ...]:
-        """Give the answers of one session, in order."""
+        """Return the answers of one session, in order."""
         if self.kind in {"deltas", "drip"}:
             pieces = DELTA_BYTES if self.kind == "drip" else 0
             return (Answer(text="word " * self.count, deltas=self.count, pieces=pieces),)
@@ -86,7 +86,7 @@ class Server:
         self._folder.cleanup()
 
     def requests(self) -> list[Request]:
-        """Give the requests that have come and offered tools: those of an agent's loop, not those for titles."""
+        """Return the requests that have come and offered tools: those of an agent's loop, not those for titles."""
         return list(_read_log(self._log.read_bytes())) if self._log.exists() else []
 
 
@@ -109,7 +109,7 @@ def _by_prompt(answers: tuple[Answer, ...]) -> Choose:
 
 
 def _rendered(answer: Answer) -> Answer:
-    """Give the answer with its chat completion events made beforehand, so that sending them costs next to nothing."""
+    """Return the answer with its chat completion events made beforehand, so that sending them costs next to nothing."""
     events = (event.decode().removeprefix("data: ").rstrip("\n") for event in openai_events(answer, "bench"))
     return replace(answer, events=tuple(events))
 

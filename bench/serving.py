@@ -119,7 +119,7 @@ def serve(bench: Bench) -> None:
 
 
 def _gets(server: Served) -> list[float]:
-    """Give how long each of many requests for the list of sessions took, in ms."""
+    """Return how long each of many requests for the list of sessions took, in ms."""
     times: list[float] = []
     for _ in range(GETS):
         begin = time.perf_counter()

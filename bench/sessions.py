@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.plot import Line, plot
-from codeloop.app.models import OneModel
+from codeloop.app.open_models import OneModel
 from codeloop.app.project import Project, Startup
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import (
@@ -34,10 +34,11 @@ from codeloop.model.chat import (
     TextDelta,
     ToolTurn,
 )
+from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextInput
+from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.event import MessageUpdated
 from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
 from codeloop.schema.operation import PROMPT, SESSION_CREATE
-from codeloop.schema.prompts import RunLimits, TextInput
 
 TURNS = 2_000
 STEPS = 200
@@ -91,7 +92,7 @@ class Talker:
 
 
 def tokens_of(request: ModelRequest) -> int:
-    """Give about how many tokens the conversation of a request takes."""
+    """Return about how many tokens the conversation of a request takes."""
     size = len(request.system)
     for turn in request.turns:
         for piece in turn.content:
@@ -128,7 +129,7 @@ class Day:
     sent: int = 0
 
     def slope(self) -> float:
-        """Give how much memory grows in the second half, in MB per 1,000 turns: least squares."""
+        """Return how much memory grows in the second half, in MB per 1,000 turns: least squares."""
         late = self.samples[len(self.samples) // 2 :]
         turns = [sample.turn for sample in late]
         middle, mean = sum(turns) / len(turns), sum(sample.memory for sample in late) / len(late)
@@ -160,14 +161,14 @@ async def day(folder: Path, turns: int, idle: float = 0) -> Day:
     found = Day()
     watching = asyncio.create_task(_watch(client))
     try:
-        session = await client.call(SESSION_CREATE, title="A day")
+        session = await client.call(SESSION_CREATE, CreateSession(title="A day"))
         start = time.monotonic()
         every = max(turns // SAMPLES, 1)
         for turn in range(turns + 1):
             if turn % every == 0:
                 gc.collect()
                 found.samples.append(sample(turn, start))
-            await client.call(PROMPT, session_id=session.id, parts=[TextInput(text=f"Go on, part {turn}.")])
+            await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text=f"Go on, part {turn}.")]))
         end = time.monotonic() + idle
         while idle and time.monotonic() < end:
             gc.collect()
@@ -193,14 +194,14 @@ async def _watch(client: LocalClient) -> int:
 
 
 async def tokens_sent(folder: Path, *, compact: bool) -> int:
-    """Give the tokens of all requests of one turn of 200 steps."""
+    """Return the tokens of all requests of one turn of 200 steps."""
     talker = Talker(steps=STEPS, context=CONTEXT if compact else LARGE)
     project = opened(folder, talker)
     try:
         client = LocalClient(project)
-        session = await client.call(SESSION_CREATE, title="Steps")
+        session = await client.call(SESSION_CREATE, CreateSession(title="Steps"))
         limits = RunLimits(steps=STEPS, compact=compact)
-        await client.call(PROMPT, session_id=session.id, parts=[TextInput(text="Work.")], limits=limits)
+        await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text="Work.")], limits=limits))
     finally:
         await project.close()
     return talker.sent

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from bench.figures import Bench
-from codeloop.workspace.recorder import Recorder
-from codeloop.workspace.snapshot import Skipped, Snapshots
+from codeloop.workspace.snapshot.snapshots import Skipped, Snapshots
+from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 FOLDERS, FILES_EACH = 1_000, 100
 CHANGED = 10
@@ -50,7 +50,7 @@ def _kept(root: Path, home: Path) -> Snapshots:
 
 
 async def _timed(work: Callable[[], Awaitable[object]]) -> float:
-    """Give how long it takes, in ms."""
+    """Return how long it takes, in ms."""
     started = time.perf_counter()
     if isinstance(await work(), Skipped):
         raise OSError("a snapshot took too long, so there is none")
@@ -58,7 +58,7 @@ async def _timed(work: Callable[[], Awaitable[object]]) -> float:
 
 
 async def _large(root: Path, home: Path) -> tuple[float, float]:
-    """Give the times of the first snapshot and, after some files changed, of the next."""
+    """Return the times of the first snapshot and, after some files changed, of the next."""
     kept = _kept(root, home)
     first = await _timed(kept.take)
     for number in range(CHANGED):
@@ -68,12 +68,12 @@ async def _large(root: Path, home: Path) -> tuple[float, float]:
 
 
 async def _small(root: Path, home: Path) -> tuple[float, float]:
-    """Give the median times of a recorded step that changes a file and of one that changes nothing."""
+    """Return the median times of a recorded step that changes a file and of one that changes nothing."""
     kept = _kept(root, home)
     times: dict[bool, list[float]] = {True: [], False: []}
 
     async def step(number: int, *, writes: bool) -> None:
-        recorder = Recorder(kept)
+        recorder = StepRecorder(kept)
         await recorder.before()
         if writes:
             (root / "package_0" / "module_0" / "file_1.py").write_text(f"changed {number}\n")

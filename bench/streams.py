@@ -22,11 +22,12 @@ from bench.figures import Bench
 from codeloop.app.app import App
 from codeloop.app.project import Project, Startup
 from codeloop.client.local import LocalClient
+from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.event import SessionInfo, SessionUpdated
-from codeloop.schema.live import Delta, PartDelta
+from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.schema.operation import SESSION_CREATE
 from codeloop.schema.wire import replace
-from codeloop.server.listen import Listening, Server
+from codeloop.server.server import Listening, Server
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIENTS = 20
@@ -68,7 +69,7 @@ async def _round(folder: Path) -> dict[str, float]:
 
 
 async def _latency(server: "_Child") -> float:
-    """Give the median time from an append to the client's socket, in ms; both processes read the same clock."""
+    """Return the median time from an append to the client's socket, in ms; both processes read the same clock."""
     async with _reading(server, 1) as (client,):
         times = asyncio.create_task(client.latencies(APPENDED))
         await server.order(f"append {APPENDED}")
@@ -92,7 +93,7 @@ class _Client:
         return found
 
     async def latencies(self, wanted: int) -> list[float]:
-        """Give how old stored events are when they come, in ms."""
+        """Return how old stored events are when they come, in ms."""
         found: list[float] = []
         async with asyncio.timeout(DEADLINE):
             while len(found) < wanted:
@@ -160,7 +161,7 @@ async def _serve(folder: Path) -> None:
     server = Server(app, Listening())
     await server.start()
     project = await app.project(work)
-    session = await LocalClient(project).call(SESSION_CREATE)
+    session = await LocalClient(project).call(SESSION_CREATE, CreateSession())
     print(server.url, flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):
         kind, count = line.split()
@@ -187,7 +188,7 @@ async def _deltas(project: Project, session_id: str, count: int) -> None:
 
 
 def _memory() -> float:
-    """Give what this process holds now, in MB."""
+    """Return what this process holds now, in MB."""
     shown = subprocess.run(["ps", "-o", "rss=", "-p", str(os.getpid())], capture_output=True, text=True, check=True)
     return int(shown.stdout) / 1024
 

@@ -42,7 +42,7 @@ class Subject:
 
 
 def codeloop() -> Subject:
-    """Give codeloop as it is installed beside this Python."""
+    """Return codeloop as it is installed beside this Python."""
     run = (CODELOOP, "run", "--auto", "--max-steps", STEPS_ALLOWED)
     return Subject(
         name="codeloop",
@@ -57,7 +57,7 @@ def codeloop() -> Subject:
 
 
 def another(line: str, environ: Sequence[str], name: str | None, version: str | None = None) -> Subject:
-    """Give the subject of a `--against` command line; `environ` holds NAME=VALUE lines. Raises ValueError.
+    """Return the subject of a `--against` command line; `environ` holds NAME=VALUE lines. Raises ValueError.
 
     `version` is the command line that says its version; by default the first word with --version.
     """
@@ -83,7 +83,7 @@ class Place:
     project: Path
 
     def fill(self, template: Sequence[str], url: str = "", script: Path | None = None) -> Command:
-        """Give the command that `template` means here."""
+        """Return the command that `template` means here."""
         values = {
             "{url}": url,
             "{prompt}": PROMPT,

@@ -79,7 +79,7 @@ def _scripted(bench: Bench) -> list[Place]:
 
 
 def _command(bench: Bench, place: Place, name: str, *steps: Sequence[Call]) -> Command:
-    """Give the command whose model makes the calls. Raises Failed when one of them does not succeed."""
+    """Return the command whose model makes the calls. Raises Failed when one of them does not succeed."""
     path = script.write(bench.folder / f"{place.subject.name}-{name}.jsonl", *steps)
     command = place.fill(place.subject.scripted, script=path)
     shown = subprocess.run(

@@ -6,8 +6,8 @@ python scripts/build_catalog.py api.json 2026-11-20
 import sys
 from pathlib import Path
 
-from codeloop.model.catalog import SHIPPED
-from codeloop.model.snapshot import pack, read_source
+from codeloop.model.catalog.build import pack, read_source
+from codeloop.model.catalog.catalog import SHIPPED
 
 
 def main(arguments: list[str]) -> int:

@@ -41,7 +41,7 @@ class Look:
     colour: int | None = None
 
     def then(self, code: int) -> "Look":
-        """Give the look after one more SGR code; ValueError for one that this picture can't show."""
+        """Return the look after one more SGR code; ValueError for one that this picture can't show."""
         match code:
             case 0:
                 return Look()
@@ -88,7 +88,7 @@ def run_in_terminal(command: list[str]) -> str:
 
 
 def screen(printed: str) -> list[list[Cell]]:
-    """Give the lines that a terminal of COLUMNS shows; ValueError for a control sequence that is not understood."""
+    """Return the lines that a terminal of COLUMNS shows; ValueError for a control sequence that is not understood."""
     rows: list[list[Cell]] = [[]]
     look, column, at = Look(), 0, 0
     for found in ESCAPE.finditer(printed):
@@ -127,7 +127,7 @@ def write(rows: list[list[Cell]], text: str, look: Look, column: int) -> int:
 
 
 def draw(rows: list[list[Cell]], title: str) -> str:
-    """Give the SVG document of a terminal window that shows these lines."""
+    """Return the SVG document of a terminal window that shows these lines."""
     width, height = 2 * MARGIN + COLUMNS * CELL, BAR + 2 * MARGIN + len(rows) * LINE
     lights = "".join(
         f'<circle cx="{20 + 20 * index}" cy="{BAR / 2:g}" r="6" fill="{fill}"/>'
@@ -148,7 +148,7 @@ def draw(rows: list[list[Cell]], title: str) -> str:
 
 
 def draw_row(row: list[Cell], number: int) -> list[str]:
-    """Give one text element for each run of one look; its length is fixed, so that columns hold in any font."""
+    """Return one text element for each run of one look; its length is fixed, so that columns hold in any font."""
     drawn: list[str] = []
     column = 0
     for look, cells in groupby(row, key=lambda cell: cell[1]):

@@ -10,6 +10,7 @@ import tokenize
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,12 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 CODE = (SRC, ROOT / "bench", ROOT / "tests")
 
-FILE_LINES, FUNCTION_LINES, PARAMETERS, METHODS = 400, 60, 7, 20
+FILE_LINES, FUNCTION_LINES, PARAMETERS, METHODS, ENTRIES = 400, 60, 7, 20, 16
 # Files, functions and classes that may be larger. Empty, and stays so.
 EXCEPTIONS: frozenset[str] = frozenset()
 
 # The only functions that may catch everything: "file below src/codeloop::function". A tool call, a follower, a handler.
-BOUNDARIES = frozenset({"agent/calls.py::_run", "app/runs.py::_drive", "server/routes.py::_answer"})
+BOUNDARIES = frozenset({"agent/tool_calls.py::_run", "app/runs.py::_drive", "server/routes.py::_answer"})
 
 # A framework has one home; an import anywhere else, wherever in the file, is wrong.
 HOMES = {
@@ -67,8 +68,11 @@ HEAVY = frozenset(
         "yaml",
     }
 )
-# Rooms whose classes derive from a framework's: nothing but their own command imports them.
-FRAMEWORK_ROOMS = ("tui", "server", "acp")
+# Rooms whose classes derive from a framework's, each with the one module that imports it: its own command.
+FRAMEWORK_ROOMS = {"tui": "", "server": "cli/commands/serve.py", "acp": ""}
+
+# The one module that imports others of ours late, by name.
+LAZY = "cli/lazy.py"
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -79,7 +83,7 @@ def tree(path: Path) -> ast.Module:
 
 
 def python_files(*roots: Path) -> list[Path]:
-    """Give the code below `roots`; what lies in a folder `data` is material (a demo project), not code of ours."""
+    """Return the code below `roots`; what lies in a folder `data` is material (a demo project), not code of ours."""
     return sorted(path for root in roots for path in root.rglob("*.py") if "data" not in path.relative_to(ROOT).parts)
 
 
@@ -92,7 +96,7 @@ def room_path(path: Path) -> str:
 
 
 def repository_text() -> Iterator[tuple[str, str]]:
-    """Give the name and text of every text file that git would commit."""
+    """Yield the name and text of every text file that git would commit."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -181,7 +185,7 @@ def broad(caught: ast.expr | None) -> bool:
 
 
 def broad_catches(node: ast.AST, function: str = "") -> Iterator[tuple[str, int]]:
-    """Give the function and the line of everything below `node` that catches every exception."""
+    """Yield the function and the line of everything below `node` that catches every exception."""
     for child in ast.iter_child_nodes(node):
         inside = child.name if isinstance(child, Function) else function
         match child:
@@ -246,7 +250,7 @@ def test_heavy_libraries_are_never_imported_at_module_top() -> None:
 
 
 def loaded_after(statement: str) -> set[str]:
-    """Give the top packages that a fresh interpreter holds after `statement`."""
+    """Return the top packages that a fresh interpreter holds after `statement`."""
     program = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
@@ -261,9 +265,70 @@ def test_importing_every_room_but_those_of_a_framework_loads_no_heavy_library() 
     modules = [
         ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
         for path in python_files(SRC / "codeloop")
-        if room_path(path).partition("/")[0] not in FRAMEWORK_ROOMS and path.name != "__main__.py"
+        if room_path(path).partition("/")[0] not in FRAMEWORK_ROOMS
+        and room_path(path) not in FRAMEWORK_ROOMS.values()
+        and path.name != "__main__.py"
     ]
     assert loaded_after("\n".join(f"import {module}" for module in modules)) & HEAVY == set()
+
+
+@cache
+def module_imports() -> dict[str, set[str]]:
+    """Return which modules of ours each module imports, wherever in the file the import stands."""
+    modules = {
+        ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in python_files(SRC / "codeloop")
+    }
+    found: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        found[name] = {
+            full if (full := f"{node.module}.{alias.name}") in modules else str(node.module)
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("codeloop")
+            for alias in node.names
+        } - {name}
+    return found
+
+
+def test_no_import_leads_back_to_where_it_came_from() -> None:
+    try:
+        TopologicalSorter(module_imports()).prepare()
+    except CycleError as error:
+        pytest.fail(f"an import circle: {' -> '.join(error.args[1])}")
+
+
+def test_a_framework_room_is_imported_by_its_own_command_only() -> None:
+    strays = [
+        f"{importer} imports {module}"
+        for importer, imported in module_imports().items()
+        for module in imported
+        if (room := module.split(".")[1:2]) and room[0] in FRAMEWORK_ROOMS
+        if importer.split(".")[1:2] != room
+        and f"{importer.removeprefix('codeloop.').replace('.', '/')}.py" != FRAMEWORK_ROOMS[room[0]]
+    ]
+    assert strays == []
+
+
+def test_our_own_modules_are_imported_at_the_top_but_in_one_place() -> None:
+    late = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in python_files(SRC / "codeloop")
+        for outer in ast.walk(tree(path))
+        if isinstance(outer, Function | ast.If)
+        for node in ast.walk(outer)
+        if (isinstance(node, ast.ImportFrom) and str(node.module).startswith("codeloop"))
+        or (isinstance(node, ast.Name) and node.id == "import_module" and room_path(path) != LAZY)
+    ]
+    assert late == []
+
+
+def test_a_folder_shows_at_a_glance_what_is_in_it() -> None:
+    folders = [path.parent for path in (SRC / "codeloop").rglob("__init__.py")]
+    counts = {
+        name_of(folder): sum(not entry.name.startswith("__") and entry.name != "py.typed" for entry in folder.iterdir())
+        for folder in folders
+    }
+    assert {name: count for name, count in counts.items() if count > ENTRIES and name not in EXCEPTIONS} == {}
 
 
 def test_every_room_has_a_floor_and_no_import_goes_up() -> None:

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.process import processes
-from codeloop.model.answers import Answer, Call
+from codeloop.kit.processes import processes
+from codeloop.model.testing.script import Answer, Call
+from codeloop.schema.api.session_inputs import Prompt, TextInput
+from codeloop.schema.api.session_requests import OfOneSession
 from codeloop.schema.errors import MessageAbortedError
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ReasoningPart, TextPart, ToolError, ToolPart, ToolPending, ToolRunning
-from codeloop.schema.prompts import TextInput
-from tests.agent.harness import Rig, call, calls, check_turns, rig, told, until, within, words
+from tests.support.project import Rig, call, calls, check_turns, rig, told, until, within, words
 
 AFTER = Answer(text="After.")
 SLOW_TEXT = Answer(text="word " * 40, deltas=40, delay_ms=10)
@@ -70,7 +71,7 @@ def check_closed(it: Rig) -> None:
 
 async def begin(it: Rig) -> None:
     (it.work / "x.env").write_text("KEY=1\n")
-    await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
 
 
 @pytest.mark.parametrize("phase", PHASES)
@@ -80,7 +81,7 @@ async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Pa
         await begin(it)
         await until(lambda: reached(it))
         task = it.project.runs._turns[it.session_id]
-        assert await within(it.client.call(ABORT, session_id=it.session_id)) is True
+        assert await within(it.client.call(ABORT, OfOneSession(session_id=it.session_id))) is True
         assert task.result().reason == "aborted"
         check_closed(it)
         last = it.view().entries[-1].info
@@ -97,7 +98,7 @@ async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path:
     async with rig(tmp_path, [SLOW_BASH, AFTER]) as it:
         await begin(it)
         await until(lambda: is_running(it))
-        await it.client.call(ABORT, session_id=it.session_id)
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
         (made,) = it.calls()
         assert isinstance(made.state, ToolError)
         assert made.state.metadata is not None
@@ -114,7 +115,7 @@ async def test_text_that_had_come_is_kept_and_marked_for_the_model(tmp_path: Pat
         await begin(it)
         await until(lambda: has_text(it))
         await asyncio.sleep(0.05)
-        await it.client.call(ABORT, session_id=it.session_id)
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
         part = it.view().entries[-1].parts[1]
         assert isinstance(part, TextPart)
         assert part.text.startswith("word")
@@ -150,22 +151,22 @@ async def test_closing_the_project_stops_a_running_command(tmp_path: Path) -> No
 
 async def test_an_abort_of_an_idle_session_does_nothing(tmp_path: Path) -> None:
     async with rig(tmp_path, [AFTER]) as it:
-        assert await it.client.call(ABORT, session_id=it.session_id) is True
+        assert await it.client.call(ABORT, OfOneSession(session_id=it.session_id)) is True
         assert words((await it.prompt()).parts) == "After."
 
 
 async def test_an_abort_right_after_the_prompt_leaves_a_session_that_goes_on(tmp_path: Path) -> None:
     async with rig(tmp_path, [AFTER, AFTER]) as it:
         await begin(it)
-        await it.client.call(ABORT, session_id=it.session_id)
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
         assert not it.project.runs.is_running(it.session_id)
         assert words((await it.prompt("go on")).parts) == "After."
 
 
 async def test_a_call_that_still_waited_for_leave_is_told_as_not_run(tmp_path: Path) -> None:
     async with rig(tmp_path, [ASKS, AFTER]) as it:
-        await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
         await until(lambda: is_asking(it))
-        await within(it.client.call(ABORT, session_id=it.session_id))
+        await within(it.client.call(ABORT, OfOneSession(session_id=it.session_id)))
         assert it.results() == ["Interrupted while it waited for leave. It was not run."]
         assert not is_asking(it), "the question is withdrawn"

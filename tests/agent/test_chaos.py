@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.projection import project
-from codeloop.model.answers import Answer, Call, Count
-from codeloop.model.chaos import ChaosModel, Rates
-from codeloop.model.scripted import SCRIPTED, ScriptedModel
+from codeloop.agent.request.projection import project
+from codeloop.model.testing.chaos import ChaosModel, Rates
+from codeloop.model.testing.script import Answer, Call, Count
+from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import ToolCompleted, ToolError
-from tests.agent.harness import call, check_turns, rig
+from tests.support.project import call, check_turns, rig
 
 RATES = Rates(
     cut=0.2, stall=0.05, broken_json=0.15, unknown_tool=0.15, duplicate_id=0.15, limited=0.1, failed=0.1, stall_ms=1

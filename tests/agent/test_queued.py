@@ -13,7 +13,7 @@ SESSION = session()
 
 
 def view(shape: str) -> Conversation:
-    """Give a conversation: `u` is a prompt, `a` an answer to the last prompt, `b` one to the prompt before that."""
+    """Return a conversation: `u` is a prompt, `a` an answer to the last prompt, `b` one to the prompt before that."""
     entries: list[Entry] = []
     prompts: list[Any] = []
     for at, kind in enumerate(shape, 1):

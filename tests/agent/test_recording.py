@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from codeloop.model.answers import Answer
+from codeloop.model.testing.script import Answer
+from codeloop.schema.api.session_inputs import Prompt, TextInput
+from codeloop.schema.api.session_requests import OfOneSession, RevertSession, UnrevertSession
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC, SESSION_REVERT, SESSION_UNREVERT
 from codeloop.schema.part import PatchPart, StepFinishPart
-from codeloop.schema.prompts import TextInput
-from codeloop.schema.sessions import RevertedSession
-from tests.agent.harness import Rig, call, calls, rig, until, words
+from tests.support.project import Rig, call, calls, rig, until, words
 
 
 def patches(it: Rig) -> list[PatchPart]:
@@ -40,13 +40,11 @@ async def test_a_turn_is_undone_and_redone_with_its_files(tmp_path: Path) -> Non
         assert (work / "a.txt").read_text() == "1\n"
         (patch,) = patches(it)
         assert set(patch.files) == {str(work / "a.txt"), str(work / "b.txt")}
-        undone: RevertedSession = await it.client.call(
-            SESSION_REVERT, session_id=it.session_id, message_id=prompt_of(it)
-        )
+        undone = await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
         assert undone.outcome is not None
         assert undone.outcome.conflicts == []
         assert ((work / "a.txt").read_text(), (work / "b.txt").read_text()) == ("one\n", "two\n")
-        await it.client.call(SESSION_UNREVERT, session_id=it.session_id)
+        await it.client.call(SESSION_UNREVERT, UnrevertSession(session_id=it.session_id))
         assert (work / "a.txt").read_text() == "1\n"
         assert not (work / "b.txt").exists()
 
@@ -56,7 +54,7 @@ async def test_a_prompt_after_an_undo_makes_it_final(tmp_path: Path) -> None:
     steps = [calls(call("write", filePath="n.txt", content="new")), Answer(text="Done."), Answer(text="Again.")]
     async with rig(tmp_path, steps) as it:
         await it.prompt("one")
-        await it.client.call(SESSION_REVERT, session_id=it.session_id, message_id=prompt_of(it))
+        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
         assert not (work / "n.txt").exists()
         assert words((await it.prompt("two")).parts) == "Again."
         assert len(it.view().entries) == 2
@@ -67,11 +65,11 @@ async def test_a_prompt_after_an_undo_makes_it_final(tmp_path: Path) -> None:
 async def test_what_an_aborted_step_changed_is_recorded(tmp_path: Path) -> None:
     work = made(tmp_path, a="one\n")
     async with rig(tmp_path, [calls(call("bash", command="echo x > a.txt; touch begun; sleep 30"))]) as it:
-        await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
         await until(lambda: (work / "begun").exists())
-        await it.client.call(ABORT, session_id=it.session_id)
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
         assert str(work / "a.txt") in patches(it)[0].files
-        await it.client.call(SESSION_REVERT, session_id=it.session_id, message_id=prompt_of(it))
+        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
         assert (work / "a.txt").read_text() == "one\n"
 
 
@@ -91,7 +89,7 @@ async def test_ignored_files_are_kept_before_a_destructive_command(tmp_path: Pat
     async with rig(tmp_path, [calls(call("bash", command="rm -rf x.log")), Answer(text="Gone.")]) as it:
         await it.prompt()
         assert not (work / "x.log").exists()
-        await it.client.call(SESSION_REVERT, session_id=it.session_id, message_id=prompt_of(it))
+        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
         assert (work / "x.log").read_text() == "precious\n"
 
 

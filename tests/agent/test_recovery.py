@@ -13,8 +13,8 @@ import pytest
 
 from codeloop.agent.engine import Policy
 from codeloop.agent.moves import Settle, next_move
-from codeloop.agent.settle import ABORTED, INTERRUPTED, NOT_STARTED, settle
-from codeloop.model.answers import Answer
+from codeloop.agent.recovery import ABORTED, INTERRUPTED, NOT_STARTED, settle
+from codeloop.model.testing.script import Answer
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
@@ -30,17 +30,17 @@ from codeloop.schema.part import (
     ToolTime,
 )
 from codeloop.schema.wire import replace
-from tests.agent.harness import Rig, check_turns, rig, told, until, words
 from tests.store.states import asked, assistant, put, question, said, text, user
+from tests.support.project import Rig, check_turns, rig, told, until, words
 
 AFTER = Answer(text="After.")
 ROOT = Path(__file__).resolve().parents[2]
 VICTIM = """
 import asyncio, sys
 from pathlib import Path
-from codeloop.model.answers import Answer
-from codeloop.schema.prompts import TextInput
-from tests.agent.harness import call, calls, rig
+from codeloop.model.testing.script import Answer
+from codeloop.schema.api.session_inputs import TextInput
+from tests.support.project import call, calls, rig
 async def main():
     script = [
         calls(call("bash", command="echo run >> count; touch begun; sleep 5"), call("bash", command="touch later")),
@@ -54,8 +54,8 @@ asyncio.run(main())
 STEPS = """
 import asyncio, sys
 from pathlib import Path
-from codeloop.model.answers import Answer
-from tests.agent.harness import call, calls, rig
+from codeloop.model.testing.script import Answer
+from tests.support.project import call, calls, rig
 async def main():
     script = [
         calls(call("bash", command=f"echo {n} >> log"), call("write", filePath=f"{n}.txt", content=str(n)), text="On.")

@@ -8,18 +8,19 @@ import msgspec
 import pytest
 
 from codeloop.agent.title import LONGEST, first_line, is_untitled, make_title
-from codeloop.app.models import OneModel
+from codeloop.app.open_models import OneModel
 from codeloop.app.project import Project
 from codeloop.client.local import LocalClient
-from codeloop.model.answers import Answer, Count
 from codeloop.model.chat import Prices
-from codeloop.model.scripted import SCRIPTED, ScriptedModel
+from codeloop.model.testing.script import Answer, Count
+from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
+from codeloop.schema.api.session_inputs import Prompt, TextInput
+from codeloop.schema.api.session_requests import CreateSession, OfOneSession
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import ABORT, PROMPT, SESSION_CREATE
-from codeloop.schema.prompts import TextInput
 from codeloop.store.conversation import Entry
-from tests.agent.harness import startup, until
+from tests.support.project import startup, until
 
 SLOW = Answer(text="Done.", deltas=5, delay_ms=10)
 
@@ -36,9 +37,9 @@ async def titled(tmp_path: Path, answers: Sequence[Answer], prompt: str, title: 
     work.mkdir()
     project = Project(startup(tmp_path / "home", work), WithSmall(ScriptedModel(answers)))
     client = LocalClient(project)
-    session = await client.call(SESSION_CREATE, title=title)
+    session = await client.call(SESSION_CREATE, CreateSession(title=title))
     assert is_untitled(session.title) is (title is None)
-    await client.call(PROMPT, session_id=session.id, parts=[TextInput(text=prompt)])
+    await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text=prompt)]))
     await until(lambda: not is_untitled(project.store.session(session.id).title), 2)
     given = project.store.session(session.id).title
     await project.close()
@@ -68,8 +69,8 @@ async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) 
     priced = msgspec.structs.replace(SCRIPTED, prices=Prices(input=1.0, output=2.0))
     project = Project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([main, side], priced)))
     client = LocalClient(project)
-    session = await client.call(SESSION_CREATE)
-    await client.call(PROMPT, session_id=session.id, parts=[TextInput(text="go")])
+    session = await client.call(SESSION_CREATE, CreateSession())
+    await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text="go")]))
     after = project.store.session(session.id)
     await project.close()
     assert after.tokens is not None
@@ -83,12 +84,12 @@ async def test_an_abort_does_not_wait_for_a_title(tmp_path: Path) -> None:
     side = Answer(kind="side", text="slow", deltas=4, delay_ms=1_000)
     project = Project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([Answer(text="Done."), side])))
     client = LocalClient(project)
-    session = await client.call(SESSION_CREATE)
-    turn = asyncio.create_task(client.call(PROMPT, session_id=session.id, parts=[TextInput(text="go")]))
+    session = await client.call(SESSION_CREATE, CreateSession())
+    turn = asyncio.create_task(client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text="go")])))
     await until(lambda: any(isinstance(entry.info, AssistantMessage) for entry in entries(project, session.id)), 2)
     await until(lambda: not project.runs.is_running(session.id), 2)
     assert not turn.done()
-    await client.call(ABORT, session_id=session.id)
+    await client.call(ABORT, OfOneSession(session_id=session.id))
     await asyncio.wait_for(turn, 0.2)
     assert project.store.session(session.id).title == "go"
     await project.close()
@@ -113,7 +114,7 @@ async def test_a_cancelled_title_is_the_first_line(tmp_path: Path) -> None:
     work.mkdir()
     side = Answer(kind="side", text="slow", deltas=4, delay_ms=100)
     project = Project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([side])))
-    session = await LocalClient(project).call(SESSION_CREATE)
+    session = await LocalClient(project).call(SESSION_CREATE, CreateSession())
     task = asyncio.create_task(make_title(project.engine, session.id, "the first line\nmore", "any/model"))
     await asyncio.sleep(0.02)
     task.cancel()

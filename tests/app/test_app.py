@@ -10,17 +10,17 @@ import pytest
 
 from codeloop.app.app import App
 from codeloop.app.dispatch import carry_out
-from codeloop.app.models import OneModel
-from codeloop.model.answers import Answer
-from codeloop.model.scripted import ScriptedModel
+from codeloop.app.open_models import OneModel
+from codeloop.model.testing.script import Answer
+from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, TextInput
+from codeloop.schema.api.session_requests import CreateSession, OfOneSession
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import PROJECTS
-from codeloop.schema.live import BranchUpdated
+from codeloop.schema.live_events import BranchUpdated
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, GLOBAL_DISPOSE, INSTANCE_DISPOSE, PROMPT, SESSION_CREATE, NoArguments
-from codeloop.schema.prompts import MessageWithParts, Prompt, TextInput
-from codeloop.schema.sessions import CreateSession, OfOneSession
-from tests.agent.harness import call, calls, startup, until, within
+from tests.support.project import call, calls, startup, until, within
 
 SLOW = calls(call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done"))
 DONE = Answer(text="Done.")

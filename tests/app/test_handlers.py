@@ -9,10 +9,12 @@ import pytest
 
 from codeloop.app.dispatch import HANDLERS, PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
-from codeloop.model.answers import Answer, Count
+from codeloop.model.testing.script import Answer, Count
+from codeloop.schema.api.session_inputs import AgentInput, AnswerPermission, FileInput, Prompt, TextInput
+from codeloop.schema.api.session_requests import CreateSession, ListMessages, ListSessions, OfOneSession
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.ids import new_id
-from codeloop.schema.message import AssistantMessage, ModelRef, Session, UserMessage
+from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
 from codeloop.schema.operation import (
     ABORT,
     OPERATIONS,
@@ -25,10 +27,10 @@ from codeloop.schema.operation import (
     SESSION_GET,
     SESSION_LIST,
     SESSION_MESSAGES,
+    NoArguments,
 )
 from codeloop.schema.part import AgentPart, FilePart, TextPart
-from codeloop.schema.prompts import AgentInput, FileInput, TextInput
-from tests.agent.harness import LOCAL, both_clients, call, calls, rig, until, words
+from tests.support.project import LOCAL, both_clients, call, calls, rig, until, words
 
 __all__ = ["both_clients"]
 
@@ -50,36 +52,38 @@ def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
 
 async def test_a_session_is_made_listed_read_and_deleted(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        made: Session = await it.client.call(SESSION_CREATE, title="mine", agent="build", metadata={"a": 1})
+        made = await it.client.call(SESSION_CREATE, CreateSession(title="mine", agent="build", metadata={"a": 1}))
         assert (made.title, made.agent, made.metadata, made.cost) == ("mine", "build", {"a": 1}, 0.0)
         assert made.directory == str(it.work)
         assert made.id.startswith("ses_")
         assert len(made.slug.split("-")) == 2
-        assert await it.client.call(SESSION_GET, session_id=made.id) == made
-        listed = await it.client.call(SESSION_LIST, directory=str(it.work))
+        assert await it.client.call(SESSION_GET, OfOneSession(session_id=made.id)) == made
+        listed = await it.client.call(SESSION_LIST, ListSessions(directory=str(it.work)))
         assert {one.id for one in listed} == {made.id, it.session_id}
-        assert await LocalClient(it.project).call(SESSION_LIST, directory="/elsewhere") == []
-        assert await it.client.call(SESSION_DELETE, session_id=made.id) is True
-        assert (await refused(it.client.call(SESSION_GET, session_id=made.id))).kind == "NotFoundError"
+        assert await LocalClient(it.project).call(SESSION_LIST, ListSessions(directory="/elsewhere")) == []
+        assert await it.client.call(SESSION_DELETE, OfOneSession(session_id=made.id)) is True
+        assert (await refused(it.client.call(SESSION_GET, OfOneSession(session_id=made.id)))).kind == "NotFoundError"
 
 
 async def test_deleting_a_session_deletes_its_children(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        child = await it.client.call(SESSION_CREATE, parent_id=it.session_id)
-        grandchild = await it.client.call(SESSION_CREATE, parent_id=child.id)
-        other = await it.client.call(SESSION_CREATE)
-        await it.client.call(SESSION_DELETE, session_id=it.session_id)
+        child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id))
+        grandchild = await it.client.call(SESSION_CREATE, CreateSession(parent_id=child.id))
+        other = await it.client.call(SESSION_CREATE, CreateSession())
+        await it.client.call(SESSION_DELETE, OfOneSession(session_id=it.session_id))
         assert [one.id for one in it.project.store.sessions()] == [other.id]
         assert it.project.store.find_session(grandchild.id) is None
 
 
 async def test_a_busy_session_is_not_deleted(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("bash", command="touch begun; sleep 77"))]) as it:
-        await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
         await until((it.work / "begun").exists)
-        assert (await refused(it.client.call(SESSION_DELETE, session_id=it.session_id))).kind == "SessionBusyError"
-        await it.client.call(ABORT, session_id=it.session_id)
-        assert await it.client.call(SESSION_DELETE, session_id=it.session_id) is True
+        assert (
+            await refused(it.client.call(SESSION_DELETE, OfOneSession(session_id=it.session_id)))
+        ).kind == "SessionBusyError"
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        assert await it.client.call(SESSION_DELETE, OfOneSession(session_id=it.session_id)) is True
 
 
 async def test_a_prompt_is_stored_before_anything_else_and_may_ask_for_no_answer(tmp_path: Path) -> None:
@@ -89,7 +93,7 @@ async def test_a_prompt_is_stored_before_anything_else_and_may_ask_for_no_answer
         assert isinstance(stored.info, UserMessage)
         assert (stored.info.id, words(stored.parts)) == (chosen, "remember this")
         assert it.model.requests == []
-        messages = await it.client.call(SESSION_MESSAGES, session_id=it.session_id)
+        messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
         assert [message.info for message in messages] == [stored.info]
 
 
@@ -143,7 +147,7 @@ async def test_what_a_prompt_brings_along_becomes_parts(tmp_path: Path) -> None:
             FileInput(mime="image/png", url=(it.work / "p.png").as_uri()),
             AgentInput(name="general"),
         ]
-        await it.client.call(PROMPT, session_id=it.session_id, parts=given)
+        await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=given))
         parts = it.view().entries[0].parts
         texts = [part.text for part in parts if isinstance(part, TextPart)]
         assert texts[0] == "look"
@@ -169,24 +173,24 @@ async def test_what_a_prompt_brings_along_becomes_parts(tmp_path: Path) -> None:
 async def test_a_bad_prompt_is_refused_and_stores_nothing(tmp_path: Path, args: dict[str, Any], kind: str) -> None:
     async with rig(tmp_path, [DONE]) as it:
         given: dict[str, Any] = {"session_id": it.session_id, "parts": [TextInput(text="x")], **args}
-        assert (await refused(it.client.call(PROMPT, **given))).kind == kind
+        assert (await refused(it.client.call(PROMPT, Prompt(**given)))).kind == kind
         assert it.view().entries == ()
         assert words((await it.prompt()).parts) == "Done."
 
 
 async def test_a_session_of_an_unknown_parent_or_agent_is_refused(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        assert (await refused(it.client.call(SESSION_CREATE, parent_id="ses_x"))).kind == "NotFoundError"
-        assert (await refused(it.client.call(SESSION_CREATE, agent="x"))).kind == "NotFoundError"
+        assert (await refused(it.client.call(SESSION_CREATE, CreateSession(parent_id="ses_x")))).kind == "NotFoundError"
+        assert (await refused(it.client.call(SESSION_CREATE, CreateSession(agent="x")))).kind == "NotFoundError"
 
 
 async def test_questions_are_listed_and_answered_once(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("bash", command="echo")), DONE], permission={"bash": "ask"}) as it:
-        await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text="go")])
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
         request = await it.question()
-        assert await it.client.call(PERMISSION_LIST) == [request]
-        assert await it.client.call(PERMISSION_REPLY, request_id=request.id, reply="once") is True
-        again = await refused(it.client.call(PERMISSION_REPLY, request_id=request.id, reply="once"))
+        assert await it.client.call(PERMISSION_LIST, NoArguments()) == [request]
+        assert await it.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply="once")) is True
+        again = await refused(it.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply="once")))
         assert again.kind == "PermissionNotFoundError"
         await until(lambda: not it.project.runs.is_running(it.session_id))
 

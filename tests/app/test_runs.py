@@ -7,11 +7,22 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.models import OneModel
+from codeloop.app.open_models import OneModel
 from codeloop.app.project import Project
 from codeloop.client.local import LocalClient
-from codeloop.model.answers import Answer
-from codeloop.model.scripted import ScriptedModel
+from codeloop.model.testing.script import Answer
+from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.schema.api.session_inputs import (
+    AnswerPermission,
+    AnswerQuestion,
+    MessageWithParts,
+    Prompt,
+    RejectQuestion,
+    RunShell,
+    Summarize,
+    TextInput,
+)
+from codeloop.schema.api.session_requests import CreateSession, OfOneMessage, OfOneSession, RevertSession, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PermissionAsked, QuestionAsked
 from codeloop.schema.ids import new_id
@@ -30,12 +41,14 @@ from codeloop.schema.operation import (
     SESSION_SHELL,
     SESSION_UPDATE,
     SUMMARIZE,
+    AnyOperation,
+    NoArguments,
 )
 from codeloop.schema.part import ToolPart
-from codeloop.schema.prompts import MessageWithParts, TextInput
+from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import Question, QuestionRequest
-from codeloop.schema.rules import PermissionRequest
-from tests.agent.harness import Rig, call, calls, result, rig, startup, until, within, words
+from codeloop.schema.wire import Wire
+from tests.support.project import Rig, call, calls, result, rig, startup, until, within, words
 
 SLOW = call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done")
 
@@ -49,14 +62,14 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
     ends: set[str] = set()
     try:
         for moment in range(60):
-            session = await client.call(SESSION_CREATE)
-            said = client.call(PROMPT, session_id=session.id, parts=[TextInput(text="go")])
+            session = await client.call(SESSION_CREATE, CreateSession())
+            said = client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text="go")]))
             turn = asyncio.create_task(said)
             while not project.runs.is_running(session.id):
                 await asyncio.sleep(0)
             for _ in range(moment):
                 await asyncio.sleep(0)
-            await within(client.call(ABORT, session_id=session.id), 5)
+            await within(client.call(ABORT, OfOneSession(session_id=session.id)), 5)
             ends.add((await within(turn, 5)).stop.reason)
             assert not project.runs.any_running
     finally:
@@ -67,10 +80,12 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
 async def test_a_summary_that_is_aborted_is_no_fault_of_the_server(tmp_path: Path) -> None:
     async with rig(tmp_path, [Answer(text="Hello."), Answer(kind="side", text="slow", delay_ms=20_000)]) as it:
         await it.prompt()
-        summary = it.client.call(SUMMARIZE, session_id=it.session_id, provider_id="scripted", model_id="script")
+        summary = it.client.call(
+            SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
+        )
         working = asyncio.create_task(summary)
         await until(lambda: it.project.runs.is_running(it.session_id))
-        await it.client.call(ABORT, session_id=it.session_id)
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
         with pytest.raises(OperationError, match="not summarised: Aborted") as caught:
             await within(working, 5)
         assert caught.value.kind == "BadRequest"
@@ -83,7 +98,7 @@ async def test_a_prompt_to_a_subagent_at_work_is_taken_up_by_it(tmp_path: Path) 
         parent = asyncio.create_task(it.prompt())
         await until((it.work / "begun").exists)
         (child,) = it.project.store.sessions(parent=it.session_id)
-        said = it.client.call(PROMPT, session_id=child.id, parts=[TextInput(text="and this")])
+        said = it.client.call(PROMPT, Prompt(session_id=child.id, parts=[TextInput(text="and this")]))
         second: asyncio.Task[MessageWithParts] = asyncio.create_task(said)
         await until(lambda: len(it.project.store.conversation(child.id).entries) == 3)
         (it.work / "go").touch()
@@ -108,16 +123,15 @@ async def test_nothing_else_is_done_to_a_session_while_its_files_are_put_back(tm
 
 
 def attempts(it: Rig, message_id: str) -> list[Coroutine[Any, Any, Any]]:
-    named = {"session_id": it.session_id, "message_id": message_id}
     asked = [TextInput(text="go")]
     return [
-        it.client.call(PROMPT, session_id=it.session_id, parts=asked),
-        it.client.call(PROMPT, session_id=it.session_id, parts=asked, no_reply=True),
-        it.client.call(SUMMARIZE, session_id=it.session_id, provider_id="scripted", model_id="script"),
-        it.client.call(SESSION_SHELL, session_id=it.session_id, command="true"),
-        it.client.call(SESSION_REVERT, **named),
-        it.client.call(MESSAGE_DELETE, **named),
-        it.client.call(SESSION_DELETE, session_id=it.session_id),
+        it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=asked)),
+        it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=asked, no_reply=True)),
+        it.client.call(SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")),
+        it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command="true")),
+        it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=message_id)),
+        it.client.call(MESSAGE_DELETE, OfOneMessage(session_id=it.session_id, message_id=message_id)),
+        it.client.call(SESSION_DELETE, OfOneSession(session_id=it.session_id)),
     ]
 
 
@@ -128,21 +142,21 @@ async def test_files_are_not_put_back_while_a_prompt_is_on_its_way_in(tmp_path: 
         coming = asyncio.create_task(it.project.runs.before_turn(it.session_id, reading))
         await asyncio.sleep(0)
         with pytest.raises(OperationError, match="busy"):
-            await it.client.call(SESSION_REVERT, session_id=it.session_id, message_id=answer.info.id)
-        await it.client.call(ABORT, session_id=it.session_id)
+            await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
         with pytest.raises(OperationError, match="Aborted"):
             await within(coming)
-        await it.client.call(SESSION_REVERT, session_id=it.session_id, message_id=answer.info.id)
+        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
 
 
 async def test_a_new_title_outlives_an_undo_that_was_under_way(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("write", filePath="a.txt", content="x")), Answer(text="Done.")]) as it:
         answer = await it.prompt()
-        undoing = it.client.call(SESSION_REVERT, session_id=it.session_id, message_id=answer.info.id)
+        undoing = it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
         going = asyncio.create_task(undoing)
         while not it.project.runs.works_on(it.session_id):
             await asyncio.sleep(0)
-        await it.client.call(SESSION_UPDATE, session_id=it.session_id, title="Mine")
+        await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="Mine"))
         assert not going.done()
         assert (await within(going)).title == "Mine"
         assert it.view().session.title == "Mine"
@@ -152,7 +166,7 @@ async def test_a_new_title_outlives_an_undo_that_was_under_way(tmp_path: Path) -
 async def test_questions_of_a_process_that_has_ended_are_neither_shown_nor_answered(tmp_path: Path) -> None:
     script = [calls(call("bash", command="touch x")), Answer(text="Done.")]
     async with rig(tmp_path, script, permission={"bash": "ask"}) as it:
-        left = await it.client.call(SESSION_CREATE)
+        left = await it.client.call(SESSION_CREATE, CreateSession())
         request = PermissionRequest(
             id=new_id("per"), session_id=left.id, permission="bash", patterns=["ls"], metadata={}, always=["ls *"]
         )
@@ -161,15 +175,16 @@ async def test_questions_of_a_process_that_has_ended_are_neither_shown_nor_answe
         it.project.store.append(PermissionAsked(properties=request), QuestionAsked(properties=question))
         turn = asyncio.create_task(it.prompt())
         (waiting,) = [each for each in await it.questions(2) if each.id != request.id]
-        assert [each.id for each in await it.client.call(PERMISSION_LIST)] == [waiting.id]
-        assert await it.client.call(QUESTION_LIST) == []
-        for operation, given in (
-            (PERMISSION_REPLY, {"request_id": request.id, "reply": "always"}),
-            (QUESTION_REPLY, {"request_id": question.id, "answers": [["a"]]}),
-            (QUESTION_REJECT, {"request_id": question.id}),
-        ):
+        assert [each.id for each in await it.client.call(PERMISSION_LIST, NoArguments())] == [waiting.id]
+        assert await it.client.call(QUESTION_LIST, NoArguments()) == []
+        rows: list[tuple[AnyOperation, Wire]] = [
+            (PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply="always")),
+            (QUESTION_REPLY, AnswerQuestion(request_id=question.id, answers=[["a"]])),
+            (QUESTION_REJECT, RejectQuestion(request_id=question.id)),
+        ]
+        for operation, given in rows:
             with pytest.raises(OperationError, match="not found"):
-                await it.client.call(operation, **given)
+                await it.client.call(operation, given)
         await it.answer(waiting, "once")
         await within(turn)
 
@@ -181,7 +196,7 @@ async def test_what_comes_before_a_prompt_keeps_other_processes_away_and_leaves_
         coming = asyncio.create_task(it.project.runs.before_turn(it.session_id, reading))
         await asyncio.sleep(0)
         assert leases.is_held(it.session_id)
-        await it.client.call(ABORT, session_id=it.session_id)
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
         with pytest.raises(OperationError, match="Aborted"):
             await within(coming)
         await until(lambda: not leases.is_held(it.session_id))

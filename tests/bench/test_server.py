@@ -11,7 +11,7 @@ TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type"
 
 
 def ask(url: str, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    """Give the deltas of a streamed answer."""
+    """Return the deltas of a streamed answer."""
     body = json.dumps({"model": "m", "stream": True, "messages": messages, **({"tools": tools} if tools else {})})
     request = HttpRequest(f"{url}/chat/completions", body.encode(), {"content-type": "application/json"})
     with urlopen(request, timeout=10) as answer:

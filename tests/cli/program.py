@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bench.answers import Answer, Call
-from bench.provider import ModelServer
-from bench.wire import Received
+from tests.support.answers import Answer, Call
+from tests.support.provider import ModelServer
+from tests.support.wire import Received
 
 COMMAND = [sys.executable, "-c", "from codeloop.cli.main import main; main()"]
 KEY = "sk-test-0123456789abcdefghij"
@@ -144,7 +144,7 @@ def steps(*answers: Answer, title: str = "A short title") -> Callable[[Received]
 
 
 def is_prompt(message: dict[str, Any]) -> bool:
-    """Tell whether a message is what a person said, and not a result."""
+    """Return whether a message is what a person said, and not a result."""
     content = message.get("content")
     results = isinstance(content, list) and any(block.get("type") == "tool_result" for block in content)
     return message["role"] == "user" and not results
@@ -167,7 +167,7 @@ def events(stdout: str) -> list[dict[str, Any]]:
 
 
 def result(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    """Give the last line, which is the result and says what the process's exit code is."""
+    """Return the last line, which is the result and says what the process's exit code is."""
     last = events(done.stdout)[-1]
     assert last["type"] == "result"
     assert last["exitCode"] == done.returncode
@@ -176,7 +176,7 @@ def result(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 def without_privileges() -> tuple[str, ...]:
-    """Give what starts a program that can't write where the mode forbids it, also when the tests run as root."""
+    """Return what starts a program that can't write where the mode forbids it, also when the tests run as root."""
     if os.geteuid() != 0:
         return ()
     setpriv = shutil.which("setpriv")
@@ -185,7 +185,7 @@ def without_privileges() -> tuple[str, ...]:
 
 
 def lives(pid: int) -> bool:
-    """Tell whether a process runs; one that has ended and that nobody has collected does not."""
+    """Return whether a process runs; one that has ended and that nobody has collected does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
     except OSError:

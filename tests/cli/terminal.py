@@ -19,7 +19,12 @@ class Terminal:
         self._read = 0
         options = desk.options(TERM=term)
         self.child = subprocess.Popen(
-            [*COMMAND, *arguments], **options, stdin=side, stdout=side, stderr=side, start_new_session=True
+            [*desk.wrapper, *COMMAND, *arguments],
+            **options,
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            start_new_session=True,
         )
         os.close(side)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer, Counts
 from tests.cli.program import COMMAND, Desk, bash, call, events, lives, result, serving, steps
+from tests.support.answers import Answer, Counts
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

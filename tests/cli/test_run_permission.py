@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer
 from tests.cli.program import Desk, bash, call, events, result, serving, steps
 from tests.cli.terminal import Terminal
+from tests.support.answers import Answer
 
 DONE = Answer(text="Finished.")
 ASK = {"bash": "ask"}
@@ -30,7 +30,7 @@ def test_yes_once_always_and_no_with_words(tmp_path: Path) -> None:
         terminal.wait_for("echo two >> log")
         terminal.wait_for("instead: ")
         terminal.type("a")
-        terminal.wait_for("Allow edit?")
+        terminal.wait_for("Make w.txt (write)")
         terminal.wait_for("instead: ")
         terminal.type("use another name")
         assert terminal.end() == 0, terminal.shown

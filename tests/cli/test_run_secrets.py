@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer, Call
 from tests.cli.program import COMMAND, KEY, Desk, bash, call, events, lives, result, serving, steps
+from tests.support.answers import Answer, Call
 
 STORED = "sk-ant-stored-0123456789abcdef"
 EXPORTED = "sk-proj-env-0123456789abcdef"
@@ -110,6 +110,6 @@ def test_a_command_can_not_read_the_environment_of_the_program_itself(tmp_path: 
 
 
 def without_ptrace() -> tuple[str, ...]:
-    """Give what starts a program that may not look into others, as that of a user who is not root."""
+    """Return what starts a program that may not look into others, as that of a user who is not root."""
     lost = "-sys_ptrace,-perfmon,-sys_admin"
     return ("setpriv", f"--bounding-set={lost}", f"--inh-caps={lost}") if os.geteuid() == 0 else ()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer
 from tests.cli.program import COMMAND, Desk, bash, result, serving, steps
 from tests.cli.terminal import Terminal
+from tests.support.answers import Answer
 
 DONE = Answer(text="Finished.")
 STORED = "sk-ant-stored-0123456789abcdef"
@@ -118,6 +118,21 @@ def test_in_a_terminal_it_is_asked(tmp_path: Path, answer: str, times: int) -> N
                     terminal.type(answer)
             assert terminal.end() == 0, terminal.shown
     assert asked == times
+
+
+def test_an_answer_that_means_nothing_trusts_nothing_and_is_asked_again(tmp_path: Path) -> None:
+    with serving([DONE]) as server:
+        desk = Desk(tmp_path)
+        (desk.work / "codeloop.json").write_text('{"mcp": {"m": {"type": "local", "command": ["true"]}}}')
+        desk.use(server)
+        terminal = Terminal(desk, "run", "--title", "T", "hello")
+        terminal.wait_for("Trust it? [y/N] ")
+        terminal.type("hm")
+        terminal.wait_for("“hm” is no answer here. Trust it? [y/N] ")
+        terminal.type("sure")
+        terminal.wait_for("Finished.")
+        assert terminal.end() == 0
+        assert str(desk.work.resolve()) in desk.run("trust", "--list").stdout
 
 
 def test_the_warning_is_inert(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer, Call
 from tests.cli.program import Desk, Protocol, bash, call, events, result, serving, steps
+from tests.support.answers import Answer, Call
 
 BROKEN = "def total(prices):\n    return sum(prices[1:])\n"
 TEST = "from shop import total\n\nassert total([1, 2, 3]) == 6, total([1, 2, 3])\nprint('all good')\n"
@@ -45,7 +45,8 @@ def test_a_failing_test_is_repaired_and_shown_as_text(tmp_path: Path, protocol: 
     assert done.returncode == 0, done.stderr
     assert desk.git("diff", "--stat").strip().endswith("1 insertion(+), 1 deletion(-)")
     assert "return sum(prices)\n" in (desk.work / "shop.py").read_text()
-    assert done.stdout == "I run the test.\nThe first price was left out. It is fixed, and the test passes.\n"
+    assert "I run the test." in done.stderr
+    assert done.stdout == "The first price was left out. It is fixed, and the test passes.\n"
     assert "-    return sum(prices[1:])" in done.stderr
     assert "+    return sum(prices)" in done.stderr
     assert "✗ bash" in done.stderr
@@ -129,3 +130,12 @@ def test_two_runs_at_once_in_one_project_both_work(tmp_path: Path) -> None:
         lines = events(out)
         assert {line["sessionID"] for line in lines} == {lines[-1]["sessionID"]}
     assert len(json.loads(desk.run("session", "list", "--json").stdout)) == 3
+
+
+def test_hidden_lines_are_counted_in_the_whole_output(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("seq 1 20000"), Answer(text="Counted."))) as server:
+        desk.use(server)
+        done = desk.run("run", "count")
+    assert "… 19,994 lines before" in done.stderr
+    assert "  20000\n" in done.stderr

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer
+from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.operation import PROMPT_ASYNC
-from codeloop.schema.prompts import TextInput
-from tests.agent.harness import call, calls, rig, until
-from tests.cli.program import Desk, bash, result, serving, steps
+from tests.cli.program import Desk, bash, call, result, serving, steps
+from tests.cli.terminal import Terminal
+from tests.support import project
+from tests.support.answers import Answer
+from tests.support.project import calls, rig, until
+from tests.support.wire import Received
 
 
 def shown(desk: Desk, *arguments: str) -> str:
@@ -141,9 +144,9 @@ def test_sums_are_shown_for_people_and_programs(tmp_path: Path) -> None:
 
 
 async def test_a_waiting_prompt_is_marked_where_the_session_is_shown(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("bash", command="sleep 77"))]) as it:
+    async with rig(tmp_path, [calls(project.call("bash", command="sleep 77"))]) as it:
         for text in ("begin", "later"):
-            await it.client.call(PROMPT_ASYNC, session_id=it.session_id, parts=[TextInput(text=text)])
+            await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text=text)]))
             await until(it.calls)
         seen = await asyncio.to_thread(shown, Desk(tmp_path), "session", "show", it.session_id)
         lines = [line.strip() for line in seen.splitlines()]
@@ -162,3 +165,98 @@ def test_sessions_of_all_projects_are_listed_with_their_directories(tmp_path: Pa
     assert [each["title"] for each in listed(desk)] == ["Repo"]
     assert [each["title"] for each in listed(desk, "--all")] == ["Repo", "Global"]
     assert str(desk.work) in shown(desk, "session", "list", "--all")
+
+
+def test_a_list_says_that_it_stops_and_shows_names_that_are_found(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="Done."))) as server:
+        desk.use(server)
+        for title in ("One", "Two", "Three"):
+            shown(desk, "run", "--title", title, "hello")
+        done = desk.run("session", "list", "-n", "2")
+        assert len(done.stdout.splitlines()) == 2
+        assert "2 of 3 sessions are shown" in done.stderr
+        assert desk.run("session", "list", "-n", "3").stderr == ""
+        slug = listed(desk)[-1]["slug"]
+        assert isinstance(slug, str)
+        assert slug in desk.run("session", "list").stdout
+        assert shown(desk, "session", "show", slug).startswith("One\n")
+        assert "Done." in shown(desk, "run", "--session", slug, "again")
+        assert json.loads(shown(desk, "export", slug))["info"]["title"] == "One"
+
+
+def test_an_archived_session_is_left_out_until_it_is_brought_back(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="Done."))) as server:
+        desk.use(server)
+        for title in ("One", "Two"):
+            shown(desk, "run", "--title", title, "hello")
+        two, one = (str(each["id"]) for each in listed(desk))
+        assert shown(desk, "session", "archive", two) == f"Archived {two}.\n"
+        assert [each["title"] for each in listed(desk)] == ["One"]
+        assert "[archived] Two" in shown(desk, "session", "list", "--archived")
+        assert shown(desk, "session", "show").startswith("One\n")
+        assert result(desk.run("run", "-c", "--format", "json", "more"))["sessionID"] == one
+        shown(desk, "session", "archive", one)
+        refused = desk.run("run", "-c", "more")
+        assert (refused.returncode, "--archived" in refused.stderr) == (2, True)
+        assert "but archived ones" in desk.run("session", "list").stderr
+        shown(desk, "session", "unarchive", one, two)
+        assert len(listed(desk)) == 2
+
+
+def test_a_subagents_calls_are_found_in_the_list_and_below_its_call(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+
+    task = call("task", description="Look around", prompt="look around", subagent_type="general")
+
+    def choose(received: Received) -> Answer:
+        said = [m for m in received.json["messages"] if m["role"] == "user"][-1]["content"]
+        mine = (
+            (bash("echo seen"), Answer(text="I saw."))
+            if "look around" in json.dumps(said)
+            else (task, Answer(text="Ok."))
+        )
+        return steps(*mine)(received)
+
+    with serving(choose) as server:
+        desk.use(server)
+        shown(desk, "run", "--auto", "--title", "One", "go")
+    parent, child = listed(desk, "--children")
+    assert child["parentID"] == parent["id"]
+    assert len(listed(desk)) == 1
+    first, second = shown(desk, "session", "list", "--children").splitlines()
+    assert first.startswith(str(parent["id"]))
+    assert second.startswith(f"  {child['id']}")
+    lines = shown(desk, "session", "show").splitlines()
+    at = next(number for number, line in enumerate(lines) if "task" in line)
+    assert lines[at + 1] == "    ✓ bash   echo seen"
+    assert lines[at + 2] == f"    codeloop session show {child['id']}"
+    assert "I saw." in shown(desk, "session", "show", str(child["id"]))
+
+
+def test_a_session_is_shown_as_the_json_that_is_exported(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="Done."))) as server:
+        desk.use(server)
+        shown(desk, "run", "--title", "One", "hello")
+    assert json.loads(shown(desk, "session", "show", "--json")) == json.loads(shown(desk, "export"))
+
+
+def test_a_terminal_is_asked_before_a_session_is_deleted(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="Done."))) as server:
+        desk.use(server)
+        for title in ("One", "Two", "Three"):
+            shown(desk, "run", "--title", title, "hello")
+    ids = [str(each["id"]) for each in listed(desk)]
+    for reply, code, left in (("n", 1, 3), ("\x03", 1, 3), ("", 1, 3), ("y", 0, 2)):
+        terminal = Terminal(desk, "session", "delete", ids[0])
+        terminal.wait_for("Delete this session for good")
+        terminal.type(reply)
+        assert terminal.end() == code, reply
+        assert len(listed(desk)) == left
+    terminal = Terminal(desk, "session", "delete", "--yes", ids[1])
+    assert terminal.end() == 0
+    assert "for good" not in terminal.shown
+    assert shown(desk, "session", "delete", ids[2]) == f"Deleted {ids[2]}.\n"

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.cli.ask import Answerer, read_line
-from codeloop.cli.outcome import Outcome
-from codeloop.cli.output import Outlet, standard
-from codeloop.cli.signals import Signals
-from codeloop.cli.turn import Turn
-from codeloop.model.answers import Answer
+from codeloop.cli.output.streams import Outlet, standard
+from codeloop.cli.questions.answerer import Answerer, read_line
+from codeloop.cli.run.result import Outcome
+from codeloop.cli.run.signals import Signals
+from codeloop.cli.run.turn import Turn
+from codeloop.model.testing.script import Answer
+from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.event import Event, PartUpdated
 from codeloop.schema.operation import PROMPT
 from codeloop.schema.part import TextPart, ToolPart
-from codeloop.schema.prompts import TextInput
-from tests.agent.harness import Rig, call, calls, rig, within
+from tests.support.project import Rig, call, calls, rig, within
 
 
 class Broken:
@@ -25,11 +25,18 @@ class Broken:
 
     def __init__(self, kind: type[TextPart] | type[ToolPart]) -> None:
         self.kind = kind
+        self.is_live = False
 
     def show(self, event: Event) -> None:
         part = event.properties.part if isinstance(event, PartUpdated) else None
         if type(part) is self.kind:
             raise LookupError("a fault")
+
+    def show_subagent(self, event: Event, title: str) -> None:
+        del event, title
+
+    def tick(self) -> None:
+        """Show nothing."""
 
     def note(self, text: str) -> None:
         raise LookupError(text)
@@ -40,9 +47,11 @@ class Broken:
 
 async def outcome(made: Rig, view: Broken) -> Outcome:
     stdout, _ = standard(Outlet(asyncio.get_running_loop()))
-    turn = Turn(made.client, made.session_id, view, Answerer(None, auto=False), stdout)
-    said = (PROMPT, {"parts": [TextInput(text="go")]})
-    return await within(turn.run(said, None, Signals(lambda: None, lambda: None)), 20)
+    turn = Turn(made.client, made.view().session, view, Answerer(None, auto=False), stdout, "codeloop run")
+    prompt = Prompt(session_id=made.session_id, parts=[TextInput(text="go")])
+    return await within(
+        turn.run("", lambda: made.client.call(PROMPT, prompt), None, Signals(lambda: None, lambda: None)), 20
+    )
 
 
 async def test_a_fault_while_it_is_shown_ends_the_turn(tmp_path: Path) -> None:

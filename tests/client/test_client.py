@@ -9,10 +9,12 @@ import msgspec
 import pytest
 
 from codeloop.client.local import LocalClient
-from codeloop.model.answers import Answer
+from codeloop.model.testing.script import Answer
+from codeloop.schema.api.session_inputs import MessageWithParts, TextInput
+from codeloop.schema.api.session_requests import CreateSession, ListMessages
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated, StoredEvent
-from codeloop.schema.live import PartDelta, ServerConnected, ServerHeartbeat, SessionIdle
+from codeloop.schema.live_events import PartDelta, ServerConnected, ServerHeartbeat, SessionIdle
 from codeloop.schema.message import ModelRef, UserMessage
 from codeloop.schema.operation import (
     PROMPT,
@@ -20,12 +22,11 @@ from codeloop.schema.operation import (
     SESSION_CREATE,
     SESSION_GET,
     SESSION_MESSAGES,
-    Operation,
+    AnyOperation,
 )
-from codeloop.schema.prompts import MessageWithParts, TextInput
-from codeloop.store.conversation import Conversation, View
+from codeloop.store.conversation import Conversation, ConversationView
 from codeloop.store.store import Store
-from tests.agent.harness import LOCAL, both_clients, call, calls, in_process, over_http, rig, startup, within, words
+from tests.support.project import LOCAL, both_clients, call, calls, in_process, over_http, rig, startup, within, words
 
 __all__ = ["both_clients"]
 
@@ -42,7 +43,7 @@ async def test_applying_what_is_followed_gives_what_is_stored(tmp_path: Path) ->
     """A client that only reads events, as JSON, comes to the same state as the store."""
     async with rig(tmp_path, SCRIPT) as it:
         begin = it.view().session
-        view = View(begin)
+        view = ConversationView(begin)
         await it.prompt()
         last = it.project.store.last_seq()
         stream = it.client.follow(1)
@@ -92,16 +93,16 @@ async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> N
     ],
 )
 async def test_a_refusal_is_the_same_exception_everywhere(
-    tmp_path: Path, operation: Operation, args: dict[str, Any]
+    tmp_path: Path, operation: AnyOperation, args: dict[str, Any]
 ) -> None:
     for opened in (in_process, over_http):
         found: list[CodeloopError] = []
         async with opened(startup(tmp_path / "home", tmp_path), None) as (project, client):
-            session = await LocalClient(project).call(SESSION_CREATE)
+            session = await LocalClient(project).call(SESSION_CREATE, CreateSession())
             given = {"session_id": session.id, **args} if operation is PROMPT else args
             for each in (LocalClient(project), client):
                 with pytest.raises(CodeloopError) as raised:
-                    await each.call(operation, **given)
+                    await each.call(operation, operation.takes(**given))
                 found.append(raised.value)
         here, there = found
         assert type(here) is type(there)
@@ -119,7 +120,7 @@ async def test_events_applied_twice_change_nothing(tmp_path: Path) -> None:
     async with rig(tmp_path, SCRIPT) as it:
         await it.prompt()
         stored = it.project.store.read_events(1)
-        view = View(it.view().session)
+        view = ConversationView(it.view().session)
         for _ in range(2):
             for stamped in stored:
                 view.apply(stamped.event)
@@ -131,7 +132,7 @@ async def test_events_applied_twice_change_nothing(tmp_path: Path) -> None:
 async def test_messages_are_given_as_they_are_on_the_wire(tmp_path: Path) -> None:
     async with rig(tmp_path, SCRIPT) as it:
         await it.prompt()
-        messages = await it.client.call(SESSION_MESSAGES, session_id=it.session_id)
+        messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
         encoded = msgspec.json.encode(messages)
         assert msgspec.json.decode(encoded, type=list[MessageWithParts]) == messages
         roles = [message["info"]["role"] for message in msgspec.json.decode(encoded)]

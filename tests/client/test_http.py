@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from codeloop.client import http
+from codeloop.client import http, link
 from codeloop.client.http import HttpClient
-from codeloop.client.remote import ServerLost
+from codeloop.client.link import ServerLost
+from codeloop.schema.api.session_inputs import TextInput
+from codeloop.schema.api.session_requests import ArchiveTime, OfOneSession
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import Stamped
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import Limit
-from codeloop.schema.live import ToastShown
+from codeloop.schema.live_events import ServerConnected, ToastShown
 from codeloop.schema.operation import (
     ABORT,
     CONFIG_UPDATE,
@@ -27,10 +29,8 @@ from codeloop.schema.operation import (
     SESSION_LIST,
     SESSION_UPDATE,
 )
-from codeloop.schema.prompts import TextInput
-from codeloop.schema.sessions import ArchiveTime
 from codeloop.store.follow import GapError
-from tests.agent.harness import within
+from tests.support.project import within
 
 OPEN = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
 CONNECTED = b'id: %d\ndata: {"id":"evt_1","type":"server.connected","properties":{}}\n\n'
@@ -108,7 +108,10 @@ async def client(url: str, directory: str | None = None) -> AsyncGenerator[HttpC
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("BACKOFF", 5), ("BACKOFF_MOST", 20), ("GONE", 150), ("SILENCE", 100)):
-        monkeypatch.setattr(http, f"CLIENT_{name}", Limit(f"client.{name.lower()}", value, "ms", ""))
+        for module in (http, link):
+            monkeypatch.setattr(
+                module, f"CLIENT_{name}", Limit(f"client.{name.lower()}", value, "ms", ""), raising=False
+            )
 
 
 def toast(seq: int | None, text: str) -> bytes:
@@ -120,7 +123,8 @@ def toast(seq: int | None, text: str) -> bytes:
 async def taken(it: HttpClient, count: int, after: int | None = None) -> list[Stamped]:
     found: list[Stamped] = []
     async for stamped in it.follow(after):
-        found.append(stamped)
+        if not isinstance(stamped.event, ServerConnected):
+            found.append(stamped)
         if len(found) == count:
             break
     return found
@@ -147,7 +151,7 @@ async def test_a_request_says_what_its_row_of_the_table_says() -> None:
             (PTY_TICKET, {"pty_id": "pty_1"}, "POST /pty/pty_1/connect-token", {}),
         ]
         for operation, args, line, body in calls:
-            assert await it.call(operation, **args) is None
+            assert await it.call(operation, operation.takes(**args)) is None
             request = server.requests[-1]
             assert f"{request.method} {request.target}" == line
             assert (request.json if request.body else None) == body
@@ -161,7 +165,7 @@ async def test_a_request_says_what_its_row_of_the_table_says() -> None:
 async def test_a_value_that_would_change_the_path_is_never_sent(session_id: str) -> None:
     async with wire(said("200 OK", b"true")) as server, client(server.url) as it:
         with pytest.raises(OperationError, match="sessionID can't be"):
-            await it.call(ABORT, session_id=session_id)
+            await it.call(ABORT, OfOneSession(session_id=session_id))
         assert server.requests == []
 
 
@@ -188,7 +192,7 @@ async def test_a_value_that_would_change_the_path_is_never_sent(session_id: str)
 async def test_an_answer_that_is_none_is_told(status: str, body: bytes, words: str) -> None:
     async with wire(said(status, body)) as server, client(server.url) as it:
         with pytest.raises(CodeloopError, match=words):
-            await it.call(SESSION_GET, session_id="ses_1")
+            await it.call(SESSION_GET, OfOneSession(session_id="ses_1"))
 
 
 async def test_the_credential_goes_to_the_named_server_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +202,7 @@ async def test_the_credential_goes_to_the_named_server_alone(monkeypatch: pytest
             monkeypatch.setenv(name, other.url)
         async with wire(said("302 Found", b"", f"location: {other.url}/session")) as server, client(server.url) as it:
             with pytest.raises(CodeloopError, match="sends clients elsewhere"):
-                await it.call(ABORT, session_id="ses_1")
+                await it.call(ABORT, OfOneSession(session_id="ses_1"))
             assert len(server.requests) == 1
         assert other.requests == []
 
@@ -217,6 +221,9 @@ def test_a_password_in_clear_is_noticed() -> None:
         ("http://127.0.0.1:1", False),
         ("http://[::1]:1", False),
         ("http://h:1", True),
+        ("http://localhost.evil.example:1", True),
+        ("http://127.0.0.1.nip.io:1", True),
+        ("http://LOCALHOST:1", False),
         ("https://h", False),
     ):
         assert HttpClient(url, None, ("a", "b")).sends_in_clear is clear
@@ -228,7 +235,7 @@ async def test_nobody_there_says_what_to_do() -> None:
         url = server.url
     await asyncio.sleep(0)
     async with client(url) as it:
-        for wait in (it.call(ABORT, session_id="ses_1"), taken(it, 1)):
+        for wait in (it.call(ABORT, OfOneSession(session_id="ses_1")), taken(it, 1)):
             with pytest.raises(ServerLost, match="codeloop serve"):
                 await within(wait)
 
@@ -236,7 +243,7 @@ async def test_nobody_there_says_what_to_do() -> None:
 async def test_a_server_that_goes_away_in_an_answer_is_told() -> None:
     async with wire(b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{") as server, client(server.url) as it:
         with pytest.raises(ServerLost, match="was lost"):
-            await it.call(SESSION_GET, session_id="ses_1")
+            await it.call(SESSION_GET, OfOneSession(session_id="ses_1"))
 
 
 async def test_a_lost_stream_goes_on_where_it_was() -> None:
@@ -283,8 +290,8 @@ async def test_a_server_that_was_restarted_with_another_password_is_told_that_on
     current = ["new"]
     answers = said("401 No"), said("200 OK", b"true"), said("401 No"), OPEN + CONNECTED % 4 + toast(5, "a")
     async with wire(*answers) as server:
-        it = HttpClient(server.url, None, ("me", "old"), lambda: ("me", current[0]))
-        assert await it.call(ABORT, session_id="ses_1") is True
+        it = HttpClient(server.url, None, ("me", "old"), lambda: (server.url, ("me", current[0])))
+        assert await it.call(ABORT, OfOneSession(session_id="ses_1")) is True
         following = asyncio.create_task(taken(it, 1))
         await asyncio.sleep(0)
         current[0] = "newer"
@@ -296,9 +303,9 @@ async def test_a_server_that_was_restarted_with_another_password_is_told_that_on
 
 async def test_a_wrong_password_that_stays_the_same_is_said_once() -> None:
     async with wire(said("401 No")) as server:
-        it = HttpClient(server.url, None, ("me", "old"), lambda: ("me", "old"))
+        it = HttpClient(server.url, None, ("me", "old"), lambda: (server.url, ("me", "old")))
         with pytest.raises(CodeloopError, match="--password"):
-            await it.call(ABORT, session_id="ses_1")
+            await it.call(ABORT, OfOneSession(session_id="ses_1"))
         await it.close()
         assert len(server.requests) == 1
 

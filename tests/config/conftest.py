@@ -10,7 +10,7 @@ import pytest
 
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.project import Place
+from codeloop.config.project_root import Place
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class World:
         return self.write(self.paths.config / "codeloop.json", content)
 
     def place(self, directory: str = "") -> Place:
-        """Give a folder of the project as a place."""
+        """Return a folder of the project as a place."""
         folder = self.root / directory
         folder.mkdir(parents=True, exist_ok=True)
         return Place(self.root, folder, "global", None)
@@ -52,7 +52,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Give an empty project and an empty home."""
+    """Return an empty project and an empty home."""
     root = tmp_path / "project"
     root.mkdir()
     environment = {"HOME": str(tmp_path), "CODELOOP_HOME": str(tmp_path / "home")}

@@ -144,7 +144,7 @@ def test_other_old_keys_are_read(world: World) -> None:
     assert (config.share, config.log_level) == ("auto", "DEBUG")
 
 
-def test_the_reference_s_further_keys_are_accepted_silently(world: World) -> None:
+def test_keys_of_the_reference_that_do_nothing_yet_are_named_in_one_line(world: World) -> None:
     model = {"family": "f", "release_date": "2025", "status": "beta", "interleaved": "reasoning", "variants": {"a": {}}}
     passed_over = {"theme": "x", "keybinds": {"leader": "ctrl+x"}, "tui": {"scroll_speed": 3}, "layout": "auto"}
     passed_over |= {"enterprise": {}, "attachment": {}, "references": {}, "subagent_depth": 2}
@@ -163,16 +163,91 @@ def test_the_reference_s_further_keys_are_accepted_silently(world: World) -> Non
         }
     )
     loaded = world.load()
-    assert loaded.warnings == ()
+    (line,) = loaded.warnings
+    assert line.startswith("Not supported yet and ignored: experimental (")
+    named = re.findall(r"[ ,]([\w.$]+) \(", line.partition(":")[2])
+    assert named == [
+        *("experimental", "subagent_depth", "theme", "keybinds", "tui", "layout", "compaction.tail_turns"),
+        *("server.mdns", "provider.x.models.m.variants", "provider.x.models.m.cost.context_over_200k"),
+    ]
     assert loaded.config.provider["x"].models["m"].interleaved == "reasoning"
 
 
 def test_an_unknown_key_is_a_warning_that_names_its_place(world: World) -> None:
     file = world.globally('{\n  "modle": "x/y",\n  "provider": {"x": {"models": {"a.b": {\n "limits": {}}}}}\n}')
     assert world.load().warnings == (
-        f"{file}:2:3: unknown key modle, ignored.",
-        f'{file}:4:2: unknown key provider.x.models["a.b"].limits, ignored.'.replace('"', "'"),
+        f"{file}:2:3: unknown key modle, ignored. Did you mean `model` or `mode`?",
+        f'{file}:4:2: unknown key provider.x.models["a.b"].limits, ignored. Did you mean `limit`?'.replace('"', "'"),
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"mcp": {"files": {"type": "local", "command": ["x"]}, "off": {"enabled": False}}}, "mcp.files"),
+        ({"plugin": ["some-plugin"]}, "plugin"),
+        ({"lsp": True}, "lsp"),
+        ({"formatter": {"ruff": {"command": ["ruff"]}}}, "formatter"),
+        ({"instructions": ["AGENTS.md", "https://example.com/rules.md"]}, "instructions[1]"),
+        ({"skills": {"urls": ["https://example.com"]}}, "skills.urls"),
+        ({"watcher": {"ignore": ["x"]}}, "watcher"),
+        ({"autoupdate": "notify"}, "autoupdate"),
+        ({"share": "auto"}, "share"),
+        ({"autoshare": True}, "autoshare"),
+        ({"compaction": {"prune": False}}, "compaction.prune"),
+        ({"agent": {"build": {"variant": "high"}}}, "agent.build.variant"),
+        ({"command": {"c": {"template": "x", "variant": "high"}}}, "command.c.variant"),
+    ],
+)
+def test_what_is_not_supported_yet_is_named_with_its_place(world: World, settings: dict[str, Any], name: str) -> None:
+    file = world.globally(settings)
+    assert world.load().warnings == (f"Not supported yet and ignored: {name} ({file}:1:{_column(file, name)}).",)
+
+
+def _column(file: Path, name: str) -> int:
+    text = file.read_text()
+    last = "https://example.com/rules.md" if name.endswith("]") else name.rpartition(".")[2]
+    return text.index(f'"{last}"') + 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"mcp": {}, "plugin": [], "lsp": False, "formatter": False, "autoupdate": False, "share": "disabled"},
+        {"share": "manual", "compaction": {"prune": True}, "instructions": ["AGENTS.md"], "skills": {"paths": []}},
+    ],
+)
+def test_what_asks_for_nothing_is_not_named(world: World, settings: dict[str, Any]) -> None:
+    world.globally(settings)
+    assert world.load().warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "near"),
+    [
+        ({"permision": {"bash": "ask"}}, "permision", "permission"),
+        ({"compaction": {"reservd": 3}}, "compaction.reservd", "reserved"),
+        ({"search": {"provider": "exa", "api_key": "x"}}, "search.api_key", "apiKey"),
+        ({"provider": {"x": {"optoins": {}}}}, "provider.x.optoins", "options"),
+        ({"provider": {"x": {"options": {"baseUrl": "y"}}}}, "provider.x.options.baseUrl", "baseURL"),
+        ({"permission": {"bahs": "deny"}}, "permission.bahs", "bash"),
+        ({"agent": {"build": {"promt": "x"}}}, "agent.build.promt", "prompt"),
+        ({"agent": {"build": {"permission": {"edti": "deny"}}}}, "agent.build.permission.edti", "edit"),
+    ],
+)
+def test_a_misspelt_key_brings_the_one_that_is_meant(
+    world: World, settings: dict[str, Any], key: str, near: str
+) -> None:
+    world.globally(settings)
+    (line,) = world.load().warnings
+    assert key in line
+    assert line.endswith(f" Did you mean `{near}`?")
+
+
+def test_options_of_a_model_and_tools_of_others_are_no_misspellings(world: World) -> None:
+    agent = {"top_k": 3, "reasoningEffort": "high", "permission": {"github_issues": "ask"}}
+    world.globally({"agent": {"build": agent}, "permission": {"mytool*": "deny"}})
+    assert world.load().warnings == ()
 
 
 def test_nobody_can_set_restrictions_by_name(world: World) -> None:

@@ -5,17 +5,17 @@ from pathlib import Path
 import msgspec
 
 from codeloop.extend.agents import agents_of, naming_subagents
-from codeloop.model.answers import Answer
 from codeloop.model.chat import TextPiece, UserTurn
+from codeloop.model.testing.script import Answer
 from codeloop.permission.defaults import base_rules
 from codeloop.permission.rules import decide
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig, Config
-from codeloop.schema.operation import AGENT_LIST
-from codeloop.schema.rules import Need, Rule
-from codeloop.tool.builtin.task import task
-from tests.agent.harness import Rig, call, calls, rig
+from codeloop.schema.operation import AGENT_LIST, NoArguments
+from codeloop.schema.permission import Need, Rule
+from codeloop.tool.builtin.session.task import task
 from tests.extend.setting import write
+from tests.support.project import Rig, call, calls, rig
 
 BASE = base_rules(Path("/scratch"))
 
@@ -95,7 +95,7 @@ def test_very_many_subagents_are_named_within_bounds() -> None:
 
 
 def texts(it: Rig, place: int = -1) -> list[str]:
-    """Give what the last user turn of a request says."""
+    """Return what the last user turn of a request says."""
     turns = [turn for turn in it.model.requests[place].turns if isinstance(turn, UserTurn)]
     return [piece.text for piece in turns[-1].content if isinstance(piece, TextPiece)]
 
@@ -142,6 +142,6 @@ async def test_an_agent_of_a_page_works_with_its_prompt_options_and_rules(tmp_pa
         assert request.system.startswith("You are terse.")
         assert (request.temperature, request.options["thinking"]) == (0.3, "hard")
         assert "bash" not in {tool.name for tool in request.tools}
-        listed = await it.client.call(AGENT_LIST)
+        listed = await it.client.call(AGENT_LIST, NoArguments())
         assert [agent.name for agent in listed] == sorted(agent.name for agent in listed)
         assert "terse" in {agent.name for agent in listed}

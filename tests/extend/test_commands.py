@@ -7,36 +7,36 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.model.answers import Answer
 from codeloop.model.chat import ToolTurn, UserTurn
-from codeloop.schema.command import Command
+from codeloop.model.testing.script import Answer
+from codeloop.schema.api.session_inputs import FileInput, MessageWithParts, Prompt, RunCommand, SubtaskInput
+from codeloop.schema.api.session_requests import OfOneSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.live import CommandExecuted
+from codeloop.schema.live_events import CommandExecuted
 from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
-from codeloop.schema.operation import ABORT, COMMAND, COMMAND_LIST, PROMPT
+from codeloop.schema.operation import ABORT, COMMAND, COMMAND_LIST, PROMPT, NoArguments
 from codeloop.schema.part import FilePart, SubtaskPart, TextPart, ToolPart
-from codeloop.schema.prompts import FileInput, MessageWithParts, SubtaskInput
-from tests.agent.harness import Rig, check_turns, rig, until, within
 from tests.extend.setting import write
+from tests.support.project import Rig, check_turns, rig, until, within
 
 OK = Answer(text="ok")
 
 
 async def run(it: Rig, name: str, arguments: str = "", **more: Any) -> MessageWithParts:
     """Run a command."""
-    call = it.client.call(COMMAND, session_id=it.session_id, command=name, arguments=arguments, **more)
+    call = it.client.call(COMMAND, RunCommand(session_id=it.session_id, command=name, arguments=arguments, **more))
     return await within(call, 20)
 
 
 def said(it: Rig) -> list[str]:
-    """Give the texts of the first prompt as the model read them."""
+    """Return the texts of the first prompt as the model read them."""
     turn = it.model.requests[0].turns[0]
     assert isinstance(turn, UserTurn)
     return [getattr(piece, "text", "") for piece in turn.content]
 
 
 def commands(**own: str | dict[str, Any]) -> dict[str, Any]:
-    """Give the configuration of commands."""
+    """Return the configuration of commands."""
     return {name: {"template": each} if isinstance(each, str) else each for name, each in own.items()}
 
 
@@ -44,14 +44,14 @@ async def test_the_list_holds_built_in_configured_and_skills(tmp_path: Path) -> 
     write(tmp_path, "work/.claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads\n---\nUse it.")
     write(tmp_path, "work/.claude/skills/init/SKILL.md", "---\nname: init\ndescription: Fake\n---\nNo.")
     async with rig(tmp_path, [OK], command=commands(hi={"template": "Hi $1 $ARGUMENTS", "agent": "plan"})) as it:
-        listed: list[Command] = await it.client.call(COMMAND_LIST)
-        assert [each.name for each in listed] == ["compact", "hi", "init", "pdf", "review"]
-        assert msgspec.to_builtins(listed[1]) == {
+        listed = await it.client.call(COMMAND_LIST, NoArguments())
+        assert [each.name for each in listed] == ["hi", "init", "pdf", "review"]
+        assert msgspec.to_builtins(listed[0]) == {
             "name": "hi", "template": "Hi $1 $ARGUMENTS", "hints": ["$1", "$ARGUMENTS"], "agent": "plan",
             "source": "command",
         }  # fmt: skip
-        assert (listed[3].source, listed[3].template) == ("skill", "Use it.")
-        assert "AGENTS.md" in listed[2].template
+        assert (listed[2].source, listed[2].template) == ("skill", "Use it.")
+        assert "AGENTS.md" in listed[1].template
 
 
 async def test_a_command_becomes_a_prompt_and_tells_when_it_is_over(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ async def test_a_command_becomes_a_prompt_and_tells_when_it_is_over(tmp_path: Pa
         listening = asyncio.create_task(listen())
         await asyncio.sleep(0)
         answer = await run(it, "hi", '"Ann B" and others')
-        await asyncio.sleep(0.01)
+        await until(lambda: heard)
         listening.cancel()
         assert said(it) == ["Greet Ann B, then and others"]
         assert isinstance(answer.info, AssistantMessage)
@@ -133,7 +133,7 @@ async def test_an_abort_ends_a_shell_line_and_sends_nothing(tmp_path: Path) -> N
         async with asyncio.timeout(5):
             while not (it.work / "begun").exists():
                 await asyncio.sleep(0.01)
-        await within(it.client.call(ABORT, session_id=it.session_id), 3)
+        await within(it.client.call(ABORT, OfOneSession(session_id=it.session_id)), 3)
         with pytest.raises(OperationError, match="Aborted before anything was sent"):
             await within(running)
         assert not it.view().entries
@@ -173,8 +173,8 @@ async def test_several_subtasks_of_prompts_run_side_by_side(tmp_path: Path) -> N
         return SubtaskInput(prompt=prompt, description=prompt, agent="explore")
 
     async with rig(tmp_path, [Answer(text="found"), Answer(text="found"), Answer(text="found"), OK]) as it:
-        await it.client.call(PROMPT, session_id=it.session_id, parts=[part("a"), part("b")], no_reply=True)
-        await within(it.client.call(PROMPT, session_id=it.session_id, parts=[part("c")]))
+        await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("a"), part("b")], no_reply=True))
+        await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("c")])))
         assert sorted(call.state.input["prompt"] for call in it.calls()) == ["a", "b", "c"]
         assert all("found" in result for result in it.results())
         check_turns(it.model.requests[-1].turns)
@@ -187,7 +187,7 @@ async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> No
         SubtaskInput(prompt="b", description="b", agent="explore"),
     ]
     async with rig(tmp_path, [Answer(text="found"), Answer(text="found"), OK]) as it:
-        await within(it.client.call(PROMPT, session_id=it.session_id, parts=parts))
+        await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts)))
         first, second = sorted(it.project.store.sessions(parent=it.session_id), key=lambda one: one.title)
         assert first.model is not None
         assert second.model is not None
@@ -197,7 +197,7 @@ async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> No
 async def test_an_unknown_subagent_is_a_result_that_the_model_reads(tmp_path: Path) -> None:
     async with rig(tmp_path, [OK]) as it:
         work = SubtaskInput(prompt="x", description="x", agent="nobody")
-        await within(it.client.call(PROMPT, session_id=it.session_id, parts=[work]))
+        await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[work])))
         assert "There is no subagent named nobody" in it.results()[0]
         check_turns(it.model.requests[-1].turns)
 
@@ -208,7 +208,7 @@ async def test_an_abort_ends_a_subtask_which_is_never_run_again(tmp_path: Path) 
     async with rig(tmp_path, [slow, OK], command=commands(find=own)) as it:
         running = asyncio.create_task(run(it, "find"))
         await until(lambda: it.model.requests)
-        await within(it.client.call(ABORT, session_id=it.session_id), 3)
+        await within(it.client.call(ABORT, OfOneSession(session_id=it.session_id)), 3)
         await within(running)
         assert "Interrupted" in it.results()[0]
         await it.prompt("go on")
@@ -226,6 +226,12 @@ async def test_a_skill_is_a_command(tmp_path: Path) -> None:
         assert text.startswith('<skill_content name="pdf">\nUse !`touch x` $1 @a.')
         assert text.endswith("on a.pdf")
         assert not (it.work / "x").exists()
+
+
+async def test_a_command_that_is_carried_out_is_listed_only_when_it_is_the_users_own(tmp_path: Path) -> None:
+    async with rig(tmp_path, [OK], command=commands(compact="Make it short: $ARGUMENTS")) as it:
+        listed = await it.client.call(COMMAND_LIST, NoArguments())
+        assert [each.name for each in listed] == ["compact", "init", "review"]
 
 
 async def test_what_there_is_not_is_refused_with_what_there_is(tmp_path: Path) -> None:

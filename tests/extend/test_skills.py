@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.skills import allowed_skills, listing, skill_tool
-from codeloop.model.answers import Answer, Call
+from codeloop.model.testing.script import Answer, Call
 from codeloop.permission.gate import Denied
 from codeloop.schema.limits import SKILL_FILES, SKILL_LISTING
-from codeloop.schema.operation import SKILL_LIST
-from codeloop.schema.rules import Rule
+from codeloop.schema.operation import SKILL_LIST, NoArguments
+from codeloop.schema.permission import Rule
 from codeloop.tool.tool import ToolFailure
-from tests.agent.harness import call, calls, rig
 from tests.extend.setting import setting_of, write
+from tests.support.project import call, calls, rig
 from tests.tool.context import make_context
 
 
@@ -190,4 +190,4 @@ async def test_the_model_sees_loads_and_reads_a_global_skill_without_a_question(
         assert "See more.md." in loaded
         assert str(file.parent) in loaded
         assert "The rest." in read
-        assert [each.name for each in await it.client.call(SKILL_LIST)] == ["notes", "secret"]
+        assert [each.name for each in await it.client.call(SKILL_LIST, NoArguments())] == ["notes", "secret"]

@@ -15,13 +15,13 @@ def is_sound(desk: Desk) -> None:
 
 
 def parts(desk: Desk) -> list[dict[str, Any]]:
-    """Give all stored parts in their order."""
+    """Return all stored parts in their order."""
     with closing(sqlite3.connect(desk.database())) as database:
         return [json.loads(data) for (data,) in database.execute("SELECT data FROM part ORDER BY id")]
 
 
 def calls_without_result(desk: Desk) -> list[str]:
-    """Give the ids of calls that were left open."""
+    """Return the ids of calls that were left open."""
     return [
         part["id"]
         for part in parts(desk)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer
 from tests.cli.program import COMMAND, KEY, Desk, bash, call, events, result, serving, steps, without_privileges
 from tests.faults.store import calls_without_result, is_sound
+from tests.support.answers import Answer
 
 HELLO = Answer(text="Hello.")
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer
-from codeloop.cli.turn import STOPPING
+from codeloop.cli.run.turn import STOPPING
 from tests.cli.program import COMMAND, Desk, bash, call, events, lives, serving, steps
 from tests.faults.store import calls_without_result, is_sound
+from tests.support.answers import Answer
 
 HELLO = Answer(text="Hello.")
 WORK = (

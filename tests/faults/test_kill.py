@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer, Call
-from bench.provider import ModelServer
 from tests.cli.program import Desk, Protocol, bash, call, events, lives, result, serving, steps
 from tests.faults.store import calls_without_result, is_sound, parts
+from tests.support.answers import Answer, Call
+from tests.support.provider import ModelServer
 
 HELLO = Answer(text="Hello.")
 
@@ -87,6 +87,15 @@ def test_a_kill_in_the_middle_of_an_answer(tmp_path: Path, broken: Answer) -> No
     assert not (desk.work / "log").exists()
 
 
+def works_in(folder: Path) -> bool:
+    """Return whether a process has `folder` as its working directory."""
+    for process in Path("/proc").glob("[0-9]*/cwd"):
+        with suppress(OSError):
+            if process.readlink() == folder:
+                return True
+    return False
+
+
 def check_kills(folder: Path, seed: int, kills: int) -> None:
     """Kill at random moments of a turn of many steps, and go on each time."""
     chance = random.Random(seed)
@@ -114,6 +123,7 @@ def check_kills(folder: Path, seed: int, kills: int) -> None:
             lines = events(out[: out.rfind("\n") + 1]) if "\n" in out else []
             shown = {line["part"]["id"] for line in lines if line["type"] == "tool_use"}
             assert shown <= {part["id"] for part in parts(desk)}, "what was shown is stored"
+            wait_for(lambda: not works_in(desk.work))  # a command that was on its way may have come to its end
             ran = (desk.work / "log").read_text().split() if (desk.work / "log").exists() else []
             assert len(set(ran)) == len(ran)
             go_on(desk, server)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bench.answers import Answer
 from codeloop.schema.limits import SNAPSHOT_AGAIN, SNAPSHOT_FILE, SNAPSHOT_SCAN, SNAPSHOT_TIME
 from tests.cli.program import COMMAND, Desk, bash, result, serving, steps, without_privileges
+from tests.support.answers import Answer
 
 FOLDERS, FILES = 500, 1_000
 SLACK = 8.0
@@ -62,7 +62,7 @@ def odd_things(desk: Desk) -> Generator[set[str]]:
 
 
 def told(desk: Desk) -> dict[str, str]:
-    """Give what `debug snapshot` tells to be left out, and why."""
+    """Return what `debug snapshot` tells to be left out, and why."""
     child = desk.start("debug", "snapshot")
     out, err = child.communicate(timeout=2 * SNAPSHOT_SCAN.seconds)
     assert (child.returncode, err) == (0, "")
@@ -71,7 +71,7 @@ def told(desk: Desk) -> dict[str, str]:
 
 
 def space(desk: Desk) -> int:
-    """Give the size of our own files."""
+    """Return the size of our own files."""
     return sum(path.lstat().st_blocks * 512 for path in desk.home.rglob("*"))
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer
 from bench.large import TAIL, fill
 from tests.cli.program import Desk, bash, result, serving, steps
 from tests.faults.store import is_sound
+from tests.support.answers import Answer
 
 
 @pytest.mark.parametrize("messages", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
@@ -42,7 +42,7 @@ def test_a_long_session_is_shown_exported_forked_and_gone_on_with(tmp_path: Path
 
 
 def count(desk: Desk, session_id: str) -> int:
-    """Give how many messages a session has."""
+    """Return how many messages a session has."""
     with closing(sqlite3.connect(desk.database())) as database:
         sql = "SELECT count(*) FROM message WHERE session_id = ?"
         return database.execute(sql, (session_id,)).fetchone()[0]

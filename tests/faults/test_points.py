@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.fault import POINTS
+from codeloop.kit.fault_injection import POINTS
 from tests.cli.program import COMMAND, Desk, result, serving
 from tests.faults.twelve import (
     Work,
@@ -131,7 +131,7 @@ def test_a_fault_that_is_none_is_said_before_anything_is_done(tmp_path: Path, va
 
 def test_every_point_of_the_table_stands_in_the_program_once() -> None:
     code = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
-    placed = re.findall(r'fault\.(?:point|reach)\("([a-z._]+)"\)', code)
+    placed = re.findall(r'fault_injection\.(?:point|reach)\("([a-z._]+)"\)', code)
     assert sorted(placed) == sorted(POINTS)
     assert set(NTHS) | {"settle", "migration.backup"} == set(POINTS)
 

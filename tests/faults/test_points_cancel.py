@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.cli.turn import STOPPING
+from codeloop.cli.run.turn import STOPPING
 from tests.cli.program import Desk, bash, serving, steps
 from tests.faults.store import calls_without_result
 from tests.faults.test_kill import wait_for
@@ -29,7 +29,7 @@ TRIES = 4
 
 
 def last_row(desk: Desk) -> int:
-    """Give how much is stored."""
+    """Return how much is stored."""
     try:
         with closing(sqlite3.connect(desk.database())) as database:
             return database.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0]
@@ -38,14 +38,14 @@ def last_row(desk: Desk) -> int:
 
 
 def stands_still(desk: Desk) -> bool:
-    """Tell whether nothing has been stored for a while, after something was."""
+    """Return whether nothing has been stored for a while, after something was."""
     before = last_row(desk)
     time.sleep(0.4)
     return before == last_row(desk) > 0
 
 
 def open_answers(desk: Desk) -> int:
-    """Give how many answers are stored as begun and not as ended."""
+    """Return how many answers are stored as begun and not as ended."""
     with closing(sqlite3.connect(desk.database())) as database:
         sql = """SELECT count(*) FROM message WHERE json_extract(data, '$.role') = 'assistant'
                  AND json_extract(data, '$.time.completed') IS NULL"""

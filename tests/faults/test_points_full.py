@@ -57,7 +57,7 @@ def test_a_store_that_can_not_be_written_ends_the_turn_with_the_reason(
 
 
 def open_call(part: dict[str, object]) -> bool:
-    """Tell whether a part is a call that was left running."""
+    """Return whether a part is a call that was left running."""
     state = part.get("state")
     return part["type"] == "tool" and isinstance(state, dict) and state.get("status") == "running"
 
@@ -95,7 +95,7 @@ def test_a_prompt_that_can_not_be_stored_leaves_the_session_as_it_was(tmp_path: 
 
 
 def stored(desk: Desk, table: str) -> int:
-    """Give how many rows a table has."""
+    """Return how many rows a table has."""
     with closing(sqlite3.connect(desk.database())) as database:
         return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer, Call
 from tests.cli.program import KEY, Desk, Protocol, bash, call, events, result, serving, steps
+from tests.support.answers import Answer, Call
 
 SOON = {"retry-after": "0"}
 HELLO = Answer(text="Hello.")

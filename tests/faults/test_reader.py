@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bench.answers import Answer
 from tests.cli.program import COMMAND, Desk, bash, events, serving, steps
 from tests.cli.terminal import Terminal
 from tests.faults.store import is_sound
+from tests.support.answers import Answer
 
 HELLO = Answer(text="Hello.")
 LONG = Answer(text="".join(f"word {number} " for number in range(40_000)), deltas=50)

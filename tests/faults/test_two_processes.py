@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer
 from tests.cli.program import COMMAND, Desk, bash, events, result, serving, steps
 from tests.faults.store import calls_without_result, is_sound, parts
 from tests.faults.test_kill import kill, wait_for
+from tests.support.answers import Answer
 
 ROOT = Path(__file__).resolve().parents[2]
 HELLO = Answer(text="Hello.")
@@ -87,7 +87,7 @@ def test_eight_processes_and_two_turns_write_at_once_and_one_is_stopped_inside(t
 
 
 def outbox(desk: Desk) -> list[tuple[int, str, str]]:
-    """Give number, session and kind of every stored event."""
+    """Return number, session and kind of every stored event."""
     with closing(sqlite3.connect(desk.database())) as database:
         return database.execute("SELECT seq, session_id, json_extract(data, '$.type') FROM event").fetchall()
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer
 from tests.cli.program import Desk, bash, serving, steps
+from tests.support.answers import Answer
 
 DONE = Answer(text="Done.")
 QUICK = "git clean -fdxq"
@@ -33,7 +33,7 @@ def project(desk: Desk) -> None:
 
 
 def state(desk: Desk) -> dict[str, tuple[str, int]]:
-    """Give every file outside of git's own folder: its text and mode."""
+    """Return every file outside of git's own folder: its text and mode."""
     paths = [path for path in desk.work.rglob("*") if path.is_file() and ".git" not in path.parts]
     return {str(path.relative_to(desk.work)): (path.read_text(), path.stat().st_mode) for path in paths}
 

@@ -8,9 +8,9 @@ import contextlib
 import json
 from typing import Any
 
-from bench.answers import Answer, Call
-from bench.provider import ModelServer
-from bench.wire import Received
+from tests.support.answers import Answer, Call
+from tests.support.provider import ModelServer
+from tests.support.wire import Received
 
 WRITE = Call("write", json.dumps({"filePath": "note.txt", "content": "kept\n"}), "call_write")
 SAY = Call("bash", json.dumps({"command": "echo said > said.txt", "description": "Say it"}), "call_say")

@@ -24,7 +24,7 @@ LISTENING = "opencode server listening on "
 
 
 def cache(name: str, *inputs: Path) -> Path:
-    """Give a folder outside the repository for what these files ask for; a change of them is another folder."""
+    """Return a folder outside the repository for what these files ask for; a change of them is another folder."""
     base = os.environ.get("CODELOOP_INTEROP_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()[:12]
     return Path(base) / "codeloop-interop" / f"{name}-{digest}"
@@ -62,7 +62,7 @@ def npm_packages() -> Path:
 
 
 def reference_program() -> str:
-    """Give the path of the reference's program for this machine."""
+    """Return the path of the reference's program for this machine."""
     for path in sorted(npm_packages().glob("node_modules/opencode-*/bin/opencode")):
         if subprocess.run([path, "--version"], capture_output=True, timeout=60, check=False).returncode == 0:
             return str(path)
@@ -70,7 +70,7 @@ def reference_program() -> str:
 
 
 def checker() -> Path:
-    """Give the bin folder of an environment with what checks the document."""
+    """Return the bin folder of an environment with what checks the document."""
     wanted = HERE / "requirements.txt"
     pip = ["bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries=1", "-qq"]
     commands = [[sys.executable, "-m", "venv", "."], ["env", *pip, "install", "--require-hashes", "-r", wanted.name]]
@@ -167,7 +167,7 @@ def process(command: list[str], cwd: Path, env: Mapping[str, str] | None, begins
 
 @contextmanager
 def staged(folder: Path) -> Generator[Stage]:
-    """Give a fresh home and project, and a running model service."""
+    """Yield a fresh home and project, and a running model service."""
     with process([sys.executable, "-m", "tests.interop.models"], ROOT, None) as url:
         stage = Stage(folder, url)
         for path in (stage.project / "src", folder / "bin"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.server.document import document
+from codeloop.server.openapi.document import document
 from tests.interop.stage import PASSWORD, Stage, checker, serving, staged
 
 pytestmark = pytest.mark.interop
@@ -36,6 +36,7 @@ NOT_BY_SHAPE = {
     "pty.connect": "answers WebSockets only",
     "pty.update": "a title may be too long",
     "session.command": "the command and the model must be there",
+    "session.create": "the model must be there",
     "session.import": "the import reads what other programs have written, and says what does not fit",
     "session.init": "the model must be there",
     "session.messages": "a cursor must be one that was given out",
@@ -44,6 +45,7 @@ NOT_BY_SHAPE = {
     "session.search": "spaces alone are nothing to look for",
     "session.share": "sharing is not offered",
     "session.summarize": "the model must be there",
+    "session.undoFiles": "a file must be in the work tree",
     "session.unshare": "sharing is not offered",
     "tool.list": "the model must be there",
     "vcs.diff": "there may be no branch to compare with",
@@ -52,7 +54,7 @@ NOT_BY_SHAPE = {
 
 
 def settings(stage: Stage, url: str) -> str:
-    """Give what schemathesis is told: all checks, the credential, names of what is there, our directory only."""
+    """Return what schemathesis is told: all checks, the credential, names of what is there, our directory only."""
     directory = json.dumps(str(stage.project))
     there = known(url)
     parameters = "\n".join(f'"path.{name}" = {{ dictionary = "{name}", probability = 0.7 }}' for name in there)

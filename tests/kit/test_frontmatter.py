@@ -4,25 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.frontmatter import FrontmatterError, Page, split
+from codeloop.kit.frontmatter import Frontmatter, FrontmatterError, split
 
 
 def test_head_and_body_are_split() -> None:
     page = split("---\nname: review\ntools:\n  bash: false\n---\nBe strict.\n\n---\nStill body.\n")
-    assert page == Page({"name": "review", "tools": {"bash": False}}, "Be strict.\n\n---\nStill body.\n")
+    assert page == Frontmatter({"name": "review", "tools": {"bash": False}}, "Be strict.\n\n---\nStill body.\n")
 
 
 def test_a_text_without_a_head_is_all_body() -> None:
-    assert split("# Title\n---\nx: 1\n---\n") == Page({}, "# Title\n---\nx: 1\n---\n")
+    assert split("# Title\n---\nx: 1\n---\n") == Frontmatter({}, "# Title\n---\nx: 1\n---\n")
 
 
 @pytest.mark.parametrize("text", ["---\n---\nbody", "---\n# only a comment\n---\nbody", "\ufeff---\r\n---\r\nbody"])
 def test_an_empty_head_is_no_values(text: str) -> None:
-    assert split(text) == Page({}, "body")
+    assert split(text) == Frontmatter({}, "body")
 
 
 def test_windows_line_ends_are_read() -> None:
-    assert split("---\r\na: x: y\r\nb: 2\r\n---\r\nbody\r\n") == Page({"a": "x: y", "b": 2}, "body\r\n")
+    assert split("---\r\na: x: y\r\nb: 2\r\n---\r\nbody\r\n") == Frontmatter({"a": "x: y", "b": 2}, "body\r\n")
 
 
 def test_a_colon_in_an_unquoted_text_is_read_as_meant() -> None:
@@ -32,7 +32,7 @@ def test_a_colon_in_an_unquoted_text_is_read_as_meant() -> None:
 
 @given(st.text(alphabet="ab -\n\r", max_size=40))
 def test_the_body_is_never_changed(body: str) -> None:
-    assert split("---\na: 1\n---\n" + body) == Page({"a": 1}, body)
+    assert split("---\na: 1\n---\n" + body) == Frontmatter({"a": 1}, body)
 
 
 @pytest.mark.parametrize(

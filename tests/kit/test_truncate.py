@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.truncate import Keep, byte_length, clip, count_lines, cut
+from codeloop.kit.truncate import Keep, byte_length, count_lines, cut
 
 TEXTS = st.text(alphabet=st.sampled_from("ab\nä€😀\r"), max_size=200)
 KEEPS = st.sampled_from(get_args(Keep))
@@ -51,8 +51,3 @@ def test_a_single_line_of_50_mb_is_cut_inside() -> None:
     assert len(kept.head) == 333
     assert len(kept.tail) == 667
     assert kept.bytes == 50_000_000 - 1000
-
-
-def test_an_overlong_line_says_how_much_is_missing() -> None:
-    assert clip("abcdef", 4) == "abcd... (2 more characters)"
-    assert clip("abcd", 4) == "abcd"

@@ -29,7 +29,7 @@ def naive_whole(text: str, pattern: str) -> bool:
 
 
 def instances(text: str) -> list[str]:
-    """Give some of the texts that a partly known one stands for."""
+    """Return some of the texts that a partly known one stands for."""
     found = [""]
     for char in text:
         if char == ANY:

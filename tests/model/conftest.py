@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from bench.provider import ModelServer
-from codeloop.model.anthropic import AnthropicMessages
+from codeloop.model.anthropic.adapter import AnthropicMessages
 from codeloop.model.chat import (
     CallReady,
     ChatModel,
@@ -21,9 +20,10 @@ from codeloop.model.chat import (
     Turn,
     UserTurn,
 )
-from codeloop.model.endpoint import Endpoint
-from codeloop.model.openai_chat import OpenAIChat
+from codeloop.model.openai.adapter import OpenAIChat
 from codeloop.model.quirks import ANTHROPIC, COMPATIBLE, Quirks
+from codeloop.model.wire.endpoint import Endpoint
+from tests.support.provider import ModelServer
 
 KEY = "sk-test-0123456789abcdef"
 HELLO: tuple[Turn, ...] = (UserTurn((TextPiece("Hello"),)),)
@@ -114,7 +114,7 @@ async def anthropic() -> AsyncGenerator[Callable[..., AnthropicMessages], None]:
 
 
 def endpoint(server: ModelServer | str, **given: Any) -> Endpoint:
-    """Give an endpoint with deadlines that a test can wait for."""
+    """Return an endpoint with deadlines that a test can wait for."""
     url = server if isinstance(server, str) else server.url
     values: dict[str, Any] = {"key": KEY, "connect": 2.0, "first_byte": 2.0, "idle": 2.0, **given}
     return Endpoint(url, **values)

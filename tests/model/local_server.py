@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 
 def http(body: bytes, status: str = "200 OK") -> bytes:
-    """Give a whole HTTP answer."""
+    """Return a whole HTTP answer."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     return head.encode() + b"Connection: close\r\n\r\n" + body
 

@@ -5,20 +5,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codeloop.model.catalog import Catalog
+from codeloop.model.catalog.catalog import Catalog
+from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserTurn
-from codeloop.model.credentials import Credentials
+from codeloop.model.credentials.store import Credentials
+from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnspokenProtocol, WrongOrigin
+from codeloop.model.provider import Provider, endpoint_of
 from codeloop.model.providers import NO_MODEL, Providers
-from codeloop.model.service import Provider, endpoint_of
-from codeloop.model.unavailable import (
-    ModelUnavailable,
-    NoKey,
-    NoModel,
-    UnknownModel,
-    UnspokenProtocol,
-    WrongOrigin,
-)
-from codeloop.model.vendors import LocalServer
 from codeloop.schema.config import Config, ProviderConfig
 from codeloop.schema.limits import MODEL_FIRST_BYTE, MODEL_IDLE
 from codeloop.schema.wire import JSON

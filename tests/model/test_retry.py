@@ -1,18 +1,18 @@
 """What is tried again, after what wait, how often, and when never."""
 
-import asyncio
 import time
 from email.utils import formatdate
 from typing import Any
 
 import pytest
 
-from bench.answers import Answer, Call
-from bench.provider import ModelServer
 from codeloop.model.chat import CallReady, Finished, ModelRequest, Retrying, TextDelta, TextPiece, UserTurn
 from codeloop.model.retry import Retry
 from codeloop.schema.errors import APIError, ProviderAuthError
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_WAIT
+from tests.support.answers import Answer, Call
+from tests.support.project import until
+from tests.support.provider import ModelServer
 
 
 class Sleeps:
@@ -147,11 +147,10 @@ async def test_a_refused_key_is_the_providers_error(anthropic: Any, asking: Any)
 
 
 async def test_closing_the_retrying_stream_closes_the_connection(openai: Any) -> None:
-    async with ModelServer([Answer(text="a b c", deltas=3, delay=0.02)]) as server:
+    async with ModelServer([Answer(text="a b c", deltas=3, stall_after=3)]) as server:
         stream = Retry(openai(server)).stream(ModelRequest(system="", turns=(UserTurn((TextPiece("x"),)),)))
         async for event in stream:
             assert not isinstance(event, Finished)
             break
         await stream.aclose()
-        await asyncio.sleep(0.08)
-        assert server.aborted == 1
+        await until(lambda: server.aborted == 1)

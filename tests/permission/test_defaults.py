@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.permission.bash import need as bash_need
 from codeloop.permission.defaults import rules_of
 from codeloop.permission.rules import decide, is_offered
-from codeloop.schema.rules import Action, Need, Rule
+from codeloop.permission.shell.analyse import need as bash_need
+from codeloop.schema.permission import Action, Need, Rule
 
 SCRATCH = Path("/data/scratch")
 SKILLS = Path("/data/skills")

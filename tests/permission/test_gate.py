@@ -21,7 +21,7 @@ from codeloop.schema.event import (
     SessionInfo,
 )
 from codeloop.schema.message import Session, SessionTime
-from codeloop.schema.rules import Action, Need, PermissionRequest, Reply, Rule, ToolRef
+from codeloop.schema.permission import Action, Need, PermissionRequest, Reply, Rule, ToolRef
 from codeloop.store.store import Store
 
 TOOL = ToolRef(message_id="msg_1", call_id="call_1")

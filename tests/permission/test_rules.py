@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.rules import decide, expand_home, is_offered
-from codeloop.schema.rules import Action, Need, Rule, Ruleset
+from codeloop.schema.permission import Action, Need, Rule, Ruleset
 
 ACTIONS: st.SearchStrategy[Action] = st.sampled_from(["allow", "ask", "deny"])
 NAMES = st.sampled_from(["bash", "edit", "read"])

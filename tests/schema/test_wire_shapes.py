@@ -7,10 +7,10 @@ import pytest
 
 from codeloop.schema.errors import MessageError, error_message
 from codeloop.schema.event import Event, StoredEvent, session_of
-from codeloop.schema.live import LiveEvent
+from codeloop.schema.live_events import LiveEvent
 from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
-from codeloop.schema.rules import PermissionRequest, Rule
+from codeloop.schema.permission import PermissionRequest, Rule
 from codeloop.schema.wire import wire_name
 
 SES, MSG, PRT, EVT, PER, QUE = (

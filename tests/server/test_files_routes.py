@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.server.serving import Served, served
-from tests.workspace.trees_on_disk import repository, write
+from tests.server.support.serving import Served, served
+from tests.support.auditing import audited
+from tests.workspace.snapshot.trees_on_disk import repository, write
 
 SECRET = "the secret outside"
 NODE = {"name", "path", "absolute", "type", "ignored"}
@@ -38,7 +40,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 def ways_out(tmp_path: Path) -> list[str]:
-    """Give paths that lead out of the work tree."""
+    """Return paths that lead out of the work tree."""
     secret = str(tmp_path / "secret/key.txt")
     return [
         *(
@@ -111,29 +113,65 @@ async def test_a_tracked_folder_that_became_a_link_is_deleted_not_followed(tmp_p
         await ask(it, "/file/content", status=400, path="sub/key.txt")
 
 
-async def test_a_link_that_flips_never_leads_out(tmp_path: Path) -> None:
+async def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
     root = tmp_path / "work"
     write(root, {"real/key.txt": "inside"})
     write(tmp_path, {"secret/key.txt": SECRET})
     (root / "flip").symlink_to("real")
-    stop = False
+    async with served(tmp_path) as it:
+        assert (await ask(it, "/file/content", path="flip/key.txt"))["content"] == "inside"
+        relink(root / "flip", tmp_path / "secret")
+        assert SECRET not in str(await ask(it, "/file/content", status=400, path="flip/key.txt"))
 
-    def flip() -> None:
-        target = 0
-        while not stop:
-            target = 1 - target
-            (root / "next").symlink_to(tmp_path / "secret" if target else "real")
-            (root / "next").rename(root / "flip")
+
+@pytest.mark.parametrize(
+    ("flipped", "before", "route", "status"),
+    [
+        ("flip", "/", "/file/content", 200),  # where the link led when it was judged is what is read
+        ("real", "/", "/file/content", 400),
+        ("real", "real", "/file/content", 400),
+        ("real", "key.txt", "/file/content", 200),  # the folder itself is open by then
+        ("real/key.txt", "/", "/file/content", 400),
+        ("real/key.txt", "key.txt", "/file/content", 400),
+        ("flip", "/", "/file", 200),
+        ("real", "/", "/file", 400),
+        ("real", "real", "/file", 400),
+        ("real", ".", "/file", 200),
+    ],
+)
+async def test_a_path_that_flips_after_it_was_judged_never_leads_out(
+    tmp_path: Path, flipped: str, before: str, route: str, status: int
+) -> None:
+    root = tmp_path / "work"
+    write(root, {"real/key.txt": "inside"})
+    write(tmp_path, {"secret/key.txt": SECRET, "secret/hidden.txt": SECRET})
+    (root / "flip").symlink_to("real")
+    target = tmp_path / "secret" / ("key.txt" if flipped.endswith(".txt") else "")
+    opened: list[str] = []
+
+    def flip(event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or arguments[1] is not None or threading.current_thread() is threading.main_thread():
+            return  # only `os.open` on the threads where files are read
+        opened.append(str(arguments[0]))
+        if opened.count(before) == 1 and opened[-1] == before:
+            relink(root / flipped, target)
 
     async with served(tmp_path) as it:
-        flipping = asyncio.create_task(asyncio.to_thread(flip))
-        try:
-            answers = [await it.http.get("/file/content", params={"path": "flip/key.txt"}) for _ in range(80)]
-        finally:
-            stop = True
-            await flipping
-    assert {each.status_code for each in answers} == {200, 400}
-    assert {each.json()["content"] for each in answers if each.status_code == 200} == {"inside"}
+        with audited(flip):
+            answer = await it.http.get(route, params={"path": "flip/key.txt" if route != "/file" else "flip"})
+    assert before in opened
+    assert (root / flipped).readlink() == target
+    assert answer.status_code == status
+    assert SECRET not in answer.text
+    if status == 200:
+        shown = answer.json()
+        assert (shown["content"] if route != "/file" else [each["name"] for each in shown]) in ("inside", ["key.txt"])
+
+
+def relink(path: Path, target: Path) -> None:
+    """Put a link where something else lies, which moves aside."""
+    path.rename(path.with_name("aside"))
+    path.symlink_to(target)
 
 
 @pytest.mark.parametrize("route", ["/file", "/file/content"])

@@ -14,17 +14,17 @@ import pytest
 from starlette.routing import Route, WebSocketRoute
 
 from codeloop.app.app import App
-from codeloop.model.answers import Answer
+from codeloop.model.testing.script import Answer
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SERVER_ADDRESSES, SERVER_DELAYED
 from codeloop.schema.operation import OPERATIONS
-from codeloop.server.attempts import Attempts
+from codeloop.server.asgi import site
+from codeloop.server.events.hub import Hub
 from codeloop.server.guard import origin_of
-from codeloop.server.hub import Hub
-from codeloop.server.listen import Listening, Unprotected
-from codeloop.server.site import site
-from tests.server.raw import UPGRADE, Answered, ask, basic, port_of, request
-from tests.server.serving import PASSWORD, Served, served
+from codeloop.server.rate_limit import Attempts
+from codeloop.server.server import Listening, Unprotected
+from tests.server.support.raw import UPGRADE, Answered, ask, basic, port_of, request
+from tests.server.support.serving import PASSWORD, Served, served
 
 PAGE = "https://app.example:8443"
 CONFIGURED = Listening(password=PASSWORD, origins=(PAGE,))
@@ -46,7 +46,7 @@ async def status(it: Served, *lines: str, path: str = "/session", host: str | No
 
 
 def routes_of(app: App) -> Iterator[tuple[str, str]]:
-    """Give method and path of everything that the site answers; a WebSocket has the method "WS"."""
+    """Yield method and path of everything that the site answers; a WebSocket has the method "WS"."""
     for row in OPERATIONS:
         yield row.method, row.path
     for route in site(app, Hub(app)).routes:

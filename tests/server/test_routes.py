@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from codeloop.model.answers import Answer
-from tests.server.serving import served
+from codeloop.model.testing.script import Answer
+from tests.server.support.serving import served
 
 
 async def test_a_session_is_made_prompted_and_read_over_http(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import Answer
 from codeloop.config.paths import find_paths
-from codeloop.config.serving import credential_for
+from codeloop.config.server_credential import credential_for
 from codeloop.schema.limits import SERVER_SIGNAL
 from tests.cli.program import COMMAND, Desk, bash, lives, serving, without_privileges
-from tests.server.raw import Answered, ask, basic, port_of, request
+from tests.server.support.raw import Answered, ask, basic, port_of, request
+from tests.support.answers import Answer
 
 READY = re.compile(r"opencode server listening on (http://\S+)\n")
 SAID = json.dumps({"parts": [{"type": "text", "text": "go"}]})
@@ -40,7 +40,7 @@ class Running:
         return asyncio.run(ask(self.url, data, 20))
 
     def own(self) -> str:
-        """Give the header with the credential that this machine's programs find."""
+        """Return the header with the credential that this machine's programs find."""
         found = credential_for(find_paths({"CODELOOP_HOME": str(self.desk.home)}), self.url, {})
         assert found is not None
         return basic(found.password, found.username)
@@ -385,7 +385,7 @@ def test_commands_of_the_agent_do_not_see_the_password(tmp_path: Path) -> None:
 
 
 def listening(pid: int) -> list[str]:
-    """Give the sockets on which a process listens."""
+    """Return the sockets on which a process listens."""
     inodes: set[str] = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         try:

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from codeloop.app.app import App
-from codeloop.model.answers import Answer, Count
-from codeloop.model.scripted import ScriptedModel
+from codeloop.model.testing.script import Answer, Count
+from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.ids import new_id
-from codeloop.server.listen import Listening, Server
-from tests.agent.harness import PASSWORD, Heard, call, calls, startup
+from codeloop.server.server import Listening, Server
 from tests.cli.program import COMMAND
-from tests.server.hearing import Event, hearing, of
-from tests.server.serving import Served, served
+from tests.server.support.hearing import Event, hearing, of
+from tests.server.support.serving import Served, served
+from tests.support.project import PASSWORD, Heard, call, calls, startup
 
 DONE = Answer(text="Done.", tokens=Count(input=5, output=2))
 WAIT = calls(call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))
@@ -287,8 +287,10 @@ async def test_an_id_that_is_in_use_is_refused_and_nothing_is_lost(tmp_path: Pat
         await it.post(f"/session/{session}/message", body)
         before = await messages(it, session)
         assert (before[0]["info"]["id"], before[0]["parts"][0]["id"]) == (chosen, part)
-        for place in (session, other):
-            again = {"parts": [TEXT], "messageID": chosen}
+        same = await it.post(f"/session/{session}/message", body)
+        assert same["info"]["parentID"] == chosen, "the same prompt again gets the answer that it has"
+        for place, text in ((session, "something else"), (other, TEXT["text"])):
+            again = {"parts": [{**TEXT, "text": text}], "messageID": chosen}
             refused = await it.post(f"/session/{place}/message", again, status=400)
             assert "messageID" in refused["data"]["message"]
             await it.post(f"/session/{place}/message", {"parts": [{**TEXT, "id": part}]}, status=400)
@@ -301,7 +303,11 @@ async def test_two_prompts_of_one_id_at_once_are_stored_once(tmp_path: Path) -> 
         session = await it.session()
         body = {"parts": [TEXT], "messageID": new_id("msg")}
         sent = [it.http.post(f"/session/{session}/prompt_async", json=body) for _ in range(4)]
-        assert sorted(each.status_code for each in await asyncio.gather(*sent)) == [204, 400, 400, 400]
+        assert [each.status_code for each in await asyncio.gather(*sent)] == [204, 204, 204, 204]
+        await it.post(f"/session/{session}/message", body)  # answered when the turn is over
+        stored = [each for each in await messages(it, session) if each["info"]["role"] == "user"]
+        assert [each["info"]["id"] for each in stored] == [body["messageID"]]
+        assert len(it.model.requests) == 1
 
 
 async def test_fields_of_a_prompt_do_what_they_say(tmp_path: Path) -> None:

@@ -12,20 +12,20 @@ from typing import Any, Literal, get_args
 import msgspec
 import pytest
 
-from codeloop.model.answers import Answer
-from tests.server.serving import Served, served
+from codeloop.model.testing.script import Answer
+from tests.server.support.serving import Served, served
 
 Anything = dict[str, Any]
 WORDS = list[str]
 
 
 def maybe(kind: Any) -> Any:
-    """Give a field that may be left out."""
+    """Return a field that may be left out."""
     return kind | msgspec.UnsetType
 
 
 def form(**fields: Any) -> Any:
-    """Give an object with exactly these fields."""
+    """Return an object with exactly these fields."""
     optional = {name for name, kind in fields.items() if msgspec.UnsetType in get_args(kind)}
     listed = [(name, kind, msgspec.UNSET) if name in optional else (name, kind) for name, kind in fields.items()]
     return msgspec.defstruct("Form", listed, forbid_unknown_fields=True, kw_only=True)
@@ -114,6 +114,14 @@ COMMAND = form(
     source=maybe(Literal["command", "mcp", "skill"]),
     subtask=maybe(bool),
 )
+TOKENS = form(
+    input=int,
+    output=int,
+    reasoning=int,
+    cache=form(read=int, write=int),
+    total=maybe(int),
+    estimated=maybe(int),
+)
 SESSION = form(
     id=str,
     slug=str,
@@ -127,7 +135,7 @@ SESSION = form(
     agent=maybe(str),
     model=maybe(form(id=str, providerID=str, variant=maybe(str))),
     cost=maybe(float),
-    tokens=maybe(form(input=int, output=int, reasoning=int, cache=form(read=int, write=int), total=maybe(int))),
+    tokens=maybe(TOKENS),
     summary=maybe(form(additions=int, deletions=int, files=int)),
     metadata=maybe(Anything),
     permission=maybe(list[RULE]),

@@ -1,19 +1,20 @@
 """What a turn does on the wire: the events of `GET /event` in the order in which clients expect them."""
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codeloop.model.answers import Answer, Block, Call, CallBlock
 from codeloop.model.retry import Retry
-from codeloop.model.scripted import ScriptedModel
+from codeloop.model.testing.script import Answer, Block, Call, CallBlock
+from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, OverflowData
 from codeloop.schema.ids import now_ms
-from tests.agent.harness import call, calls
-from tests.server.hearing import Event, Hearing, hearing, of
-from tests.server.serving import Served, served
+from tests.server.support.hearing import Event, Hearing, hearing, of
+from tests.server.support.serving import Served, served
+from tests.support.project import call, calls
 
 ASK = [{"permission": "bash", "pattern": "*", "action": "ask"}, {"permission": "edit", "pattern": "*", "action": "ask"}]
 BEGIN = ["user", "text 'go'", "session.updated", "status busy"]
@@ -23,7 +24,7 @@ END = ["status idle", "session.idle"]
 
 
 def texts(*pieces: str) -> list[str]:
-    """Give the lines of a text that streams in."""
+    """Return the lines of a text that streams in."""
     whole = "".join(pieces)
     return ["text ''", *(f"delta text {piece!r}" for piece in pieces), f"text {whole!r} end"]
 
@@ -77,7 +78,9 @@ async def test_four_steps_with_tools(tmp_path: Path) -> None:
         (it.work / "calc.py").write_text("def add(a, b):\n    return a - b\n")
         session = await titled(it)
         await it.prompt(session)
-        lines = [line for line in await heard.idle(session) if line not in {"edit running", "bash running"}]
+        heard_lines = [line for line in await heard.idle(session) if line not in {"edit running", "bash running"}]
+        lines, counted = without_counts(heard_lines)
+        assert counted == 3, "each step with calls stores what it has used before they end"
         done = ["step-finish tool-calls", "assistant tool-calls completed", "session.updated"]
         first = [*STEP, *texts("Let me look."), "read pending", "read running", "read completed", *done]
         second = [*STEP, "edit pending", "edit completed", "patch", *done]
@@ -98,6 +101,12 @@ async def test_four_steps_with_tools(tmp_path: Path) -> None:
         assert patch["files"] == [str(it.work / "calc.py")]
 
 
+def without_counts(lines: list[str]) -> tuple[list[str], int]:
+    """Return the lines but those that store what an unfinished step has used, and how often it did."""
+    pairs = [at for at, pair in enumerate(pairwise(lines)) if pair == ("assistant", "session.updated")]
+    return [line for at, line in enumerate(lines) if at not in pairs and at - 1 not in pairs], len(pairs)
+
+
 def parts(heard: Hearing) -> list[Event]:
     return [each["part"] for each in of(heard.events, "message.part.updated")]
 
@@ -107,7 +116,7 @@ def states(heard: Hearing, tool: str) -> list[Event]:
 
 
 def answered(heard: Hearing) -> str:
-    """Give the id of the last prompt that was answered."""
+    """Return the id of the last prompt that was answered."""
     infos = [each["info"] for each in of(heard.events, "message.updated")]
     return next(info["parentID"] for info in reversed(infos) if info["role"] == "assistant")
 
@@ -239,7 +248,8 @@ async def test_an_abort_in_the_middle_of_text(tmp_path: Path) -> None:
         answer = await asking
         assert answer["info"]["error"] == {"name": "MessageAbortedError", "data": {"message": "Aborted"}}
         lines = await heard.idle(session)
-        closed = ["assistant MessageAbortedError completed", "session.error MessageAbortedError", "user diffs 0", *END]
+        ended = ["assistant MessageAbortedError completed", "session.updated", "session.error MessageAbortedError"]
+        closed = [*ended, "user diffs 0", *END]
         assert lines[-len(closed) :] == closed
         assert lines[-len(closed) - 1].endswith("end")
         assert await it.get("/session/status") == {}

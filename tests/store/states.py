@@ -32,7 +32,7 @@ from codeloop.schema.message import (
     UserTime,
 )
 from codeloop.schema.part import Part, TextPart
-from codeloop.schema.rules import PermissionRequest, Reply
+from codeloop.schema.permission import PermissionRequest, Reply
 
 MODEL = ModelRef(provider_id="scripted", model_id="script")
 

@@ -10,7 +10,7 @@ from codeloop.schema.event import StoredEvent
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import CompactionPart, TextPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry, View, last_text, next_created, with_part
+from codeloop.store.conversation import Conversation, ConversationView, Entry, last_text, next_created, with_part
 from codeloop.store.store import Store
 from tests.store.states import assistant, created, gone, put, said, session, text, unsaid, user
 
@@ -33,7 +33,7 @@ def test_parts_stand_in_the_order_of_their_ids_and_the_last_one_put_counts(ids: 
 
 @given(times=st.lists(st.integers(0, 5), max_size=10))
 def test_messages_stand_in_the_order_of_their_creation_however_they_come(times: list[int]) -> None:
-    view = View(ONE)
+    view = ConversationView(ONE)
     messages = [user(ONE.id, at=time) for time in times]
     for message in reversed(messages):
         view.apply(said(message))
@@ -42,7 +42,7 @@ def test_messages_stand_in_the_order_of_their_creation_however_they_come(times: 
 
 
 def test_what_is_removed_may_come_again() -> None:
-    view = View(ONE, [Entry(MESSAGE)])
+    view = ConversationView(ONE, [Entry(MESSAGE)])
     view.apply(put(part("a")))
     view.apply(gone(part("a")))
     assert view.conversation().entries == (Entry(MESSAGE),)
@@ -62,7 +62,7 @@ def test_a_further_message_comes_last_even_when_the_clock_has_stepped_back() -> 
 
 
 def compacted(turns: int, kept: int) -> tuple[list[StoredEvent], str]:
-    """Give a session of some turns, a summary of all but the last `kept`, and one turn more; and its id."""
+    """Return a session of some turns, a summary of all but the last `kept`, and one turn more; and its id."""
     one = session()
     events: list[StoredEvent] = [created(one)]
     starts: list[str] = []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from codeloop.schema.event import Event, PartUpdated, SessionUpdated, Stamped, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_QUEUE
-from codeloop.schema.live import Delta, PartDelta
+from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.store.follow import GapError
 from codeloop.store.outbox import PRUNE_EVERY
 from codeloop.store.store import Store
@@ -42,7 +42,7 @@ async def take(stream: AsyncIterator[Stamped], count: int, deadline: float = 5) 
 
 
 async def until(stream: AsyncIterator[Stamped], seq: int) -> list[Stamped]:
-    """Give what comes up to the stored event `seq`."""
+    """Return what comes up to the stored event `seq`."""
     found: list[Stamped] = []
     while not found or found[-1].seq != seq:
         found += await take(stream, 1)

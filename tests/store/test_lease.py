@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.alive import here, start_of
+from codeloop.kit.processes import pid_scope, start_time
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import LEASE
 from codeloop.store import lease
@@ -87,7 +87,7 @@ def put(path: Path, holder: Holder, session_id: str = "ses_1") -> None:
 
 
 def own_start() -> str:
-    return start_of(os.getpid())
+    return start_time(os.getpid())
 
 
 def later(milliseconds: int = LEASE.value) -> int:
@@ -171,7 +171,7 @@ def test_a_holder_on_another_machine_is_believed_until_its_time_is_over(path: Pa
 def test_a_holder_of_an_older_codeloop_is_looked_at_by_its_machine_alone(path: Path) -> None:
     store = Store(path)
     with holding(path, "ses_2") as other:
-        put(path, Holder(platform.node(), other.pid, start_of(other.pid), later(-1)))
+        put(path, Holder(platform.node(), other.pid, start_time(other.pid), later(-1)))
         with pytest.raises(OperationError, match=f"by process {other.pid}[.] Wait"):
             store.leases.take("ses_1")
     store.leases.take("ses_1")
@@ -179,7 +179,7 @@ def test_a_holder_of_an_older_codeloop_is_looked_at_by_its_machine_alone(path: P
 
 def test_a_holder_in_another_container_of_the_same_name_is_believed_until_its_time_is_over(path: Path) -> None:
     store = Store(path)
-    elsewhere = f"{here()}7"
+    elsewhere = f"{pid_scope()}7"
     put(path, Holder(elsewhere, os.getpid(), own_start(), later()))
     named = f"process {os.getpid()} of another container or machine named {platform.node()}[.] Wait"
     with pytest.raises(OperationError, match=named):

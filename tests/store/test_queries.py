@@ -10,7 +10,7 @@ from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpd
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.part import TextPart
 from codeloop.store.database import StoreError
-from codeloop.store.queries import Filter, like, open_queries
+from codeloop.store.queries import SessionFilter, like, open_queries
 from codeloop.store.store import Store
 from tests.store.states import session, user
 
@@ -18,7 +18,7 @@ SESSION = session("ses_1")
 
 
 def filled(path: Path, times: list[int]) -> Store:
-    """Give a store with a session of messages that were created at these times."""
+    """Return a store with a session of messages that were created at these times."""
     store = Store(path)
     store.append(SessionCreated(properties=SessionInfo(session_id=SESSION.id, info=SESSION)))
     for number, at in enumerate(times):
@@ -60,7 +60,7 @@ def test_a_database_opened_to_read_is_left_as_it_is(tmp_path: Path) -> None:
     filled(path, [1]).close()
     before = path.read_bytes()
     queries = open_queries(path)
-    assert [each.id for each in queries.sessions(Filter())] == [SESSION.id]
+    assert [each.id for each in queries.sessions(SessionFilter())] == [SESSION.id]
     queries.close()
     assert path.read_bytes() == before
 
@@ -69,7 +69,7 @@ def test_what_another_process_writes_is_read_without_waiting(tmp_path: Path) -> 
     store = filled(tmp_path / "a.db", [1])
     queries = open_queries(store.path)
     store.append(SessionCreated(properties=SessionInfo(session_id="ses_2", info=session("ses_2", at=2))))
-    assert [each.id for each in queries.sessions(Filter())] == ["ses_2", "ses_1"]
+    assert [each.id for each in queries.sessions(SessionFilter())] == ["ses_2", "ses_1"]
     queries.close()
     store.close()
 

@@ -9,8 +9,9 @@ from codeloop.kit.wildcard import matches
 from codeloop.permission.gate import Denied
 from codeloop.permission.rules import Verdict
 from codeloop.schema.ids import new_id
-from codeloop.schema.rules import Need, Rule
+from codeloop.schema.permission import Need, Rule, ToolRef
 from codeloop.store.store import Store
+from codeloop.tool.call_session import CallSession
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 from codeloop.workspace.workspace import Workspace
 
@@ -29,6 +30,12 @@ class TestContext:
     deny: tuple[str, ...] = ()
     asked: list[Need] = field(default_factory=list[Need])
     reports: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    session: CallSession = field(init=False)
+
+    def __post_init__(self) -> None:
+        call = ToolRef(message_id=self.message_id, call_id=self.call_id)
+        self.session = CallSession(self.store, self.session_id, call)
 
     async def ask(self, need: Need) -> None:
         self.asked.append(need)

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.app.tools import toolbox_of
+from codeloop.app.toolbox import toolbox_of
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.wire import JSON
-from codeloop.tool.schema import parameters_schema
+from codeloop.tool.json_schema import parameters_schema
 from codeloop.tool.tool import ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared
 from tests.tool.context import TestContext, make_context
@@ -91,7 +91,7 @@ def spots(tool: str, schema: JSON, path: tuple[str | int, ...] = ()) -> Iterator
 
 
 def good(schema: JSON) -> Any:
-    """Give a value that the schema allows."""
+    """Return a value that the schema allows."""
     if "enum" in schema:
         return schema["enum"][0]
     match schema.get("type"):
@@ -110,7 +110,7 @@ def good(schema: JSON) -> Any:
 
 
 def changed(value: Any, path: tuple[str | int, ...], put: Any) -> Any:
-    """Give a copy with something else at a place; `...` leaves it out."""
+    """Return a copy with something else at a place; `...` leaves it out."""
     head, *rest = path
     copy: Any = dict(value) if isinstance(value, dict) else list(value)
     if rest:
@@ -206,7 +206,7 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
 
 
 def state(root: Path) -> str:
-    """Give a digest of every name, type, mode and content below a folder."""
+    """Return a digest of every name, type, mode and content below a folder."""
     seen = hashlib.sha256()
     for folder, folders, files in sorted(os.walk(root)):
         for name in sorted((*folders, *files)):

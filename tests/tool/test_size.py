@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codeloop.agent.prompt import system_prompt
+from codeloop.agent.request.system_prompt import system_prompt
 from codeloop.model.chat import ModelInfo, ToolSpec
-from codeloop.model.parameters import parameters_of
 from codeloop.model.quirks import quirks_of
+from codeloop.model.wire.tool_schema import parameters_of
 from codeloop.schema.wire import JSON
-from tests.agent.harness import rig
+from tests.support.project import rig
 
 TOOLS, OVERHEAD = 8_192, 12 * 1024
 MODELS = [("anthropic", "claude-sonnet-4-5"), ("openai", "gpt-4.1"), ("openai", "gpt-5"), ("acme", "some-model")]

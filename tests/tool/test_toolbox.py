@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.app.tools import toolbox_of
-from codeloop.schema.rules import Rule
+from codeloop.app.toolbox import toolbox_of
+from codeloop.schema.permission import Rule
 from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
 from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
 

@@ -39,7 +39,7 @@ class Server:
 
 
 def answer(body: bytes | str = b"", kind: str = "text/html", status: str = "200 OK", **headers: str) -> bytes:
-    """Give a whole HTTP answer; `content_encoding="gzip"` becomes a header."""
+    """Return a whole HTTP answer; `content_encoding="gzip"` becomes a header."""
     data = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(data)}", "Connection: close"]
     lines += [f"Content-Type: {kind}"] if kind else []

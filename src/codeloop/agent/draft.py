@@ -2,12 +2,12 @@
 
 import time
 
-from codeloop.agent.settle import part_event
-from codeloop.kit import fault
+from codeloop.agent.recovery import part_event
+from codeloop.kit import fault_injection
 from codeloop.schema.event import PartGone, PartRemoved
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import CHECKPOINT
-from codeloop.schema.live import Delta, PartDelta
+from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.schema.part import ReasoningPart, Span, TextPart
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.store import Store
@@ -93,7 +93,7 @@ class Draft:
                 )
             )
         )
-        fault.point("step.delta")
+        fault_injection.point("step.delta")
         if time.monotonic() - self._stored_at >= CHECKPOINT.seconds:
             self._store.append(part_event(self._present()))
             self._stored_at = time.monotonic()

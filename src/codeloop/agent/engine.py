@@ -7,7 +7,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.agent.tasks import Tasks
+from codeloop.agent.subagent.supervisor import Tasks
+from codeloop.kit.suggest import meant, near
 from codeloop.model.chat import ChatModel
 from codeloop.permission.defaults import guards
 from codeloop.permission.gate import Gate
@@ -16,12 +17,12 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.message import ModelRef
 from codeloop.schema.part import ToolPart
-from codeloop.schema.rules import Ruleset
+from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.tool.toolbox import Toolbox
-from codeloop.workspace.snapshot import Snapshots
+from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.workspace import Workspace
 
 
@@ -29,22 +30,25 @@ class Models(Protocol):
     """Where the models come from. Both raise CodeloopError with what to do when a model can't be had."""
 
     def open(self, ref: str) -> ChatModel:
-        """Give the model `provider/model`, ready to stream."""
+        """Return the model `provider/model`, ready to stream."""
         ...
 
     def small(self, ref: str) -> str | None:
-        """Give the small model to use beside `ref` for titles, if there is one."""
+        """Return the small model to use beside `ref` for titles, if there is one."""
         ...
 
 
 class Policy(Struct, frozen=True):
-    """What bounds one run: requests, dollars and tokens (input and output of all its steps)."""
+    """What bounds one run: requests, dollars and tokens.
+
+    `cost_before`, `tokens_before`: the session's sums when the run began; they include its subagents'.
+    """
 
     steps: int | None = None
     cost: float | None = None
     cost_before: float = 0.0
-    """What the session had cost when the run began; its cost includes its subagents'."""
     tokens: int | None = None
+    tokens_before: int = 0
     room: int | None = None
     """Tokens that a request may hold before the conversation is compacted; None: not known."""
     compact: bool = True
@@ -65,7 +69,7 @@ class Spawn(Protocol):
     async def __call__(
         self, engine: "Engine", call: ToolPart, task: Subtask, report: Callable[[JSON], None]
     ) -> SubtaskResult:
-        """Give the child session's id and its last text; `report` is told at once which session it is.
+        """Return the child session's id and its last text; `report` is told at once which session it is.
 
         Raises ToolFailure when it can't be started.
         """
@@ -86,6 +90,8 @@ class Engine(Struct, frozen=True):
     instructions: Callable[[], tuple[tuple[Path, str], ...]]
     spawn: Spawn
     """How a subagent is run: it needs the loop, which stands above the calls."""
+    refresh: Callable[[], object] = lambda: None
+    """Takes up rules that have changed, before a call is judged by them."""
     snapshots: Snapshots | None = None
     policy: Policy = Policy()
     output: OutputLimits = OutputLimits()
@@ -93,20 +99,25 @@ class Engine(Struct, frozen=True):
     """The subagents at work; whoever closes the project ends them."""
 
     def agent(self, name: str) -> Agent:
-        """Give an agent. Raises OperationError (NotFoundError) with the names there are."""
+        """Return an agent. Raises OperationError (NotFoundError) with the names there are."""
         found = self.agents.get(name)
         if found is None:
-            known = ", ".join(sorted(name for name, agent in self.agents.items() if not agent.hidden))
-            raise OperationError("NotFoundError", f"Agent not found: {name}. There are: {known}")
+            known = sorted(name for name, agent in self.agents.items() if not agent.hidden)
+            there = f"{meant(near(name, known))} There are: {', '.join(known)}"
+            raise OperationError("NotFoundError", f"Agent not found: {name}.{there}")
         return found
 
     def rulesets(self, session_id: str, agent: Agent) -> tuple[Ruleset, ...]:
-        """Give the rules of a session in their order: base, the agent's (with the user's), the session's own."""
+        """Return the rules of a session in their order: base, the agent's (with the user's), the session's own.
+
+        The agent's are those of now, should they have changed since a step began with it.
+        """
         session = self.store.session(session_id)
+        agent = self.agents.get(agent.name, agent)
         return (self.rules, tuple(agent.permission), tuple(session.permission or ()))
 
     def bounds(self, session_id: str, agent: Agent) -> tuple[Ruleset, ...]:
-        """Give the rule lists that a call must pass beside the session's own.
+        """Return the rule lists that a call must pass beside the session's own.
 
         Those of the sessions that it is a child of, so that a child is never allowed more than its parents, and what
         a blanket leave does not cover.
@@ -122,5 +133,5 @@ class Engine(Struct, frozen=True):
 
 
 def model_ref(model: ModelRef) -> str:
-    """Give `provider/model`."""
+    """Return `provider/model`."""
     return f"{model.provider_id}/{model.model_id}"

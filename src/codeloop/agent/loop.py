@@ -1,12 +1,12 @@
 """The loop: decide, do. Everything else is a wrapper around the two calls, the model and a tool."""
 
-from codeloop.agent.compact import compact
-from codeloop.agent.delegate import delegate
+from codeloop.agent.compaction import compact
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import AskModel, Compact, Delegate, Settle, Stop, next_move
-from codeloop.agent.prefix import Prefix
-from codeloop.agent.settle import settle
+from codeloop.agent.recovery import settle
+from codeloop.agent.request.cache import Prefix
 from codeloop.agent.step import ask_model
+from codeloop.agent.subagent.delegate import delegate
 
 
 async def run(engine: Engine, session_id: str) -> Stop:

@@ -6,9 +6,9 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.agent.engine import Policy
-from codeloop.agent.window import compaction_of
+from codeloop.agent.request.window import compaction_of
 from codeloop.schema.errors import ContextOverflowError, error_message
-from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.message import AssistantMessage, Session, UserMessage
 from codeloop.schema.part import Part, SubtaskPart, ToolCompleted, ToolError, ToolPart, ToolPending, ToolRunning
 from codeloop.store.conversation import Conversation, Entry, is_final
 
@@ -69,7 +69,7 @@ def next_move(view: Conversation, policy: Policy) -> Move:
         return Compact(asked.auto, bool(asked.overflow), last.info)
     if isinstance(last.info, AssistantMessage):
         if isinstance(last.info.error, ContextOverflowError) and policy.compact and _has_progress(entries):
-            return Compact(auto=True, overflow=True)
+            return _over_limit(view, policy) or Compact(auto=True, overflow=True)
         ended = _ended(last.info, last.parts)
         if ended is not None:
             return ended
@@ -86,14 +86,14 @@ def next_move(view: Conversation, policy: Policy) -> Move:
 
 
 def _fills(entries: tuple[Entry, ...], room: int) -> bool:
-    """Tell whether the last step held `room` tokens or more, less what has been left out since."""
+    """Return whether the last step held `room` tokens or more, less what has been left out since."""
     for place in range(len(entries) - 1, max(len(entries) - 9, -1), -1):
         info = entries[place].info
         if not isinstance(info, AssistantMessage):
             continue
         if info.summary:
             return False
-        if info.tokens.all:  # a step that failed has none: the one before it counts
+        if info.tokens.all and not (info.error and info.tokens.estimated):  # else the step before it tells
             if info.tokens.all < room:  # the usual case: nothing else has to be looked at
                 return False
             at = info.time.completed or info.time.created
@@ -111,7 +111,7 @@ def _left_out(entry: Entry, since: int) -> int:
 
 
 def _has_progress(entries: tuple[Entry, ...]) -> bool:
-    """Tell whether anything but one step came of the last compaction: without that, another one is no use."""
+    """Return whether anything but one step came of the last compaction: without that, another one is no use."""
     steps = 0
     for entry in reversed(entries):
         if isinstance(entry.info, AssistantMessage):
@@ -122,7 +122,7 @@ def _has_progress(entries: tuple[Entry, ...]) -> bool:
 
 
 def _left_open(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """Give the answers that were never completed: they stand behind the last one that was."""
+    """Return the answers that were never completed: they stand behind the last one that was."""
     found: list[Entry] = []
     for entry in reversed(entries):
         if is_open(entry):
@@ -133,7 +133,7 @@ def _left_open(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
 
 def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
-    """Give the answers since the last final one: the steps of the turn at the end, with prompts queued meanwhile."""
+    """Return the answers since the last final one: the steps of the turn at the end, with prompts queued meanwhile."""
     steps: list[AssistantMessage] = []
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage):
@@ -143,13 +143,18 @@ def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
     return steps[::-1]
 
 
+def used_tokens(session: Session) -> int:
+    """Return how many tokens a session has used, of any kind."""
+    return session.tokens.all if session.tokens else 0
+
+
 def is_open(entry: Entry) -> bool:
-    """Tell whether an answer was never completed."""
+    """Return whether an answer was never completed."""
     return isinstance(entry.info, AssistantMessage) and entry.info.time.completed is None
 
 
 def open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
-    """Give the tool calls that have no result."""
+    """Return the tool calls that have no result."""
     return [p for p in parts if isinstance(p, ToolPart) and isinstance(p.state, ToolPending | ToolRunning)]
 
 
@@ -181,7 +186,7 @@ def _over_limit(view: Conversation, policy: Policy) -> Stop | None:
         return Stop("limit", f"The limit of {_counted(policy.steps, 'step')} is reached.")
     if policy.cost is not None and (spent := (view.session.cost or 0.0) - policy.cost_before) >= policy.cost:
         return Stop("limit", f"The limit of {_dollars(policy.cost)} is reached: {_dollars(spent)} spent.")
-    if policy.tokens is not None and (used := sum(info.tokens.all for info in steps)) >= policy.tokens:
+    if policy.tokens is not None and (used := used_tokens(view.session) - policy.tokens_before) >= policy.tokens:
         return Stop("limit", f"The limit of {_counted(policy.tokens, 'token')} is reached: {used} used.")
     return None
 
@@ -191,6 +196,6 @@ def _counted(number: int, what: str) -> str:
 
 
 def _dollars(amount: float) -> str:
-    """Give dollars without an exponent: two digits after the point at least, eight at most."""
+    """Return dollars without an exponent: two digits after the point at least, eight at most."""
     whole, _, rest = f"{amount:.8f}".rstrip("0").partition(".")
     return f"${whole}.{rest:0<2}"

@@ -5,7 +5,7 @@ from codeloop.store.conversation import Conversation, Entry
 
 
 def queued(view: Conversation) -> tuple[Entry, ...]:
-    """Give the prompts that no answer has taken up, oldest first: those behind the one that the last answer is for.
+    """Return the prompts that no answer has taken up, oldest first: those behind the one that the last answer is for.
 
     A request holds all that was stored when its answer began, so what came later waits for the next step. This says
     nothing of whether a turn runs that will take them up.

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from codeloop.agent.settle import part_event
+from codeloop.agent.recovery import part_event
 from codeloop.kit.wildcard import matches
 from codeloop.schema.event import StoredEvent
 from codeloop.schema.ids import new_id
-from codeloop.schema.live import Toast, ToastShown
+from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import PatchPart
-from codeloop.schema.rules import Need
-from codeloop.workspace.recorder import Recorder
-from codeloop.workspace.snapshot import Snapshots
+from codeloop.schema.permission import Need
+from codeloop.workspace.snapshot.snapshots import Snapshots
+from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 DESTRUCTIVE = (
     "rm *",
@@ -41,7 +41,7 @@ class Recording:
         root: Path = Path(),
         tell: Callable[[ToastShown], None] = lambda _: None,
     ) -> None:
-        self._recorder = Recorder(snapshots) if snapshots is not None else None
+        self._recorder = StepRecorder(snapshots) if snapshots is not None else None
         self._tell = tell
         self._root = root
 
@@ -59,7 +59,7 @@ class Recording:
                 pass
 
     async def finish(self, info: AssistantMessage) -> tuple[str | None, list[StoredEvent]]:
-        """Give the state after the step (None: not recorded), and the part that names the files it changed."""
+        """Return the state after the step (None: not recorded), and the part that names the files it changed."""
         if self._recorder is None:
             return None, []
         recorded = await self._recorder.finish()

@@ -4,14 +4,15 @@ import asyncio
 from contextlib import aclosing
 from types import TracebackType
 
-from codeloop.agent.calls import Calls
 from codeloop.agent.draft import Draft
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel
-from codeloop.agent.prefix import Prefix
 from codeloop.agent.recording import Recording
-from codeloop.agent.settle import ABORTED, closing, message_event, part_event
-from codeloop.kit import fault
+from codeloop.agent.recovery import ABORTED, closing, message_event, part_event
+from codeloop.agent.request.cache import Prefix
+from codeloop.agent.tool_calls import Calls
+from codeloop.agent.usage import Usage
+from codeloop.kit import fault_injection
 from codeloop.model.chat import (
     CallDelta,
     CallReady,
@@ -22,20 +23,26 @@ from codeloop.model.chat import (
     ReasoningDelta,
     Retrying,
     TextDelta,
+    UsageUpdate,
 )
 from codeloop.permission.defaults import UNATTENDED
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
-from codeloop.schema.event import SessionInfo, SessionUpdated
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.live import Busy, Retry, SessionErrored, SessionFailure, SessionState, Status, StatusChanged
+from codeloop.schema.live_events import (
+    Busy,
+    Retry,
+    SessionErrored,
+    SessionFailure,
+    SessionState,
+    Status,
+    StatusChanged,
+)
 from codeloop.schema.message import (
     NO_TOKENS,
     AssistantMessage,
     AssistantTime,
     MessagePath,
-    Session,
-    Tokens,
     UserMessage,
 )
 from codeloop.schema.part import StepFinishPart, StepStartPart
@@ -60,20 +67,23 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Pre
     draft = Draft(engine.store, session_id, info.id)
     recording = Recording(engine.snapshots, engine.workspace.root, engine.store.whisper)
     calls = Calls(engine, agent, info, recording)
+    usage = Usage(model.info.prices, request)
     whole = False
-    with StoredAbort(engine, info):
+    with StoredAbort(engine, info, usage):
         try:
-            await fault.reach("step.start")
-            finished = await _stream(engine, model, request, draft, calls)
+            await fault_injection.reach("step.start")
+            finished = await _stream(engine, model, request, draft, calls, usage)
             draft.close()
+            if calls.any_made:  # they may take long, and the process may end meanwhile
+                usage.append(engine.store, session_id, message_event(usage.of(info)))
             await calls.join(finished)
             whole = True
         finally:
             await calls.cancel()
             draft.close()
-            snapshot = await _store_changes(engine, info, recording, whole=whole)
-        await fault.reach("step.finish")
-        store_finish(engine, model, info, finished, snapshot, called=calls.any_made)
+            snapshot = await _store_changes(engine, usage.of(info), recording, whole=whole)
+        await fault_injection.reach("step.finish")
+        store_finish(engine, info, finished, usage, snapshot, called=calls.any_made)
 
 
 def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, prefix: Prefix) -> ModelRequest:
@@ -105,7 +115,7 @@ def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
 
 
 def new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
-    """Give the answer to a prompt before anything of it is known."""
+    """Return the answer to a prompt before anything of it is known."""
     return AssistantMessage(
         id=new_id("msg"),
         session_id=session_id,
@@ -122,13 +132,16 @@ def new_message(engine: Engine, session_id: str, user: UserMessage) -> Assistant
     )
 
 
-async def _stream(engine: Engine, model: ChatModel, request: ModelRequest, draft: Draft, calls: Calls) -> Finished:
-    """Fold the model's events into the draft and start calls as they become ready."""
+async def _stream(
+    engine: Engine, model: ChatModel, request: ModelRequest, draft: Draft, calls: Calls, usage: Usage
+) -> Finished:
+    """Fold the model's events into the draft, start calls as they become ready, and count what is used."""
     waiting = _Waiting(engine, request.session_id)
     try:
         async with aclosing(model.stream(request)) as events:
             async for event in events:
                 waiting.over()
+                usage.take(event)
                 match event:
                     case TextDelta(text=text, block=block):
                         draft.text(text, block)
@@ -137,10 +150,10 @@ async def _stream(engine: Engine, model: ChatModel, request: ModelRequest, draft
                     case CallStarted(id=call_id, name=name):
                         draft.close()
                         draft.own(calls.started(call_id, name))
-                    case CallDelta():
+                    case CallDelta() | UsageUpdate():
                         pass
                     case CallReady():
-                        await fault.reach("step.call_ready")
+                        await fault_injection.reach("step.call_ready")
                         calls.ready(event)
                     case Retrying():
                         draft.restart()
@@ -148,6 +161,7 @@ async def _stream(engine: Engine, model: ChatModel, request: ModelRequest, draft
                         waiting.begin(event)
                     case Finished():
                         return event
+        usage.take(Finished("stop"))
         return Finished("stop")
     finally:
         waiting.close()
@@ -193,8 +207,8 @@ async def _store_changes(engine: Engine, info: AssistantMessage, recording: Reco
             session_id=info.session_id,
             message_id=info.id,
             reason="error",
-            cost=0,
-            tokens=NO_TOKENS,
+            cost=info.cost,
+            tokens=info.tokens,
             snapshot=snapshot,
         )
         events.append(part_event(finish))
@@ -205,16 +219,15 @@ async def _store_changes(engine: Engine, info: AssistantMessage, recording: Reco
 
 def store_finish(
     engine: Engine,
-    model: ChatModel,
     info: AssistantMessage,
     finished: Finished,
+    usage: Usage,
     snapshot: str | None = None,
     *,
     called: bool = False,
 ) -> None:
     """Store how the step ended, and the session's new sums, in one transaction."""
-    cost = model.info.prices.cost(finished.tokens)
-    tokens = replace(finished.tokens, total=finished.tokens.all)
+    info = usage.of(info)
     reason = "tool-calls" if called and finished.reason != "cut" else finished.reason
     if reason == "tool-calls" and not called:
         reason = "stop"
@@ -223,8 +236,6 @@ def store_finish(
         finished = Finished("error", finished.tokens, finished.error or UnknownError(data=broken))
     info = replace(
         info,
-        cost=cost,
-        tokens=tokens,
         finish=None if finished.error else reason,
         error=finished.error,
         time=replace(info.time, completed=max(now_ms(), info.time.created)),
@@ -234,23 +245,25 @@ def store_finish(
         session_id=info.session_id,
         message_id=info.id,
         reason=reason,
-        cost=cost,
-        tokens=tokens,
+        cost=info.cost,
+        tokens=info.tokens,
         snapshot=snapshot,
     )
-    session = with_cost(engine.store.session(info.session_id), cost, finished.tokens)
-    updated = SessionUpdated(properties=SessionInfo(session_id=session.id, info=session))
-    engine.store.append(part_event(finish), message_event(info), updated)
+    usage.append(engine.store, info.session_id, part_event(finish), message_event(info))
     if finished.error is not None:
         show_error(engine, info.session_id, finished.error)
 
 
 class StoredAbort:
-    """Close an answer as interrupted when what is inside does not come to its end, with the error that ended it."""
+    """Close an answer as interrupted when what is inside does not come to its end, with the error that ended it.
 
-    def __init__(self, engine: Engine, info: AssistantMessage) -> None:
+    `usage`: what the request has used until then.
+    """
+
+    def __init__(self, engine: Engine, info: AssistantMessage, usage: Usage | None = None) -> None:
         self._engine = engine
         self._info = info
+        self._usage = usage
 
     def __enter__(self) -> None:
         """Begin."""
@@ -264,12 +277,8 @@ class StoredAbort:
         store, info = self._engine.store, self._info
         entries = store.recent(info.session_id).entries
         parts = next((entry.parts for entry in reversed(entries) if entry.info.id == info.id), ())
-        store.append(*closing(info, parts, reason))
+        if self._usage is None:
+            store.append(*closing(info, parts, reason))
+        else:
+            self._usage.append(store, info.session_id, *closing(self._usage.of(info), parts, reason))
         show_error(self._engine, info.session_id, reason)
-
-
-def with_cost(session: Session, cost: float, tokens: Tokens) -> Session:
-    """Give the session with dollars and tokens added to its sums."""
-    total = (session.tokens or NO_TOKENS).plus(tokens)
-    time = replace(session.time, updated=now_ms())
-    return replace(session, cost=(session.cost or 0.0) + cost, tokens=total, time=time)

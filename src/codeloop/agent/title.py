@@ -3,16 +3,18 @@
 import asyncio
 from contextlib import aclosing
 
+import msgspec
+
 from codeloop.agent.engine import Engine
-from codeloop.agent.prompt import shipped
-from codeloop.agent.step import with_cost
-from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserTurn
+from codeloop.agent.request.system_prompt import shipped
+from codeloop.agent.usage import Usage
+from codeloop.model.chat import Finished, ModelInfo, ModelRequest, Retrying, TextDelta, TextPiece, UserTurn
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import SessionInfo, SessionUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import TITLE
-from codeloop.schema.message import Tokens
 from codeloop.schema.wire import replace
+from codeloop.store.queries import BESIDE, Beside
 
 UNTITLED = "New session - "
 LONGEST = 80
@@ -21,12 +23,12 @@ PROMPT = 4_000
 
 
 def is_untitled(title: str) -> bool:
-    """Tell whether a session still has the title it was made with."""
+    """Return whether a session still has the title it was made with."""
     return title.startswith(UNTITLED)
 
 
 def first_line(prompt: str) -> str:
-    """Give the prompt's first line, shortened, as a title; empty when there is none."""
+    """Return the prompt's first line, shortened, as a title; empty when there is none."""
     line = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
     return line if len(line) <= LONGEST else line[: LONGEST - 1].rstrip() + "…"
 
@@ -45,31 +47,42 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str) -
 
 
 async def _asked(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
-    """Give what the small model says, and add what it costs to the session's sums."""
+    """Return what the small model says; what that used is added to the session's sums, also when it is cancelled."""
     request = ModelRequest(
         system=shipped("title").strip(), turns=(UserTurn((TextPiece(prompt[:PROMPT]),)),), max_tokens=100
     )
     pieces: list[str] = []
     model = engine.models.open(ref)
-    async with aclosing(model.stream(request)) as events:
-        async for event in events:
-            match event:
-                case TextDelta(text=text):
-                    pieces.append(text)
-                case Finished(error=error, tokens=tokens):
-                    _count(engine, session_id, model.info.prices.cost(tokens), tokens)
-                    if error is not None:
+    usage = Usage(model.info.prices, request)
+    try:
+        async with aclosing(model.stream(request)) as events:
+            async for event in events:
+                usage.take(event)
+                match event:
+                    case TextDelta(text=text):
+                        pieces.append(text)
+                    case Retrying():
+                        pieces.clear()
+                    case Finished(error=error) if error is not None:
                         return ""
-                case _:
-                    pass
+                    case _:
+                        pass
+    finally:
+        _count(engine, session_id, model.info, usage)
     return first_line("".join(pieces).strip().strip("\"'"))
 
 
-def _count(engine: Engine, session_id: str, cost: float, tokens: Tokens) -> None:
+def _count(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
+    """Add what a title has used to the sums, and keep it beside the session: no answer holds it."""
     session = engine.store.find_session(session_id)
-    if session is not None:
-        session = with_cost(session, cost, tokens)
-        engine.store.append(SessionUpdated(properties=SessionInfo(session_id=session_id, info=session)))
+    if session is None or not usage.used.all:
+        return
+    beside = Beside(
+        created=now_ms(), cost=usage.cost, tokens=usage.used, provider_id=info.provider_id, model_id=info.id
+    )
+    session = replace(session, metadata={**(session.metadata or {}), BESIDE: msgspec.to_builtins(beside)})
+    engine.store.append(SessionUpdated(properties=SessionInfo(session_id=session_id, info=session)))
+    usage.append(engine.store, session_id)
 
 
 def _store(engine: Engine, session_id: str, title: str) -> None:

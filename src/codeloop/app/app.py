@@ -8,16 +8,16 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from codeloop.app.models import Source
+from codeloop.app.open_models import Source
 from codeloop.app.project import Project, Setting, Startup, find_setting
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import PROJECT_IDLE, PROJECT_LOOK, PROJECTS
-from codeloop.schema.live import GlobalDisposed, InstanceDisposed, OfDirectory
+from codeloop.schema.live_events import GlobalDisposed, InstanceDisposed, OfDirectory
 from codeloop.schema.message import Session
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
-from codeloop.store.pool import Stores
 from codeloop.store.queries import open_queries
+from codeloop.store.stores import Stores
 
 
 class App:
@@ -46,7 +46,7 @@ class App:
         return (*dict.fromkeys(self._projects.values()), *self._leaving)
 
     def directory(self, named: str | None) -> Path:
-        """Give the absolute directory that a request names: relative to the process's own, which is also the default.
+        """Return the absolute directory that a request names: relative to the process's own, which is also the default.
 
         Raises OperationError when the name can't be a path.
         """
@@ -55,11 +55,14 @@ class App:
         return Path(os.path.normpath(self.startup.directory.resolve() / (named or "")))
 
     async def project(self, directory: Path) -> Project:
-        """Give the project of a directory. Raises CodeloopError: missing directory, bad configuration, store."""
+        """Return the project of a directory. Raises CodeloopError: missing directory, bad configuration, store."""
         while (project := self._projects.get(directory)) is None:  # one just opened may be closed before we have it
             if directory not in self._opening:
                 self._opening[directory] = asyncio.create_task(self._open(directory))
             await asyncio.shield(self._opening[directory])
+        if project.refresh():
+            await self.renew(project.setting.place.directory)
+            return await self.project(directory)
         self._used[project] = time.monotonic()
         return project
 
@@ -87,7 +90,7 @@ class App:
         return project
 
     async def project_of(self, session_id: str, directory: Path) -> Project:
-        """Give the project that works on a session: that of the session's own directory, wherever it was asked for.
+        """Return the project that works on a session: that of the session's own directory, wherever it was asked for.
 
         Without such a session, or when its directory is gone, the project of `directory`: a directory that is there but
         can't be opened is an error, since the turn must not run elsewhere. Raises as `project` does.
@@ -199,7 +202,7 @@ def _find(paths: list[Path], session_id: str) -> Session | None:
 
 
 def _is_there(directory: str) -> bool:
-    """Tell whether a directory is there, as far as that can be seen."""
+    """Return whether a directory is there, as far as that can be seen."""
     try:
         return Path(directory).is_dir()
     except OSError:

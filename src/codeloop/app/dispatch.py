@@ -6,142 +6,142 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.app.app import App
-from codeloop.app.handlers import (
-    changes,
+from codeloop.app.handlers.project import agents, config, permission, providers, question, server, status, tui
+from codeloop.app.handlers.project import project as place
+from codeloop.app.handlers.session import (
     command,
-    config,
-    copy,
-    extension,
-    files,
-    find,
-    importing,
+    diff,
+    fork,
+    import_,
     message,
-    permission,
-    place,
-    process,
     prompt,
-    providers,
-    pty,
-    question,
     revert,
     search,
     session,
     shell,
     stats,
-    status,
-    tui,
-    vcs,
+    undo_files,
 )
+from codeloop.app.handlers.workspace import files, find, pty, vcs
 from codeloop.app.project import Project
 from codeloop.schema import operation
-from codeloop.schema.operation import Operation
-from codeloop.schema.wire import Wire
+from codeloop.schema.operation import Gives, Operation, Takes
 from codeloop.store.database import StoreError
 
 Handler = Callable[[Project, Any], Awaitable[Any]]
 ProcessHandler = Callable[[App, Path, Any], Awaitable[Any]]
 
-HANDLERS: dict[str, Handler] = {
-    operation.SESSION_CREATE.id: session.create,
-    operation.SESSION_LIST.id: session.listed,
-    operation.SESSION_STATUS.id: session.status,
-    operation.SESSION_SEARCH.id: search.search,
-    operation.SESSION_EVERYTHING.id: session.everything,
-    operation.SESSION_STATS.id: stats.stats,
-    operation.SESSION_IMPORT.id: importing.import_session,
-    operation.SESSION_GET.id: session.get,
-    operation.SESSION_UPDATE.id: session.update,
-    operation.SESSION_DELETE.id: session.delete,
-    operation.SESSION_CHILDREN.id: session.children,
-    operation.SESSION_TODO.id: session.todo,
-    operation.SESSION_FORK.id: copy.fork,
-    operation.SESSION_QUEUED.id: message.waiting,
-    operation.SESSION_MESSAGES.id: message.messages,
-    operation.MESSAGE_GET.id: message.get,
-    operation.MESSAGE_DELETE.id: message.delete,
-    operation.PART_UPDATE.id: message.update_part,
-    operation.PART_DELETE.id: message.delete_part,
-    operation.PROMPT.id: prompt.prompt,
-    operation.PROMPT_ASYNC.id: prompt.prompt_async,
-    operation.COMMAND.id: command.command,
-    operation.SUMMARIZE.id: prompt.summarize,
-    operation.ABORT.id: prompt.abort,
-    operation.SESSION_REVERT.id: revert.revert,
-    operation.SESSION_UNREVERT.id: revert.unrevert,
-    operation.PERMISSION_LIST.id: permission.pending,
-    operation.PERMISSION_REPLY.id: permission.reply,
-    operation.QUESTION_LIST.id: question.pending,
-    operation.QUESTION_REPLY.id: question.reply,
-    operation.QUESTION_REJECT.id: question.reject,
-    operation.AGENT_LIST.id: extension.agents,
-    operation.COMMAND_LIST.id: command.listed,
-    operation.SKILL_LIST.id: extension.skills,
-    operation.SESSION_SHELL.id: shell.shell,
-    operation.SESSION_DIFF.id: changes.diff,
-    operation.PATH_GET.id: place.path,
-    operation.PROJECT_LIST.id: place.projects,
-    operation.PROJECT_CURRENT.id: place.current,
-    operation.PROJECT_DIRECTORIES.id: place.directories,
-    operation.LOCATION_GET.id: place.location,
-    operation.CONFIG_GET.id: config.get,
-    operation.CONFIG_UPDATE.id: config.update,
-    operation.CONFIG_PROVIDERS.id: providers.usable,
-    operation.PROVIDER_LIST.id: providers.known,
-    operation.PROVIDER_AUTH.id: providers.methods,
-    operation.AUTH_SET.id: providers.set_auth,
-    operation.AUTH_REMOVE.id: providers.remove_auth,
-    operation.LOG.id: status.log,
-    operation.LSP_STATUS.id: status.lsp,
-    operation.FORMATTER_STATUS.id: status.formatter,
-    operation.MCP_STATUS.id: status.mcp,
-    operation.MCP_ADD.id: status.add_mcp,
-    operation.MCP_CONNECT.id: status.connect_mcp,
-    operation.MCP_DISCONNECT.id: status.disconnect_mcp,
-    operation.TOOL_IDS.id: status.tool_ids,
-    operation.TOOL_LIST.id: status.tool_list,
-    operation.CAPABILITIES.id: status.capabilities,
-    operation.CONSOLE.id: status.console,
-    operation.RESOURCE_LIST.id: status.resources,
-    operation.WORKSPACE_LIST.id: status.workspaces,
-    operation.WORKSPACE_STATUS.id: status.workspace_status,
-    operation.VCS_GET.id: vcs.get,
-    operation.VCS_STATUS.id: vcs.status,
-    operation.VCS_DIFF.id: vcs.diff,
-    operation.FILE_LIST.id: files.listed,
-    operation.FILE_READ.id: files.read,
-    operation.FILE_STATUS.id: files.status,
-    operation.FIND_TEXT.id: find.text,
-    operation.FIND_FILES.id: find.files,
-    operation.FIND_SYMBOLS.id: find.symbols,
-    operation.FS_FIND.id: find.fs_find,
-    operation.PTY_SHELLS.id: pty.shells,
-    operation.PTY_LIST.id: pty.listed,
-    operation.PTY_CREATE.id: pty.create,
-    operation.PTY_GET.id: pty.get,
-    operation.PTY_UPDATE.id: pty.update,
-    operation.PTY_REMOVE.id: pty.remove,
-    operation.PTY_TICKET.id: pty.ticket,
-    operation.TUI_APPEND_PROMPT.id: tui.append_prompt,
-    operation.TUI_SUBMIT_PROMPT.id: tui.submit_prompt,
-    operation.TUI_CLEAR_PROMPT.id: tui.clear_prompt,
-    operation.TUI_OPEN_HELP.id: tui.open_help,
-    operation.TUI_OPEN_SESSIONS.id: tui.open_sessions,
-    operation.TUI_OPEN_THEMES.id: tui.open_themes,
-    operation.TUI_OPEN_MODELS.id: tui.open_models,
-    operation.TUI_EXECUTE.id: tui.execute,
-    operation.TUI_TOAST.id: tui.toast,
-    operation.TUI_PUBLISH.id: tui.publish,
-    operation.TUI_SELECT.id: tui.select,
-    operation.SESSION_INIT.id: command.init,
-    operation.SESSION_SHARE.id: session.share,
-    operation.SESSION_UNSHARE.id: session.share,
-    operation.PERMISSION_RESPOND.id: permission.respond,
-}
+
+def _row(op: Operation[Takes, Gives], handler: Callable[[Project, Takes], Awaitable[Gives]]) -> tuple[str, Handler]:
+    """Return one row; the types of the handler are those of the operation."""
+    return op.id, handler
+
+
+HANDLERS: dict[str, Handler] = dict(
+    (
+        _row(operation.SESSION_CREATE, session.create),
+        _row(operation.SESSION_LIST, session.listed),
+        _row(operation.SESSION_STATUS, session.status),
+        _row(operation.SESSION_SEARCH, search.search),
+        _row(operation.SESSION_EVERYTHING, session.everything),
+        _row(operation.SESSION_STATS, stats.stats),
+        _row(operation.SESSION_IMPORT, import_.import_session),
+        _row(operation.SESSION_GET, session.get),
+        _row(operation.SESSION_UPDATE, session.update),
+        _row(operation.SESSION_DELETE, session.delete),
+        _row(operation.SESSION_CHILDREN, session.children),
+        _row(operation.SESSION_TODO, session.todo),
+        _row(operation.SESSION_FORK, fork.fork),
+        _row(operation.SESSION_QUEUED, message.waiting),
+        _row(operation.SESSION_MESSAGES, message.messages),
+        _row(operation.MESSAGE_GET, message.get),
+        _row(operation.MESSAGE_DELETE, message.delete),
+        _row(operation.PART_UPDATE, message.update_part),
+        _row(operation.PART_DELETE, message.delete_part),
+        _row(operation.PROMPT, prompt.prompt),
+        _row(operation.PROMPT_ASYNC, prompt.prompt_async),
+        _row(operation.COMMAND, command.command),
+        _row(operation.SUMMARIZE, prompt.summarize),
+        _row(operation.ABORT, prompt.abort),
+        _row(operation.SESSION_REVERT, revert.revert),
+        _row(operation.SESSION_UNREVERT, revert.unrevert),
+        _row(operation.UNDO_FILES, undo_files.undo_files),
+        _row(operation.PERMISSION_LIST, permission.pending),
+        _row(operation.PERMISSION_REPLY, permission.reply),
+        _row(operation.QUESTION_LIST, question.pending),
+        _row(operation.QUESTION_REPLY, question.reply),
+        _row(operation.QUESTION_REJECT, question.reject),
+        _row(operation.AGENT_LIST, agents.agents),
+        _row(operation.COMMAND_LIST, command.listed),
+        _row(operation.SKILL_LIST, agents.skills),
+        _row(operation.SESSION_SHELL, shell.shell),
+        _row(operation.SESSION_DIFF, diff.diff),
+        _row(operation.PATH_GET, place.path),
+        _row(operation.PROJECT_LIST, place.projects),
+        _row(operation.PROJECT_CURRENT, place.current),
+        _row(operation.PROJECT_DIRECTORIES, place.directories),
+        _row(operation.LOCATION_GET, place.location),
+        _row(operation.CONFIG_GET, config.get),
+        _row(operation.CONFIG_WARNINGS, config.warnings),
+        _row(operation.CONFIG_UPDATE, config.update),
+        _row(operation.CONFIG_PROVIDERS, providers.usable),
+        _row(operation.PROVIDER_LIST, providers.known),
+        _row(operation.PROVIDER_AUTH, providers.methods),
+        _row(operation.AUTH_SET, providers.set_auth),
+        _row(operation.AUTH_REMOVE, providers.remove_auth),
+        _row(operation.LOG, status.log),
+        _row(operation.LSP_STATUS, status.lsp),
+        _row(operation.FORMATTER_STATUS, status.formatter),
+        _row(operation.MCP_STATUS, status.mcp),
+        _row(operation.MCP_ADD, status.add_mcp),
+        _row(operation.MCP_CONNECT, status.connect_mcp),
+        _row(operation.MCP_DISCONNECT, status.disconnect_mcp),
+        _row(operation.TOOL_IDS, status.tool_ids),
+        _row(operation.TOOL_LIST, status.tool_list),
+        _row(operation.CAPABILITIES, status.capabilities),
+        _row(operation.CONSOLE, status.console),
+        _row(operation.RESOURCE_LIST, status.resources),
+        _row(operation.WORKSPACE_LIST, status.workspaces),
+        _row(operation.WORKSPACE_STATUS, status.workspace_status),
+        _row(operation.VCS_GET, vcs.get),
+        _row(operation.VCS_STATUS, vcs.status),
+        _row(operation.VCS_DIFF, vcs.diff),
+        _row(operation.FILE_LIST, files.listed),
+        _row(operation.FILE_READ, files.read),
+        _row(operation.FILE_STATUS, files.status),
+        _row(operation.FIND_TEXT, find.text),
+        _row(operation.FIND_FILES, find.files),
+        _row(operation.FIND_SYMBOLS, find.symbols),
+        _row(operation.FS_FIND, find.fs_find),
+        _row(operation.PTY_SHELLS, pty.shells),
+        _row(operation.PTY_LIST, pty.listed),
+        _row(operation.PTY_CREATE, pty.create),
+        _row(operation.PTY_GET, pty.get),
+        _row(operation.PTY_UPDATE, pty.update),
+        _row(operation.PTY_REMOVE, pty.remove),
+        _row(operation.PTY_TICKET, pty.ticket),
+        _row(operation.TUI_APPEND_PROMPT, tui.append_prompt),
+        _row(operation.TUI_SUBMIT_PROMPT, tui.submit_prompt),
+        _row(operation.TUI_CLEAR_PROMPT, tui.clear_prompt),
+        _row(operation.TUI_OPEN_HELP, tui.open_help),
+        _row(operation.TUI_OPEN_SESSIONS, tui.open_sessions),
+        _row(operation.TUI_OPEN_THEMES, tui.open_themes),
+        _row(operation.TUI_OPEN_MODELS, tui.open_models),
+        _row(operation.TUI_EXECUTE, tui.execute),
+        _row(operation.TUI_TOAST, tui.toast),
+        _row(operation.TUI_PUBLISH, tui.publish),
+        _row(operation.TUI_SELECT, tui.select),
+        _row(operation.SESSION_INIT, command.init),
+        _row(operation.SESSION_SHARE, session.share),
+        _row(operation.SESSION_UNSHARE, session.share),
+        _row(operation.PERMISSION_RESPOND, permission.respond),
+    )
+)
 
 PROCESS_HANDLERS: dict[str, ProcessHandler] = {
-    operation.HEALTH.id: process.health,
-    operation.INSTANCE_DISPOSE.id: process.dispose,
-    operation.GLOBAL_DISPOSE.id: process.dispose_all,
+    operation.HEALTH.id: server.health,
+    operation.INSTANCE_DISPOSE.id: server.dispose,
+    operation.GLOBAL_DISPOSE.id: server.dispose_all,
 }
 
 
@@ -154,7 +154,7 @@ DISK = {
 """Errors that are the disk's, and not ours: what is said of them."""
 
 
-async def carry_out(app: App, op: Operation, args: Wire, directory: Path) -> Any:
+async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, directory: Path) -> Gives:
     """Answer an operation on behalf of a directory. Raises CodeloopError when it is refused.
 
     What is asked of a session goes to the project that works on it, whatever directory the client named.
@@ -167,7 +167,7 @@ async def carry_out(app: App, op: Operation, args: Wire, directory: Path) -> Any
         return await handle(project, op, args)
 
 
-async def handle(project: Project, op: Operation, args: Wire) -> Any:
+async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
     """Answer an operation of a project. Raises CodeloopError when it is refused, or when the disk fails it."""
     try:
         return await HANDLERS[op.id](project, args)

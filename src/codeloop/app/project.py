@@ -1,51 +1,59 @@
 """One directory that is worked in: its configuration, store, tools and turns, put together."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.agent.engine import Engine, OutputLimits
-from codeloop.agent.subagent import spawn
-from codeloop.app.listing import Listing
-from codeloop.app.models import OpenModels, Source, replayed
+from codeloop.agent.subagent.spawn import spawn
+from codeloop.app.open_models import OpenModels, Source, replayed
+from codeloop.app.provider_list import Listing
 from codeloop.app.runs import Runs
-from codeloop.app.tools import toolbox_of
+from codeloop.app.setting_files import SettingFiles, looked_at
+from codeloop.app.toolbox import toolbox_of
 from codeloop.config.instructions import instruction_files
-from codeloop.config.layers import Layer
+from codeloop.config.layers import Layer, candidates
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.project import Place, find_place
-from codeloop.config.trust import is_trusted
+from codeloop.config.project_root import Place, find_place, record_root
+from codeloop.config.trust.store import is_trusted
+from codeloop.config.written import written
 from codeloop.extend.agents import agents_of
-from codeloop.extend.pages import find_pages
+from codeloop.extend.folders import entries_of, find_homes
+from codeloop.extend.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills, skill_tool
-from codeloop.extend.sources import find_homes
-from codeloop.model.answers import Places
-from codeloop.model.catalog import Catalog
-from codeloop.model.credentials import Credentials
+from codeloop.model.catalog.catalog import Catalog
+from codeloop.model.catalog.refresh import refresh_in_background
+from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
-from codeloop.model.refresh import refresh_in_background
+from codeloop.model.testing.script import Places
 from codeloop.permission.defaults import base_rules
 from codeloop.permission.gate import Gate
 from codeloop.schema.config import Config
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
-from codeloop.schema.live import Branch, BranchUpdated, LiveEvent
+from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.pool import Stores
+from codeloop.store.stores import Stores
 from codeloop.tool.tool import Tool
 from codeloop.tool.web.keys import SEARCH_KEYS
 from codeloop.tool.web.search import search_tools
-from codeloop.workspace.head import Head
-from codeloop.workspace.leftovers import clear
-from codeloop.workspace.pty import Terminals
-from codeloop.workspace.scratch import prune_in_background
-from codeloop.workspace.snapshot import Snapshots
+from codeloop.workspace.files.scratch import prune_in_background
+from codeloop.workspace.files.temp_files import clear
+from codeloop.workspace.git.head import Head
+from codeloop.workspace.snapshot.snapshots import Snapshots
+from codeloop.workspace.terminal.terminals import Terminals
 from codeloop.workspace.workspace import Workspace
+
+_LOG = logging.getLogger("codeloop.app")
 
 
 class Startup(Struct, frozen=True, kw_only=True):
@@ -71,6 +79,8 @@ class Setting(Struct, frozen=True):
     loaded: Loaded
     trusted: bool
     skills: Skills = struct_field(default_factory=Skills)
+    files: SettingFiles = SettingFiles()
+    """What it was read from."""
 
     @property
     def config(self) -> Config:
@@ -87,6 +97,8 @@ def find_setting(startup: Startup, more: tuple[Layer, ...] = ()) -> Setting:
     place = find_place(startup.directory, paths, startup.environment)
     trusted = startup.trust or is_trusted(paths, place.root)
     homes = find_homes(place, paths)
+    sources = candidates(place, paths, config_file=startup.config_file, environment=startup.environment)
+    files = looked_at((*sources, paths.trust, *(path for home in homes for path in entries_of(home))))
     further = find_pages(place, homes, trusted=trusted)
     loaded = load(
         place,
@@ -99,17 +111,22 @@ def find_setting(startup: Startup, more: tuple[Layer, ...] = ()) -> Setting:
     )
     skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
     loaded = replace(loaded, warnings=(*loaded.warnings, *skills.warnings))
-    return Setting(paths, place, loaded, trusted, skills)
+    return Setting(paths, place, loaded, trusted, skills, files)
 
 
 def providers_of(setting: Setting, environment: Mapping[str, str]) -> Providers:
-    """Give the provider table of a setting."""
-    catalog = Catalog(setting.paths.cache)
-    return Providers(setting.config, catalog, Credentials(setting.paths.credentials), environment)
+    """Return the provider table of a setting."""
+    return Providers(
+        setting.config,
+        Catalog(setting.paths.cache),
+        Credentials(setting.paths.credentials),
+        environment,
+        written=partial(written, setting.loaded),
+    )
 
 
 def source_of(startup: Startup, providers: Providers, place: Place) -> Source:
-    """Give the models of a place: those of the provider table, or a recording. Raises CodeloopError."""
+    """Return the models of a place: those of the provider table, or a recording. Raises CodeloopError."""
     places = Places(str(place.directory), str(place.root))
     if startup.replay is not None:
         return replayed(startup.replay, places, startup.pace)
@@ -144,6 +161,7 @@ class Project:
         self.providers = providers = providers_of(self.setting, startup.environment)
         home = self.setting.paths.project(place.project_id)
         self.store = self._stores.open(home / "codeloop.db")
+        record_root(home, place)
         scratch = home / "tool-output"
         environment = {name: value for name, value in providers.child_environment().items() if name not in SEARCH_KEYS}
         if self.setting.config.shell:
@@ -151,7 +169,10 @@ class Project:
         self.workspace = Workspace(place.root, place.directory, scratch, environment)
         self.models = models = models or source_of(startup, providers, place)
         self.listing = Listing(providers, models)
-        rules = base_rules(scratch, *self.setting.skills.readable)
+        self._files = self.setting.files
+        self._newest = self.setting
+        self._is_outdated = False
+        self._rules = rules = base_rules(scratch, *self.setting.skills.readable)
         agents = agents_of(self.setting.config, rules)
         cut = self.setting.config.tool_output
         own = (self.setting.paths.data, self.setting.paths.state, self.setting.paths.cache)
@@ -166,6 +187,7 @@ class Project:
             rules=rules,
             instructions=self._instructions,
             spawn=spawn,
+            refresh=self.refresh,
             snapshots=self.snapshots if self.setting.config.snapshot else None,
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
@@ -182,9 +204,43 @@ class Project:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether something goes on here: a request, a turn, a subagent, a shell in the background, a terminal."""
+        """Return whether something goes on here: a request, a turn, a subagent, a background shell, a terminal."""
         turns = self.runs.any_running or self.engine.tasks.any_running
         return bool(self._requests or turns or self.workspace.shells.jobs.running() or self.terminals.all())
+
+    def refresh(self) -> bool:
+        """Look whether the configuration has changed; return whether this project is no longer what it says.
+
+        Rules count at once, also for a turn that runs; everything else when the project is opened again. With a file
+        that can't be used, everything stays as it is, and followers are told what is wrong with it.
+        """
+        files = self._files.changed()
+        if files is None:
+            return self._is_outdated
+        self._files = files
+        try:
+            found = find_setting(self.startup)
+        except CodeloopError as error:
+            self._notify(f"The configuration has changed and can't be used, so the one before holds: {error}", "error")
+            return self._is_outdated
+        self._files = found.files
+        if (found.config, found.trusted, found.skills) == (
+            self._newest.config,
+            self._newest.trusted,
+            self._newest.skills,
+        ):
+            return self._is_outdated
+        self._newest, self._is_outdated = found, True
+        agents = agents_of(found.config, self._rules)
+        self.engine.agents.clear()
+        self.engine.agents.update(agents)
+        self._notify("The configuration has changed: rules hold from the next call on, the rest from the next turn.")
+        return True
+
+    def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
+        """Tell the log and everybody who follows."""
+        _LOG.log(logging.ERROR if variant == "error" else logging.INFO, "%s: %s", self.setting.place.directory, message)
+        self.tell(ToastShown(properties=Toast(message=message, variant=variant)))
 
     def _look_at_branch(self) -> None:
         if self._head.moved():
@@ -216,7 +272,7 @@ class Project:
         self._stores.release(self.store)
 
     def _tools(self) -> tuple[Tool, ...]:
-        """Give the tools that depend on the configuration: skills, when there are any, and searches."""
+        """Return the tools that depend on the configuration: skills, when there are any, and searches."""
         skills = self.setting.skills
         searches = search_tools(self.setting.config.search, self.environment)
         return (*((skill_tool(skills),) if skills.found else ()), *searches)

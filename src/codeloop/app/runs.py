@@ -5,15 +5,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
-from codeloop.agent.changes import store_diffs
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, next_move
 from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title
+from codeloop.agent.turn_diffs import store_diffs
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.limits import TITLE_GRACE
-from codeloop.schema.live import Busy, Idle, OfSession, SessionIdle
+from codeloop.schema.live_events import Busy, Idle, OfSession, SessionIdle
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
@@ -39,7 +39,7 @@ class Runs:
         self._held: set[str] = set()
 
     def wake(self, session_id: str, policy: Policy, first: First | None = None) -> asyncio.Task[Stop]:
-        """Give the session's running turn, or start one, which does `first` before anything else.
+        """Return the session's running turn, or start one, which does `first` before anything else.
 
         Where a subagent works on the session, the turn begins after it. Raises OperationError when another process
         works on it, or its files are put back.
@@ -55,15 +55,15 @@ class Runs:
 
     @property
     def any_running(self) -> bool:
-        """Tell whether a turn runs, or is about to."""
+        """Return whether a turn runs, or is about to."""
         return bool(self._turns or self._before or self._titles)
 
     def is_running(self, session_id: str) -> bool:
-        """Tell whether a turn of the session runs in this process."""
+        """Return whether a turn of the session runs in this process."""
         return session_id in self._turns
 
     def works_on(self, session_id: str) -> bool:
-        """Tell whether a turn of the session runs or is about to, a subagent works on it, or its files are put back."""
+        """Return whether a turn of the session runs or will, a subagent works on it, or its files go back."""
         is_early = session_id in self._before.values()
         return self.is_running(session_id) or is_early or session_id in self._held or self._subagent(session_id)
 
@@ -111,7 +111,7 @@ class Runs:
         return self._engine.tasks.working(session_id) is not None
 
     async def before_turn(self, session_id: str, work: asyncio.Task[T]) -> T:
-        """Give what comes before a prompt is stored; ends with its caller.
+        """Return what comes before a prompt is stored; ends with its caller.
 
         Raises OperationError when it is aborted, or another process works on the session.
         """

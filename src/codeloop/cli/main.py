@@ -1,9 +1,9 @@
 """Where the program starts: what must be quick is answered here, everything else by the table of commands."""
 
 import sys
-from importlib import import_module
 
 from codeloop import __version__
+from codeloop.cli.lazy import load
 
 
 def main() -> None:
@@ -12,7 +12,7 @@ def main() -> None:
         sys.stdout.write(__version__ + "\n")
         return
     try:
-        import_module("codeloop.cli.early").catch_signals(sys.argv[1:])
-        import_module("codeloop.cli.commands").call()
+        load("bootstrap:catch_signals")(sys.argv[1:])
+        load("command_table:call")()
     except KeyboardInterrupt:  # before a command could catch it: what was broken off there is imported anew
-        import_module("codeloop.cli.early").end(sys.argv[1:])
+        load("bootstrap:end")(sys.argv[1:])

@@ -2,40 +2,56 @@
 
 import asyncio
 import re
-import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
 from functools import cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from codeloop.client.events import EventLines, TooLong
+from codeloop.client.link import Link, ServerLost
 from codeloop.client.refusal import refusal_of
-from codeloop.client.remote import Credential, Remote, Renew, ServerLost
+from codeloop.client.remote import Credential, Remote, Renew
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import Event, Stamped
 from codeloop.schema.limits import (
     CLIENT_BACKOFF,
     CLIENT_BACKOFF_MOST,
-    CLIENT_GONE,
+    CLIENT_HEARTBEAT,
     CLIENT_PATIENCE,
+    CLIENT_QUIET,
     CLIENT_SILENCE,
 )
-from codeloop.schema.live import ServerConnected, ServerHeartbeat, ServerResync
-from codeloop.schema.operation import COMMAND, PROMPT, SESSION_INIT, SESSION_SHELL, SUMMARIZE, Operation
+from codeloop.schema.live_events import ServerConnected, ServerHeartbeat, ServerResync
+from codeloop.schema.operation import (
+    ABORT,
+    COMMAND,
+    PROMPT,
+    SESSION_INIT,
+    SESSION_SHELL,
+    SUMMARIZE,
+    AnyOperation,
+    Gives,
+    Operation,
+    Takes,
+)
 from codeloop.schema.wire import JSON
 from codeloop.store.follow import GapError
 
+if TYPE_CHECKING:
+    from httpx2 import Response
+
+HEARTBEAT = "x-codeloop-heartbeat"
 ENDLESS = frozenset({PROMPT.id, COMMAND.id, SUMMARIZE.id, SESSION_SHELL.id, SESSION_INIT.id})
 """Operations that are answered when a turn ends: it may take days."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-class _Renewed(ServerLost):
-    """The credential was refused, and there is another one now."""
+class _Again(Exception):
+    """The request is to be sent again at once: there is another credential now, or another connection."""
 
 
 class HttpClient:
@@ -51,7 +67,7 @@ class HttpClient:
         credential: Credential | None = None,
         renew: Renew | None = None,
     ) -> None:
-        """Connect to nothing yet. `renew` gives the credential anew when the server refuses the one it had.
+        """Connect to nothing yet. `renew` finds address and credential again when the server is gone or refuses.
 
         Raises CodeloopError when `url` is not the address of a server.
         """
@@ -65,31 +81,88 @@ class HttpClient:
         return self._remote.url
 
     @property
+    def link(self) -> Link:
+        """Whether the server answers; its `heard` may be set."""
+        return self._remote.link
+
+    @property
     def sends_in_clear(self) -> bool:
-        """Tell whether the password crosses a network without encryption."""
+        """Return whether the password crosses a network without encryption."""
         return self._remote.sends_in_clear
 
     def at(self, directory: str) -> "HttpClient":
-        """Give a client of another directory of the same server, over the same connections."""
+        """Return a client of another directory of the same server, over the same connections."""
         other = HttpClient(self._remote.url, directory)
         other._remote, other._opening = self._remote, self._opening
         return other
 
-    async def call(self, operation: Operation, **args: Any) -> Any:
-        """Carry out an operation. Raises CodeloopError when it is refused, ServerLost when nobody answers."""
+    async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
+        """Carry out an operation. Raises CodeloopError when it is refused, ServerLost when nobody answers.
+
+        A server that answered before may go away for `client.gone`: what can't have been carried out twice is sent
+        again, a prompt by its `message_id`. An abort is not, as it would be meant for another turn by then.
+        """
         if self._opening:
             await asyncio.wait(set(self._opening))
-        path, body = _request(operation, operation.takes(**args))
-        silence = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
+        request = _request(operation, args)
+        is_known = getattr(args, "message_id", None) is not None and operation.id in {PROMPT.id, COMMAND.id}
+        wait = CLIENT_BACKOFF.seconds
         while True:
-            async with self._remote.ask(operation.method, path, self._headers(body), body, silence) as response:
-                answer = await self._remote.read(response)
-            if response.status_code != 401 or not self._remote.renew():
+            try:
+                asking = self._asked(operation, request)
+                status, answer = await (self._until_reopened(asking) if is_known else asking)
                 break
-        if response.status_code >= 300:
-            raise refusal_of(response.status_code, answer, self._remote.url)
-        if operation.gives is None or response.status_code == 204:
-            return None
+            except _Again:
+                continue
+            except ServerLost as error:
+                is_harmless = error.is_unsent or is_known or operation.method == "GET"
+                if not is_harmless or operation.id == ABORT.id:
+                    raise
+                self._remote.link.lost(error, self._remote.url)
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, CLIENT_BACKOFF_MOST.seconds)
+            self._remote.renew()
+        return self._answer(operation, request[0], status, answer)
+
+    async def _asked(self, operation: AnyOperation, request: tuple[str, bytes | None]) -> tuple[int, bytes]:
+        """Ask once; return status and body. Raises ServerLost."""
+        path, body = request
+        silence = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
+        async with self._remote.ask(operation.method, path, self._headers(body), body, silence) as response:
+            answer = await self._remote.read(response)
+        if response.status_code == 401:
+            self._refused(refusal_of(401, answer, self._remote.url))
+        else:
+            self._remote.link.up(self._remote.url)
+        return response.status_code, answer
+
+    def _refused(self, refusal: CodeloopError) -> None:
+        """Raise _Again when there is another credential by now, ServerLost when a server that restarts may say one."""
+        if self._remote.renew():
+            raise _Again
+        if self._remote.link.is_down and self._remote.is_renewable:
+            raise ServerLost(str(refusal), "the server wants another password", is_unsent=True)
+
+    async def _until_reopened(self, asking: Coroutine[Any, Any, tuple[int, bytes]]) -> tuple[int, bytes]:
+        """Return what a request is answered with. Raises ServerLost; _Again when the stream of events was opened again.
+
+        The connection of the request may be as dead as that of the stream was.
+        """
+        task = asyncio.create_task(asking)
+        reopened = self._remote.link.next_opening()
+        try:
+            await asyncio.wait((task, reopened), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise _Again
+        finally:
+            task.cancel()
+
+    def _answer(self, operation: Operation[Takes, Gives], path: str, status: int, answer: bytes) -> Gives:
+        if status >= 300:
+            raise refusal_of(status, answer, self._remote.url)
+        if status == 204:
+            return cast("Gives", None)
         try:
             return _decoder(operation.id, operation.gives).decode(answer)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -99,32 +172,35 @@ class HttpClient:
             ) from None
 
     async def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
-        """Give every stored event of the directory after `after` (None: from now on), then live ones.
+        """Yield every stored event of the directory after `after` (None: from now on), then live ones.
 
-        A stream that is lost is opened again and goes on where it was. Raises GapError when the server no longer keeps
-        what came between, CodeloopError when it refuses, or stays away for `client.gone`.
+        A stream that is lost is opened again and goes on where it was: ServerConnected says so, then comes what was
+        stored between. Raises GapError when the server no longer keeps that, CodeloopError when it refuses, or stays
+        away for `client.gone`.
         """
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._opening.add(opened)
         try:
-            last, wait, until = after, CLIENT_BACKOFF.seconds, 0.0
+            last, wait, link = after, CLIENT_BACKOFF.seconds, self._remote.link
             while True:
                 try:
                     async with aclosing(self._stream(last)) as events:
                         async for stamped in events:
+                            is_again = opened.done() and isinstance(stamped.event, ServerConnected)
                             self._is_open(opened)
-                            wait, until = CLIENT_BACKOFF.seconds, 0.0
+                            wait = CLIENT_BACKOFF.seconds
                             last = stamped.seq if stamped.seq is not None else last
-                            if not isinstance(stamped.event, ServerConnected | ServerHeartbeat):
+                            if is_again:
+                                link.reopened()
+                            if is_again or not isinstance(stamped.event, ServerConnected | ServerHeartbeat):
                                 yield stamped
-                except _Renewed:
-                    pass
-                except ServerLost:
-                    until = until or time.monotonic() + CLIENT_GONE.seconds
-                    if not opened.done() or time.monotonic() > until:
-                        raise
+                except _Again:
+                    continue
+                except ServerLost as error:
+                    link.lost(error, self._remote.url)
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, CLIENT_BACKOFF_MOST.seconds)
+                self._remote.renew()
         finally:
             self._is_open(opened)
 
@@ -138,18 +214,19 @@ class HttpClient:
         await self._remote.close()
 
     async def _stream(self, after: int | None) -> AsyncGenerator[Stamped, None]:
-        """Give what one connection brings, greetings and heartbeats too. Raises ServerLost at its end."""
-        headers = self._headers(None) | ({} if after is None else {"last-event-id": str(after)})
+        """Yield what one connection brings, greetings and heartbeats too. Raises ServerLost at its end."""
+        headers = self._headers(None) | {HEARTBEAT: str(CLIENT_HEARTBEAT.value)}
+        headers |= {} if after is None else {"last-event-id": str(after)}
         lines, last = EventLines(), -1 if after is None else after
         async with self._remote.ask("GET", "/event", headers, None, CLIENT_SILENCE.seconds) as response:
             if response.status_code != 200:
                 refusal = refusal_of(response.status_code, await self._remote.read(response), self._remote.url)
-                if response.status_code == 401 and self._remote.renew():
-                    raise _Renewed(str(refusal))
-                raise ServerLost(str(refusal)) if response.status_code >= 500 else refusal
+                if response.status_code == 401:
+                    self._refused(refusal)
+                raise ServerLost(str(refusal), "it is not ready") if response.status_code >= 500 else refusal
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 raise CodeloopError(f"{self._remote.url} is no codeloop server: its /event is no stream of events.")
-            async for chunk in response.aiter_raw():
+            async for chunk in self._watched(response):
                 try:
                     found = lines.feed(chunk)
                 except TooLong:
@@ -161,7 +238,32 @@ class HttpClient:
                     if event is not None and (seq is None or seq > last or isinstance(event, ServerConnected)):
                         last = last if seq is None else max(seq, last)
                         yield Stamped(seq, event)
-        raise ServerLost(f"The server at {self._remote.url} ended its stream of events. Look whether it still runs.")
+        raise ServerLost(
+            f"The server at {self._remote.url} ended its stream of events. Look whether it still runs.",
+            "the server closed it",
+        )
+
+    async def _watched(self, response: "Response") -> AsyncGenerator[bytes, None]:
+        """Yield what comes, and notice when nothing does although the server said that it would."""
+        link, loop = self._remote.link, asyncio.get_running_loop()
+        heard = loop.time()
+
+        def look() -> None:
+            nonlocal timer
+            rest = heard + CLIENT_QUIET.seconds - loop.time()
+            if rest <= 0:
+                link.quiet(self._remote.url)
+            timer = loop.call_later(rest if rest > 0 else CLIENT_QUIET.seconds, look)
+
+        timer = loop.call_later(CLIENT_QUIET.seconds, look) if HEARTBEAT in response.headers else None
+        try:
+            async for chunk in response.aiter_raw():
+                heard = loop.time()
+                link.up(self._remote.url)
+                yield chunk
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def _headers(self, body: bytes | None) -> dict[str, str]:
         headers = {} if body is None else {"content-type": "application/json"}
@@ -170,8 +272,8 @@ class HttpClient:
         return headers
 
 
-def _request(operation: Operation, args: msgspec.Struct) -> tuple[str, bytes | None]:
-    """Give path with query, and body. Raises OperationError when a field can't stand in the path."""
+def _request(operation: AnyOperation, args: msgspec.Struct) -> tuple[str, bytes | None]:
+    """Return path with query, and body. Raises OperationError when a field can't stand in the path."""
     fields: JSON = msgspec.to_builtins(args)
 
     def filled(match: re.Match[str]) -> str:

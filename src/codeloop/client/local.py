@@ -1,12 +1,11 @@
 """The client of a project in the same process."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 from codeloop.app.dispatch import handle
 from codeloop.app.project import Project
 from codeloop.schema.event import Stamped
-from codeloop.schema.operation import Operation
+from codeloop.schema.operation import Gives, Operation, Takes
 
 
 class LocalClient:
@@ -15,10 +14,10 @@ class LocalClient:
     def __init__(self, project: Project) -> None:
         self.project = project
 
-    async def call(self, operation: Operation, **args: Any) -> Any:
+    async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
         """Carry out an operation. Raises CodeloopError when it is refused."""
-        return await handle(self.project, operation, operation.takes(**args))
+        return await handle(self.project, operation, args)
 
     def follow(self, after: int | None = None) -> AsyncIterator[Stamped]:
-        """Give every stored event after `after` (None: from now on), then live ones."""
+        """Return every stored event after `after` (None: from now on), then live ones."""
         return self.project.store.follow(after)

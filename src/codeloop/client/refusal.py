@@ -4,7 +4,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from codeloop.model.unavailable import ModelUnavailable
+from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.errors import CodeloopError, Kind, OperationError
 from codeloop.schema.wire import JSON
 
@@ -17,7 +17,7 @@ HINT = (
 
 
 def refusal_of(status: int, body: bytes, url: str) -> CodeloopError:
-    """Give the error for an answer that is none: of the contract's shapes, else by its status."""
+    """Return the error for an answer that is none: of the contract's shapes, else by its status."""
     error = _object(body)
     data = _inner(error)
     name = error.get("_tag") or error.get("name")

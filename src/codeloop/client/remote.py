@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from codeloop.model.http import tls_context
+from codeloop.client.link import Link, ServerLost
+from codeloop.model.transport.client import tls_context
+from codeloop.net.origin import is_loopback
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CLIENT_ANSWER, CLIENT_CONNECT, CLIENT_KEEPALIVE
 
@@ -15,38 +17,45 @@ if TYPE_CHECKING:
 
 Credential = tuple[str, str]
 """User name and password."""
-Renew = Callable[[], Credential | None]
-LOOPBACK = ("127.", "::1", "localhost")
-
-
-class ServerLost(CodeloopError):
-    """The server can't be reached, or the connection to it broke."""
+Renew = Callable[[], tuple[str, Credential] | None]
+"""Finds where the server is by now, and what is said to it."""
 
 
 class Remote:
     """Sends requests to one origin. Redirects are not followed and proxies not used: both would move the credential."""
 
     def __init__(self, url: str, credential: Credential | None = None, renew: Renew | None = None) -> None:
-        """Take the server's address; `renew` gives the credential anew. Raises CodeloopError when it is no address."""
+        """Take the server's address; `renew` finds it again. Raises CodeloopError when it is no address."""
         self.parts = _checked(url)
         self.url = self.parts.geturl().rstrip("/")
-        self._credential = credential
+        self.link = Link()
+        self._credential: Credential | None = credential
         self._renew = renew
         self._http: AsyncClient | None = None
 
     @property
     def sends_in_clear(self) -> bool:
-        """Tell whether a password would cross a network that others may read."""
-        host = self.parts.hostname or ""
-        return self._credential is not None and self.parts.scheme == "http" and not host.startswith(LOOPBACK)
+        """Return whether a password would cross a network that others may read."""
+        is_clear = self.parts.scheme == "http" and not is_loopback(self.parts.hostname or "")
+        return self._credential is not None and is_clear
 
     def renew(self) -> bool:
-        """Look whether there is another credential by now, as after a restart of the server; True: there is."""
+        """Look whether there is another address or credential by now, as after a restart; True: there is."""
         found = self._renew() if self._renew is not None else None
-        if found is None or found == self._credential:
+        if found is None:
             return False
-        self._credential = found
+        url, before = found[0].rstrip("/"), self._credential
+        self._credential = found[1]
+        if url == self.url:
+            return before != found[1]
+        self.link.heard(f"The server was started again at {url}.")
+        self.parts, self.url = _checked(url), url
         return True
+
+    @property
+    def is_renewable(self) -> bool:
+        """Return whether another credential may be found later."""
+        return self._renew is not None
 
     @asynccontextmanager
     async def ask(
@@ -70,17 +79,22 @@ class Remote:
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise ServerLost(
                 f"Nothing answers at {self.url}: {_said(error)}. Start a server there (`codeloop serve`), or correct "
-                "the address."
+                "the address.",
+                f"nothing answers there ({_said(error)})",
+                is_unsent=True,
             ) from None
         except httpx2.TimeoutException:
-            raise ServerLost(f"The server at {self.url} was silent for too long. Look whether it still runs.") from None
+            raise ServerLost(
+                f"The server at {self.url} was silent for too long. Look whether it still runs.", "it was silent"
+            ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ServerLost(
-                f"The connection to {self.url} was lost: {_said(error)}. Look whether the server still runs."
+                f"The connection to {self.url} was lost: {_said(error)}. Look whether the server still runs.",
+                "the server closed it" if isinstance(error, httpx2.RemoteProtocolError) else _said(error),
             ) from None
 
     async def read(self, response: "Response") -> bytes:
-        """Give the whole body. Raises CodeloopError when it is larger than `client.answer` allows."""
+        """Return the whole body. Raises CodeloopError when it is larger than `client.answer` allows."""
         body = bytearray()
         async for chunk in response.aiter_raw():
             body += chunk

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codeloop.config.files import read_start, reason
 from codeloop.config.paths import Paths
-from codeloop.config.project import Place
+from codeloop.config.project_root import Place
 from codeloop.schema.config import Config
 from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
 
@@ -37,7 +37,7 @@ class Instructions(Struct, frozen=True):
 
 
 def instruction_files(place: Place, paths: Paths, config: Config, *, trusted: bool) -> tuple[Instruction, ...]:
-    """Give the files of `read_instructions`, without what was wrong with others."""
+    """Return the files of `read_instructions`, without what was wrong with others."""
     return read_instructions(place, paths, config, trusted=trusted).files
 
 
@@ -131,7 +131,7 @@ class _Reading:
 
 
 def _matching(base: Path, pattern: str, reading: _Reading) -> Iterator[Path]:
-    """Give the files below a folder that a pattern names, by name; `**` stands for any number of folders."""
+    """Yield the files below a folder that a pattern names, by name; `**` stands for any number of folders."""
     if not _MAGIC.search(pattern):
         yield base / pattern
         return

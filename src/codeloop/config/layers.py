@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codeloop.config.files import read_text
 from codeloop.config.paths import Paths
-from codeloop.config.project import Place
+from codeloop.config.project_root import Place
 from codeloop.kit.jsonc import Document, JsoncError, Position, is_object, parse
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.schema.errors import CodeloopError
@@ -38,11 +38,11 @@ class Layer(Struct, frozen=True):
         return self.document.value
 
     def position(self, keys: Keys, *, of_key: bool = False) -> Position | None:
-        """Give the place of a value of `raw` (or of its key), None when the layer is no text."""
+        """Return the place of a value of `raw` (or of its key), None when the layer is no text."""
         return self.document.position(keys, of_key=of_key) if self.document.text else None
 
     def place(self, keys: Keys, *, of_key: bool = False) -> str:
-        """Give `source:line:column` of a value of `raw`."""
+        """Return `source:line:column` of a value of `raw`."""
         position = self.position(keys, of_key=of_key)
         return f"{self.source}:{position}" if position else self.source
 
@@ -59,7 +59,7 @@ class Origin(Struct, frozen=True):
         return self.layer.position(self.keys)
 
     def __str__(self) -> str:
-        """Give `source:line:column`."""
+        """Return `source:line:column`."""
         return self.layer.place(self.keys)
 
 
@@ -79,7 +79,7 @@ NOTHING_FURTHER = Further()
 
 
 def dotted(keys: Keys) -> str:
-    """Give the path as people write it: `a.b[0]["x.y"]`. What can't be shown safely is escaped."""
+    """Return the path as people write it: `a.b[0]["x.y"]`. What can't be shown safely is escaped."""
     text = ""
     for key in keys:
         if isinstance(key, int):
@@ -103,9 +103,7 @@ def find_layers(
     yield from _files("global", paths.reference, REFERENCE_FILES)
     yield from _files("global", paths.config, OWN_FILES)
     yield from _given(place, config_file, environment)
-    steps = [place.root]
-    for part in place.directory.relative_to(place.root).parts:
-        steps.append(steps[-1] / part)
+    steps = _steps(place)
     for step in steps:
         yield from _files("project", step, PROJECT_FILES, is_project=True)
     for step in steps:
@@ -115,11 +113,34 @@ def find_layers(
         yield Layer("command line", "the command line", place.directory, Document("", command_line))
 
 
+def candidates(
+    place: Place, paths: Paths, *, config_file: Path | None, environment: Mapping[str, str]
+) -> Iterator[Path]:
+    """Return every file and folder that a layer may come from, whether it is there or not."""
+    yield from (paths.reference / name for name in REFERENCE_FILES)
+    yield from (paths.config / name for name in OWN_FILES)
+    if named := _named(config_file, environment):
+        yield place.directory / named
+    for step in _steps(place):
+        yield from (step / name for name in PROJECT_FILES)
+        for folder, names in FOLDERS:
+            yield from (step / folder, *(step / folder / name for name in names))
+
+
+def _steps(place: Place) -> list[Path]:
+    steps = [place.root]
+    for part in place.directory.relative_to(place.root).parts:
+        steps.append(steps[-1] / part)
+    return steps
+
+
+def _named(config_file: Path | None, environment: Mapping[str, str]) -> str | None:
+    return str(config_file) if config_file else environment.get("CODELOOP_CONFIG") or environment.get("OPENCODE_CONFIG")
+
+
 def _given(place: Place, config_file: Path | None, environment: Mapping[str, str]) -> Iterator[Layer]:
     """Read what the person who started the program names: a file, and texts in the environment."""
-    named = (
-        str(config_file) if config_file else environment.get("CODELOOP_CONFIG") or environment.get("OPENCODE_CONFIG")
-    )
+    named = _named(config_file, environment)
     if named:
         file = place.directory / named
         layer = _file("--config" if config_file else "environment", file)

@@ -8,16 +8,18 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.faults import find_fault
-from codeloop.config.known import unknown_keys
+from codeloop.config.known_keys import unknown_keys
 from codeloop.config.layers import NOTHING_FURTHER, Further, Layer, Origin, dotted, find_layers
 from codeloop.config.normalise import Values, normalise
 from codeloop.config.paths import Paths
-from codeloop.config.project import Place
+from codeloop.config.pending import pending
+from codeloop.config.project_root import Place
 from codeloop.config.substitute import substituted
-from codeloop.config.untrusted import narrowed
+from codeloop.config.trust.filter import narrowed
+from codeloop.config.validation import find_fault
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.suggest import meant
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -70,6 +72,7 @@ def load(
     warnings: list[str] = list(further.warnings)
     ignored: list[str] = list(further.ignored)
     sources: list[str] = []
+    heard: list[Layer] = []
     files = find_layers(place, paths, config_file=config_file, environment=environment, command_line=command_line or {})
     for layer in sorted((*files, *further.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
         sources.append(layer.source)
@@ -79,7 +82,9 @@ def load(
             ignored.extend(names)
         else:
             values = normalise(layer, substituted(layer, paths, environment))
+            heard.append(layer)
         _merge(merged, merged.values, values, values.values, ())
+    warnings.extend(_pending(heard))
     if ignored:
         warnings.append(_ignored(place, ignored))
     provenance = {dotted(keys): origin for keys, origin in merged.origins.items()}
@@ -88,8 +93,21 @@ def load(
 
 def _unknown(layer: Layer) -> list[str]:
     return [
-        f"{layer.place(keys, of_key=True)}: unknown key {dotted(keys)}, ignored." for keys in unknown_keys(layer.raw)
+        f"{layer.place(keys, of_key=True)}: "
+        + (f"unknown key {dotted(keys)}, ignored." if is_dropped else f"{dotted(keys)} means nothing to codeloop.")
+        + meant(near)
+        for keys, near, is_dropped in unknown_keys(layer.raw)
     ]
+
+
+def _pending(layers: list[Layer]) -> list[str]:
+    """Return one line for everything that is configured and not supported yet."""
+    names = {dotted(keys): layer.place(keys, of_key=True) for layer in layers for keys in pending(layer.raw)}
+    if not names:
+        return []
+    listed = [f"{name} ({place})" for name, place in names.items()]
+    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+    return [f"Not supported yet and ignored: {', '.join(listed[:_MOST_NAMED])}{more}."]
 
 
 def _ignored(place: Place, names: list[str]) -> str:
@@ -151,7 +169,7 @@ def _converted(merged: _Merged) -> Config:
 
 
 def _where(merged: _Merged, keys: Keys) -> str:
-    """Give the place of a value: it was set as a whole, as part of something, or is itself set in parts."""
+    """Return the place of a value: it was set as a whole, as part of something, or is itself set in parts."""
     for size in range(len(keys), 0, -1):
         origin = merged.origins.get(keys[:size])
         if origin is not None:

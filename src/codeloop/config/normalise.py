@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.known import settings
+from codeloop.config.known_keys import settings
 from codeloop.config.layers import Layer, dotted
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_object
@@ -27,7 +27,7 @@ class Values(Struct, frozen=True):
     written: dict[Keys, Keys] = struct_field(default_factory=dict[Keys, Keys])
 
     def origin(self, keys: Keys) -> Keys:
-        """Give the keys of a value as they were written."""
+        """Return the keys of a value as they were written."""
         for size in range(len(keys), 0, -1):
             if keys[:size] in self.written:
                 return (*self.written[keys[:size]], *keys[size:])

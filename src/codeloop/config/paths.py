@@ -38,11 +38,11 @@ class Paths(Struct, frozen=True):
         return self.data / "log"
 
     def project(self, project_id: str) -> Path:
-        """Give the folder of one project's sessions and snapshots."""
+        """Return the folder of one project's sessions and snapshots."""
         return self.data / "project" / project_id
 
     def expand(self, path: str) -> Path:
-        """Give a path with a leading `~` or `$HOME` replaced by the home directory."""
+        """Return a path with a leading `~` or `$HOME` replaced by the home directory."""
         for start in ("~", "$HOME"):
             if path == start or path.startswith(start + "/"):
                 return self.home / path[len(start) + 1 :]
@@ -50,7 +50,7 @@ class Paths(Struct, frozen=True):
 
 
 def find_paths(environment: Mapping[str, str]) -> Paths:
-    """Give the folders for an environment; nothing is created or looked at.
+    """Return the folders for an environment; nothing is created or looked at.
 
     Raises CodeloopError when neither HOME nor CODELOOP_HOME says where they are.
     """
@@ -80,6 +80,6 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
 
 
 def _absolute(environment: Mapping[str, str], name: str) -> Path | None:
-    """Give a variable as a path; the XDG rules say to ignore one that is not absolute."""
+    """Return a variable as a path; the XDG rules say to ignore one that is not absolute."""
     path = Path(environment.get(name, ""))
     return path if path.is_absolute() else None

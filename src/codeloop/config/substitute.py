@@ -12,11 +12,11 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 
-_REFERENCE = re.compile(r"\{(env|file):([^{}]+)\}")
+REFERENCE = re.compile(r"\{(env|file):([^{}]+)\}")
 
 
 def substituted(layer: Layer, paths: Paths, environment: Mapping[str, str]) -> Any:
-    """Give a layer's values with every reference replaced, once: what comes in is not looked at again.
+    """Return a layer's values with every reference replaced, once: what comes in is not looked at again.
 
     An unset variable is the empty text. A file is relative to the layer's own folder, or starts with `~`; blanks
     around its content are dropped. Raises CodeloopError for a file that is missing or can't be read.
@@ -24,7 +24,7 @@ def substituted(layer: Layer, paths: Paths, environment: Mapping[str, str]) -> A
 
     def replace(value: Any, keys: Keys) -> Any:
         if isinstance(value, str):
-            return _REFERENCE.sub(lambda found: content(found[1], found[2].strip(), keys), value)
+            return REFERENCE.sub(lambda found: content(found[1], found[2].strip(), keys), value)
         if is_object(value):
             return {key: replace(each, (*keys, key)) for key, each in value.items()}
         if is_list(value):

@@ -4,15 +4,15 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.config.tighten import configured_rules
-from codeloop.kit.plain import one_line
+from codeloop.config.trust.restrict import configured_rules
+from codeloop.kit.terminal_text import one_line
 from codeloop.permission.defaults import agent_rules
 from codeloop.permission.rules import last_match
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import SUBAGENT_LISTING
 from codeloop.schema.message import ModelRef
-from codeloop.schema.rules import Ruleset
+from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import Tool
 
@@ -21,7 +21,7 @@ SUBAGENT_WIDTH = 300
 
 
 class Native(Struct, frozen=True):
-    """A built-in agent; its rules are in `permission.defaults`, its prompt in `agent/prompts`."""
+    """A built-in agent; its rules are in `permission.defaults`, its prompt in `agent/request/prompts`."""
 
     mode: Mode
     description: str
@@ -40,14 +40,14 @@ NATIVES: dict[str, Native] = {
 
 
 def agents_of(config: Config, base: Ruleset) -> dict[str, Agent]:
-    """Give the agents by name, each with the rules that follow `base`: its own, then what is configured."""
+    """Return the agents by name, each with the rules that follow `base`: its own, then what is configured."""
     names = [*NATIVES, *(name for name, own in config.agent.items() if name not in NATIVES and not _is_empty(own))]
     found = {name: _agent(name, config, base) for name in names}
     return {name: agent for name, agent in found.items() if name not in config.agent or not config.agent[name].disable}
 
 
 def _is_empty(own: AgentConfig) -> bool:
-    """Tell whether nothing makes it an agent: an untrusted project may restrict one that the person does not have."""
+    """Return whether nothing makes it an agent: an untrusted project may restrict one that the person does not have."""
     return own == AgentConfig(restrictions=own.restrictions, steps=own.steps) and own != AgentConfig(steps=own.steps)
 
 
@@ -73,7 +73,7 @@ def _agent(name: str, config: Config, base: Ruleset) -> Agent:
 
 
 def naming_subagents(task: Tool, agents: dict[str, Agent]) -> Tool:
-    """Give the tool `task` with a description that names the subagents, without those that the rules deny."""
+    """Return the tool `task` with a description that names the subagents, without those that the rules deny."""
     subagents = [agents[name] for name in sorted(agents) if agents[name].mode != "primary" and not agents[name].hidden]
 
     def describe(*rulesets: Ruleset) -> str | None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from codeloop.extend.skills import Skills
 from codeloop.extend.template import hints
-from codeloop.schema.command import Command
+from codeloop.schema.api.command import Command
 from codeloop.schema.config import CommandConfig, Config
 
 PROMPTS = Path(__file__).with_name("prompts")
@@ -20,11 +20,11 @@ COMPACT = Command(
     description="Summarise the conversation so far, to make room.",
     source="command",
 )
-"""Not a prompt: it is carried out."""
+"""Not a prompt: it is carried out. It is not listed, because clients have a summary of their own under this name."""
 
 
 def commands_of(config: Config, skills: Skills) -> dict[str, Command]:
-    """Give the commands by name. A configured one stands before a skill and replaces a built-in one of its name."""
+    """Return the commands by name. A configured one stands before a skill and replaces a built-in one of its name."""
     found = {"compact": COMPACT, **{name: _native(name, description) for name, description in NATIVES.items()}}
     found |= {name: _configured(name, own) for name, own in config.command.items()}
     for skill in skills.found.values():

@@ -12,17 +12,17 @@ from msgspec import field as struct_field
 
 from codeloop.config.files import read_start, read_text, reason
 from codeloop.config.paths import Paths
-from codeloop.config.project import Place
-from codeloop.extend.sources import Home, files_below, leads_out
+from codeloop.config.project_root import Place
+from codeloop.extend.folders import Home, files_below, leads_out
 from codeloop.kit.frontmatter import FrontmatterError, split
 from codeloop.kit.jsonc import is_list
-from codeloop.kit.plain import inert, one_line
+from codeloop.kit.terminal_text import inert, one_line
 from codeloop.permission.rules import last_match
+from codeloop.schema.api.skill import Skill
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PAGE_BYTES, SKILL_DESCRIPTION, SKILL_FILES, SKILL_HEAD, SKILL_LISTING, SKILLS
-from codeloop.schema.rules import Need, Ruleset
-from codeloop.schema.skill import Skill
+from codeloop.schema.permission import Need, Ruleset
 from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolFailure, ToolResult, tool
 
 _NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
@@ -81,7 +81,7 @@ def find_skills(place: Place, config: Config, paths: Paths, homes: tuple[Home, .
 
 
 def _folders(place: Place, config: Config, paths: Paths, homes: tuple[Home, ...]) -> Iterator[tuple[Path, bool]]:
-    """Give the folders to look in and whether the project brought them; each real folder once."""
+    """Yield the folders to look in and whether the project brought them; each real folder once."""
     seen: set[str] = set()
     named = config.skills.get("paths")
     for home in homes:
@@ -148,7 +148,7 @@ def load_skill(found: Found) -> Skill:
 
 
 def loaded_text(skill: Skill) -> str:
-    """Give what the model reads of a skill: its text, where its files are, and their names (a bounded number)."""
+    """Return what the model reads of a skill: its text, where its files are, and their names (a bounded number)."""
     folder = Path(skill.location).parent
     files = [file for file in files_below(folder, lambda name: name != "SKILL.md") if ".git" not in file.parts]
     listed = [f"<file>{inert(str(file))}</file>" for file in files[: SKILL_FILES.value]]
@@ -167,14 +167,14 @@ def loaded_text(skill: Skill) -> str:
 
 
 def allowed_skills(skills: Skills, *rulesets: Ruleset) -> list[Found]:
-    """Give the skills that the rules do not deny."""
+    """Return the skills that the rules do not deny."""
     rules = [rule for ruleset in rulesets for rule in ruleset]
     verdicts = ((skill, last_match("skill", skill.name, rules)) for skill in skills.found.values())
     return [skill for skill, rule in verdicts if rule is None or rule.action != "deny"]
 
 
 def listing(skills: list[Found]) -> str:
-    """Give the list for the model, a line a skill. What is too long shows names only, then only how many more."""
+    """Return the list for the model, a line a skill. What is too long shows names only, then only how many more."""
     left = SKILL_LISTING.value
     lines: list[str] = []
     for place, skill in enumerate(skills):
@@ -204,7 +204,7 @@ def skill_tool(skills: Skills) -> Tool:
 
     @tool("skill", params=SkillParams, traits=READ_ONLY, description=text, describe=describe)
     async def skill(params: SkillParams, ctx: ToolContext) -> ToolResult:
-        """Give a skill's text, where it lies, and the names of its files."""
+        """Return a skill's text, where it lies, and the names of its files."""
         metadata: dict[str, Any] = {"name": params.name}
         await ctx.ask(Need(permission="skill", patterns=(params.name,), always=(params.name,), metadata=metadata))
         found = skills.found.get(params.name.strip())

@@ -28,7 +28,7 @@ Piece = Text | Shell
 
 
 def hints(template: str) -> list[str]:
-    """Give the placeholders of a template: `$1`, `$2` in their order, then `$ARGUMENTS`."""
+    """Return the placeholders of a template: `$1`, `$2` in their order, then `$ARGUMENTS`."""
     found = {match[0] for match in re.finditer(_PLACEHOLDER, template)}
     return sorted(found, key=lambda hint: (hint == "$ARGUMENTS", hint))
 
@@ -73,6 +73,6 @@ def expand(template: str, arguments: str) -> tuple[Piece, ...]:
 
 
 def mentions(text: str) -> list[str]:
-    """Give what a text mentions as `@name` or `@"a name"`, each once; a full stop that ends a sentence is left off."""
+    """Return what a text mentions as `@name` or `@"a name"`, each once, without the full stop of a sentence."""
     found = (match[1] or match[2].rstrip(".") for match in re.finditer(_MENTION, text))
     return list(dict.fromkeys(name for name in found if name))

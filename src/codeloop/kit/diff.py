@@ -20,7 +20,7 @@ class Diff(Struct, frozen=True):
 
 
 def unified(name: str, before: str, after: str, context: int = _CONTEXT) -> Diff:
-    """Give the unified diff of two texts under the header `Index: name`; the patch is empty when they are equal."""
+    """Return the unified diff of two texts under the header `Index: name`; the patch is empty when they are equal."""
     if before == after:
         return Diff("", 0, 0)
     old, new = split_lines(before), split_lines(after)
@@ -42,7 +42,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def changes(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
-    """Give the edits as `(tag, i1, i2, j1, j2)`; tags are equal, replace, delete, insert, as in difflib."""
+    """Return the edits as `(tag, i1, i2, j1, j2)`; tags are equal, replace, delete, insert, as in difflib."""
     low = min(len(old), len(new))
     head = next((i for i in range(low) if old[i] != new[i]), low)
     rest = low - head

@@ -20,29 +20,29 @@ class FrontmatterError(ValueError):
         self.line = line
 
 
-class Page(Struct, frozen=True):
-    """A head (empty when there is none) and everything after it."""
+class Frontmatter(Struct, frozen=True):
+    """The head (empty when missing) and everything after it."""
 
     head: dict[str, Any]
     body: str
 
 
-def split(text: str) -> Page:
+def split(text: str) -> Frontmatter:
     """Split a text into its head and its body. The body starts after the line that closes the head, unchanged.
 
-    A head that is no YAML only because a one-line text holds a colon (`description: Use this: often`) is read as meant.
+    A head that is not YAML only for a colon in a one-line text (`description: Use this: often`) is read as meant.
     Raises FrontmatterError with the line.
     """
     text = text.removeprefix("\ufeff")
     opening = _FENCE.match(text)
     if opening is None:
-        return Page({}, text)
+        return Frontmatter({}, text)
     closing = _CLOSING.search(text, opening.end())
     if closing is None:
         raise FrontmatterError("the head that starts in line 1 has no closing line of three dashes", 1)
     source = text[opening.end() : closing.start()]
     rest = text[closing.end() :]
-    return Page(_head(source), rest.removeprefix("\n"))
+    return Frontmatter(_head(source), rest.removeprefix("\n"))
 
 
 def _head(source: str) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _quoted(pair: re.Match[str]) -> str:
 
 
 def _reason(error: Exception) -> tuple[str, int]:
-    """Give what was wrong and its line in the whole text; the head's own first line is the text's second."""
+    """Return what was wrong and its line in the whole text; the head's own first line is the text's second."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     what = getattr(error, "problem", None) or str(error)
     return f"not valid YAML: {what}", (mark.line if mark else 0) + 2

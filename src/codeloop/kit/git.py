@@ -18,7 +18,7 @@ GIT_OPTIONS = (
 
 
 def git_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give an environment in which no variable leads git elsewhere; the user's own configuration is read."""
+    """Return an environment in which no variable leads git elsewhere; the user's own configuration is read."""
     kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
     return {
         **kept,
@@ -31,7 +31,7 @@ def git_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def bare_git_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give an environment in which git knows nothing but what it is told on its command line."""
+    """Return an environment in which git reads no configuration but its command line."""
     return {
         **git_environment(environment),
         "GIT_CONFIG_NOSYSTEM": "1",

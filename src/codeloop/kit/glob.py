@@ -1,6 +1,7 @@
 """File patterns as people write them: `*` and `?` within a name, `**` across folders, `[a-z]`, `{ts,tsx}`. Pure."""
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 _ALTERNATIVES = 500
@@ -8,7 +9,7 @@ _MAGIC = frozenset("*?[{")
 
 
 def has_magic(text: str) -> bool:
-    """Tell whether the text is a pattern rather than a plain path."""
+    """Return whether the text is a pattern rather than a plain path."""
     return not _MAGIC.isdisjoint(text)
 
 
@@ -22,19 +23,20 @@ def split_root(pattern: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Give the expression that a whole relative path must match. Raises ValueError for one that is not valid.
+    """Return the expression that a whole relative path must match. Raises ValueError for one that is not valid.
 
     What was found is never given back (`(?>...)`), so that none takes more than the square of a path's length.
     """
-    body = "|".join(_expression(plain, pattern) for plain in _expanded(pattern))
+    alternatives = _expanded(pattern)
     try:
+        body = "|".join(expression(plain, _class) for plain in alternatives)
         return re.compile(f"(?:{body})", re.DOTALL)
-    except re.error as error:
+    except (ValueError, re.error) as error:
         raise ValueError(f"the pattern {pattern} is not valid: {error}") from error
 
 
 def _expanded(pattern: str) -> list[str]:
-    """Give the patterns without braces that one with braces stands for."""
+    """Return the patterns without braces that one with braces stands for."""
     waiting, plain = [pattern], list[str]()
     while waiting:
         if len(waiting) + len(plain) > _ALTERNATIVES:
@@ -52,7 +54,7 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def _options(one: str, start: int, pattern: str) -> tuple[list[str], int]:
-    """Give what stands between the brace at `start` and its partner, split at the commas, and the end of it."""
+    """Return what stands between the brace at `start` and its partner, split at the commas, and the end of it."""
     options, depth, begun, at = list[str](), 0, start + 1, start + 1
     while (at := _find(one, at, "{},")) >= 0:
         if one[at] == "{":
@@ -69,7 +71,7 @@ def _options(one: str, start: int, pattern: str) -> tuple[list[str], int]:
 
 
 def _find(text: str, at: int, wanted: str) -> int:
-    """Give where the next of the wanted characters is, outside of classes and not behind a backslash; -1: nowhere."""
+    """Return where the next of the wanted characters is, outside of classes and not behind a backslash; -1: nowhere."""
     while at < len(text):
         if text[at] in wanted:
             return at
@@ -82,9 +84,13 @@ def _find(text: str, at: int, wanted: str) -> int:
     return -1
 
 
-def _expression(plain: str, pattern: str) -> str:
-    """Give the expression of a pattern without braces."""
-    before, *others = _split(plain, pattern)
+ClassReader = Callable[[str, int], tuple[str, int]]
+"""Takes a pattern and where a `[` stands in it; returns its expression and where it ends. Raises ValueError."""
+
+
+def expression(plain: str, read_class: ClassReader) -> str:
+    """Return the expression of a pattern in which braces are plain characters. Raises ValueError as `read_class`."""
+    before, *others = _split(plain, read_class)
     body = _steps(before[1])
     for number, (opener, pieces) in enumerate(others, 1):
         found = opener + _steps(pieces)
@@ -92,7 +98,7 @@ def _expression(plain: str, pattern: str) -> str:
     return body
 
 
-def _split(plain: str, pattern: str) -> list[tuple[str, list[str]]]:
+def _split(plain: str, read_class: ClassReader) -> list[tuple[str, list[str]]]:
     """Split a pattern at each `**`: what opens a part, and its pieces; a piece is an expression, `*` or `/`."""
     parts: list[tuple[str, list[str]]] = [("", [])]
     at = 0
@@ -100,7 +106,7 @@ def _split(plain: str, pattern: str) -> list[tuple[str, list[str]]]:
         pieces = parts[-1][1]
         match plain[at]:
             case "[":
-                piece, at = _class(plain, at + 1, pattern)
+                piece, at = read_class(plain, at)
                 pieces.append(piece)
                 continue
             case "?":
@@ -151,12 +157,13 @@ def _step(pieces: list[str]) -> str:
     return first + middle + (f"[^/]*{others[-1]}" if others else "")
 
 
-def _class(plain: str, at: int, pattern: str) -> tuple[str, int]:
+def _class(plain: str, at: int) -> tuple[str, int]:
+    at += 1
     negated = plain[at : at + 1] in {"!", "^"}
     start = at + negated
     end = plain.find("]", start + 1)
     if end < 0:
-        raise ValueError(f"the pattern {pattern} has a [ that is never closed")
+        raise ValueError("a [ is never closed")
     members = plain[start:end].replace("\\", "\\\\").replace("[", "\\[").replace("&", "\\&").replace("~", "\\~")
     members = members.replace("|", "\\|").replace("]", "\\]").replace("^", "\\^")
     return (f"[^/{members}]" if negated else f"[{members}]"), end + 1

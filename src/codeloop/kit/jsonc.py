@@ -26,7 +26,7 @@ class Position(Struct, frozen=True):
     column: int
 
     def __str__(self) -> str:
-        """Give `line:column`."""
+        """Return `line:column`."""
         return f"{self.line}:{self.column}"
 
 
@@ -46,7 +46,7 @@ class Document(Struct, frozen=True, dict=True):
     depth: int = _DEPTH
 
     def position(self, path: Path, *, of_key: bool = False) -> Position:
-        """Give the place of the value (or of its key) at `path`, else of the nearest value around it."""
+        """Return the place of the value (or of its key) at `path`, else of the nearest value around it."""
         while path and path not in self._spots:
             path = path[:-1]
         key, value = self._spots[path]
@@ -67,23 +67,18 @@ def parse(text: str, *, depth: int = _DEPTH) -> Document:
     return Document(text, _quickly(text, depth), depth)
 
 
-def loads(text: str, *, depth: int = _DEPTH) -> Any:
-    """Give the value of a text that may hold comments and trailing commas. Raises JsoncError."""
-    return _quickly(text, depth)
-
-
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Tell whether a value read from JSON is an object."""
+    """Return whether a value read from JSON is an object."""
     return isinstance(value, dict)
 
 
 def is_list(value: Any) -> TypeGuard[list[Any]]:
-    """Tell whether a value read from JSON is a list."""
+    """Return whether a value read from JSON is a list."""
     return isinstance(value, list)
 
 
 def position_of(text: str, offset: int) -> Position:
-    """Give line and column of an offset in characters."""
+    """Return line and column of an offset in characters."""
     before = text.rfind("\n", 0, offset)
     return Position(text.count("\n", 0, offset) + 1, offset - before)
 

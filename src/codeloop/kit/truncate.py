@@ -20,7 +20,7 @@ class Cut(Struct, frozen=True):
 
     @property
     def is_cut(self) -> bool:
-        """Tell whether anything was left out."""
+        """Return whether anything was left out."""
         return self.bytes > 0
 
 
@@ -51,13 +51,8 @@ def cut(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> Cut:
 
 
 def byte_length(text: str) -> int:
-    """Give the bytes of the text in UTF-8; lone surrogates count as three."""
+    """Return the bytes of the text in UTF-8; lone surrogates count as three."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def clip(line: str, width: int) -> str:
-    """Give the line itself, or its first `width` characters and a mark of how many more there are."""
-    return line if len(line) <= width else f"{line[:width]}... ({len(line) - width} more characters)"
 
 
 def _head(text: str, max_lines: int, max_bytes: int) -> str:

@@ -17,7 +17,7 @@ _MOST_ALTERNATIVES = 64
 
 @lru_cache(maxsize=1024)
 def _pieces(pattern: str) -> tuple[re.Pattern[str], ...]:
-    """Give the parts between the stars; each has a fixed length, so searching for one never backtracks."""
+    """Return the parts between the stars; each has a fixed length, so searching for one never backtracks."""
     return tuple(
         re.compile("".join("." if char == "?" else re.escape(char) for char in part), re.DOTALL)
         for part in pattern.split("*")
@@ -25,7 +25,7 @@ def _pieces(pattern: str) -> tuple[re.Pattern[str], ...]:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Tell whether the whole text matches. A pattern that ends in ` *` also matches without anything after it.
+    """Return whether the whole text matches. A pattern that ends in ` *` also matches without anything after it.
 
     >>> matches("git status", "git status *")
     True
@@ -99,7 +99,7 @@ def _automaton(pattern: str) -> _Automaton:
 
 
 def overlaps(text: str, pattern: str) -> bool:
-    """Tell whether some text that the partly known `text` stands for matches the pattern. Exact."""
+    """Return whether some text that the partly known `text` stands for matches the pattern. Exact."""
     automaton = _automaton(pattern)
     state = automaton.start
     for char in text:
@@ -115,7 +115,7 @@ def overlaps(text: str, pattern: str) -> bool:
 
 
 def covers(text: str, pattern: str) -> bool:
-    """Tell whether every text that the partly known `text` stands for matches. May say no where it is yes."""
+    """Return whether every text that the partly known `text` stands for matches. May say no where it is yes."""
     if pattern == "*":
         return True
     automaton = _automaton(pattern)

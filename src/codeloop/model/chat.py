@@ -30,7 +30,7 @@ class Prices(msgspec.Struct, frozen=True):
     cache_write: float = 0.0
 
     def cost(self, tokens: Tokens) -> float:
-        """Give the dollars that `tokens` cost. Reasoning tokens are part of `output`."""
+        """Return the dollars that `tokens` cost. Reasoning tokens are part of `output`."""
         return (
             tokens.input * self.input
             + tokens.output * self.output
@@ -190,11 +190,21 @@ class CallReady(msgspec.Struct, frozen=True):
 
 
 class Retrying(msgspec.Struct, frozen=True):
-    """The request is sent again at `at` (ms since the epoch); what came of the last try no longer counts."""
+    """The request is sent again at `at` (ms since the epoch); what came of the last try no longer counts.
+
+    `tokens`: what the service has counted of that try.
+    """
 
     attempt: int
     message: str
     at: int
+    tokens: Tokens = NO_TOKENS
+
+
+class UsageUpdate(msgspec.Struct, frozen=True):
+    """What the service has counted so far, when it says so before the end."""
+
+    tokens: Tokens
 
 
 FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "cut", "error"]
@@ -212,7 +222,7 @@ class Finished(msgspec.Struct, frozen=True):
     error: MessageError | None = None
 
 
-ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallDelta | CallReady | Retrying | Finished
+ModelEvent = TextDelta | ReasoningDelta | CallStarted | CallDelta | CallReady | UsageUpdate | Retrying | Finished
 
 
 class ChatModel(Protocol):

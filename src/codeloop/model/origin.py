@@ -3,15 +3,18 @@
 import re
 from urllib.parse import urlsplit
 
-from codeloop.model.unavailable import ModelUnavailable
+from codeloop.model.errors import ModelUnavailable
+from codeloop.net.origin import bracketed
 
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
-_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
+_REQUEST = re.compile(r"(?:/(?:chat|completions|messages|responses|models))+$")
+_DOUBLED = re.compile(r"(/v\d\w*)(?:/v\d\w*)+")
+_VERSION = re.compile(r"/v\d")
 
 
 def origin(url: str) -> str:
-    """Give `scheme://host[:port]` of an HTTP(S) URL: lower case, without the scheme's own port.
+    """Return `scheme://host[:port]` of an HTTP(S) URL: lower case, without the scheme's own port.
 
     Raises `ModelUnavailable` for anything that two readers could take for different hosts: user names, backslashes,
     blanks, control characters, letters outside ASCII.
@@ -24,13 +27,23 @@ def origin(url: str) -> str:
     plain = url.isascii() and url.isprintable() and not re.search(r"[\s\\]", url)
     if not plain or scheme not in _PORTS or not host or "@" in parts.netloc or not _HOST.fullmatch(host):
         raise _bad(url)
-    shown = f"[{host}]" if ":" in host else host
+    shown = bracketed(host)
     return f"{scheme}://{shown}" if port in {None, _PORTS[scheme]} else f"{scheme}://{shown}:{port}"
 
 
-def is_loopback(url: str) -> bool:
-    """Tell whether the URL's host is this machine by its name or address."""
-    return _LOOPBACK.fullmatch(urlsplit(url).hostname or "") is not None
+def likely_base(url: str) -> str | None:
+    """Return the base URL that was probably meant where `url` has nothing to offer; None: no idea.
+
+    People paste the whole address of a request, double a part of it, or omit the version that most services want.
+    """
+    start, slashes, rest = url.partition("://")
+    host, _, path = rest.partition("/")
+    path = _REQUEST.sub("", f"/{path}".rstrip("/"))
+    path = _DOUBLED.sub(r"\1", path)
+    if not _VERSION.search(path):
+        path += "/v1"
+    better = f"{start}{slashes}{host}{path}"
+    return better if better != url.rstrip("/") else None
 
 
 def _bad(url: str) -> ModelUnavailable:

@@ -94,7 +94,7 @@ ROWS: dict[str, Quirks] = {
 
 
 def quirks_of(info: ModelInfo) -> Quirks:
-    """Give the row of the model's provider, or the common one."""
+    """Return the row of the model's provider, or the common one."""
     row = ROWS.get(info.provider_id)
     if row is not None:
         return row

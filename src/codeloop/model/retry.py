@@ -11,7 +11,7 @@ import msgspec
 
 from codeloop.model.chat import CallReady, ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, Retrying
 from codeloop.schema.errors import APIError, APIErrorData
-from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_BACKOFF, MODEL_WAIT
+from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_BACKOFF, MODEL_REFUSED, MODEL_REFUSED_BACKOFF, MODEL_WAIT
 
 JITTER = 0.25
 ENDLESS = Finished(
@@ -42,7 +42,7 @@ class Retry:
         return self._model.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Give the model's events; a failed try that may be repeated is followed by Retrying, a wait, and the next."""
+        """Yield the model's events; a failed try that may be repeated is followed by Retrying, a wait, and the next."""
         for attempt in range(1, self._attempts + 1):
             failed, calls = ENDLESS, False
             async with aclosing(self._model.stream(request)) as events:
@@ -60,23 +60,35 @@ class Retry:
                 yield Finished("cut", failed.tokens)
                 return
             wait = self._wait(error, attempt)
-            if attempt == self._attempts or wait > MODEL_WAIT.seconds:
+            if attempt == self._most(error) or wait > MODEL_WAIT.seconds:
                 yield Finished("error", failed.tokens, _final(error, attempt, wait))
                 return
-            yield Retrying(attempt, error.data.message, int((time.time() + wait) * 1000))
+            yield Retrying(attempt, error.data.message, int((time.time() + wait) * 1000), failed.tokens)
             await self._sleep(wait)
 
+    def _most(self, error: APIError) -> int:
+        """Return how many tries there are: fewer where nobody listens, since the address is probably wrong."""
+        return min(self._attempts, MODEL_REFUSED.value) if _is_refused(error) else self._attempts
+
     def _wait(self, error: APIError, attempt: int) -> float:
-        """Give the seconds to wait: what the service asks for, else 2 s, 4 s, 8 s, ..., with up to a quarter more."""
+        """Return the seconds to wait: what the service asks for, else 2 s, 4 s, 8 s, ..., with up to a quarter more.
+
+        An address where nobody listens is tried again sooner.
+        """
         asked = asked_wait(error.data.response_headers or {})
         if asked is not None and asked > MODEL_WAIT.seconds:
             return asked
-        wait = asked if asked is not None else MODEL_BACKOFF.seconds * 2 ** (attempt - 1)
+        first = MODEL_REFUSED_BACKOFF.seconds if _is_refused(error) else MODEL_BACKOFF.seconds
+        wait = asked if asked is not None else first * 2 ** (attempt - 1)
         return min(wait * (1 + JITTER * self._random()), MODEL_WAIT.seconds)
 
 
+def _is_refused(error: APIError) -> bool:
+    return (error.data.metadata or {}).get("kind") == "refused"
+
+
 def asked_wait(headers: dict[str, str]) -> float | None:
-    """Give the seconds that `retry-after-ms` or `retry-after` (seconds or an HTTP date) ask for, if one does."""
+    """Return the seconds that `retry-after-ms` or `retry-after` (seconds or an HTTP date) ask for, if one does."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         with suppress(ValueError):

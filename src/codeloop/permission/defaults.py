@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from codeloop.schema.rules import Action, Rule, Ruleset
+from codeloop.schema.permission import Action, Rule, Ruleset
 
 GIT_FOLDERS = (".git", ".git/*", "*/.git", "*/.git/*")
 
@@ -16,7 +16,7 @@ SECRETS = (*_rules("read", "ask", "*.env", "*.env.*"), *_rules("read", "allow", 
 
 
 def base_rules(scratch: Path, *readable: Path) -> Ruleset:
-    """Give the rules of every agent.
+    """Return the rules of every agent.
 
     The tools multiedit and batch cost more tokens than they save and are not offered unless a person allows them.
     `scratch` (outputs of tools) and `readable` (skills, say) are folders outside a workspace that need no question;
@@ -40,7 +40,7 @@ def base_rules(scratch: Path, *readable: Path) -> Ruleset:
 
 
 def guards(*rulesets: Ruleset) -> Ruleset:
-    """Give what a call must pass beside its own rules: reaching into private networks is asked about.
+    """Return what a call must pass beside its own rules: reaching into private networks is asked about.
 
     A person's `*: allow` does not mean that; a rule that names `webfetch_private` does.
     """
@@ -58,7 +58,7 @@ def _inside(folders: Iterable[Path]) -> list[str]:
 
 
 def agent_rules(agent: str, plans: str = ".codeloop/plans") -> Ruleset:
-    """Give what a built-in agent adds to the base rules; nothing for any other name.
+    """Return what a built-in agent adds to the base rules; nothing for any other name.
 
     `plans`: the folder, relative to the workspace, in which the plan agent may write.
     """
@@ -88,5 +88,5 @@ EXPLORES = ("grep", "glob", "list", "bash", "webfetch", "websearch", "read")
 
 
 def rules_of(agent: str, scratch: Path, *readable: Path) -> Ruleset:
-    """Give all rules of a built-in agent: the base rules and its own."""
+    """Return all rules of a built-in agent: the base rules and its own."""
     return (*base_rules(scratch, *readable), *agent_rules(agent))

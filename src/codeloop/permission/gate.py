@@ -7,7 +7,7 @@ from msgspec import Struct
 from codeloop.permission.rules import Verdict, decide, strictest
 from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied, SessionDeleted, Stamped
 from codeloop.schema.ids import new_id
-from codeloop.schema.rules import Need, PermissionRequest, Rule, Ruleset, ToolRef
+from codeloop.schema.permission import NOBODY, Need, PermissionRequest, Rule, Ruleset, ToolRef
 from codeloop.store.follow import GapError
 from codeloop.store.store import Store
 
@@ -30,14 +30,13 @@ class Denied(Exception):
 
 
 class Rejected(Exception):
-    """A person said no. With `message`, the turn goes on with their words; without, it ends after this step."""
+    """A person said no, or nobody was there. With `message`, the turn goes on; without, it ends after this step."""
 
     def __init__(self, need: Need, message: str | None) -> None:
         self.need = need
         self.message = message
-        super().__init__(
-            f"The user rejected this {need.permission} call" + (f" and said: {message}" if message else ".")
-        )
+        said = f" and said: {message}" if message else "."
+        super().__init__(NOBODY if message == NOBODY else f"The user rejected this {need.permission} call{said}")
 
 
 class Gate(Struct, frozen=True):
@@ -68,7 +67,7 @@ class Gate(Struct, frozen=True):
             raise Rejected(need, answer.message)
 
     def grants(self, session_id: str) -> Ruleset:
-        """Give what the answers "always" of this session, and of the sessions it is a child of, allow."""
+        """Return what the answers "always" of this session, and of the sessions it is a child of, allow."""
         return tuple(rule for request in self.store.granted(session_id) for rule in _allowed_by(request))
 
     def reply(self, answer: PermissionAnswer) -> bool:

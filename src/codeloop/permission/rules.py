@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.wildcard import covers, matches, overlaps
-from codeloop.schema.rules import Action, Need, Rule, Ruleset
+from codeloop.schema.permission import Action, Need, Rule, Ruleset
 
 
 class Verdict(Struct, frozen=True):
@@ -25,7 +25,7 @@ ASK = Rule(permission="*", pattern="*", action="ask")
 
 
 def last_match(permission: str, pattern: str, rules: Iterable[Rule]) -> Rule | None:
-    """Give the last rule whose permission and pattern wildcards both match."""
+    """Return the last rule whose permission and pattern wildcards both match."""
     found = None
     for rule in rules:
         if matches(permission, rule.permission) and matches(pattern, expand_home(rule.pattern)):
@@ -62,7 +62,7 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
 
 
 def strictest(verdicts: Sequence[Verdict]) -> Verdict:
-    """Give the strictest of verdicts on one need: a denial, else one question for all that any of them asks for."""
+    """Return the strictest of verdicts on one need: a denial, else one question for all that any of them asks for."""
     for verdict in verdicts:
         if verdict.action == "deny":
             return verdict
@@ -79,7 +79,7 @@ def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
 
 
 def _doubt(need: Need, rules: Sequence[Rule], grants: Ruleset) -> Rule | None:
-    """Give the rule that could deny or ask for something possible. `rules` are those for the need's permission."""
+    """Return the rule that could deny or ask for something possible. `rules` are those for the need's permission."""
     granted = [expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)]
     for text in need.possible:
         rule = _doubtful(text, rules, is_granted=any(covers(text, pattern) for pattern in granted))
@@ -100,7 +100,7 @@ def _doubtful(text: str, rules: Sequence[Rule], *, is_granted: bool) -> Rule | N
 
 
 def is_offered(permission: str, *rulesets: Ruleset) -> bool:
-    """Tell whether a tool is worth offering: not when the last rule for its permission denies every pattern."""
+    """Return whether a tool is worth offering: not when the last rule for its permission denies every pattern."""
     found = None
     for ruleset in rulesets:
         for rule in ruleset:
@@ -110,7 +110,7 @@ def is_offered(permission: str, *rulesets: Ruleset) -> bool:
 
 
 def expand_home(pattern: str) -> str:
-    """Give the pattern with a leading `~` or `$HOME` replaced by the home directory."""
+    """Return the pattern with a leading `~` or `$HOME` replaced by the home directory."""
     for start in ("~", "$HOME"):
         if pattern == start or pattern.startswith(start + "/"):
             return str(Path.home()) + pattern[len(start) :]

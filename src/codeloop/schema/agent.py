@@ -3,7 +3,7 @@
 from typing import Literal
 
 from codeloop.schema.message import ModelRef
-from codeloop.schema.rules import Rule
+from codeloop.schema.permission import Rule
 from codeloop.schema.wire import JSON, Wire
 
 

@@ -5,7 +5,7 @@ The names are those of the reference's configuration files, so that people can s
 
 from typing import Literal
 
-from codeloop.schema.rules import Rule
+from codeloop.schema.permission import Rule
 from codeloop.schema.wire import JSON, Wire
 
 

@@ -115,7 +115,7 @@ MessageError = (
 
 
 def error_message(error: MessageError) -> str:
-    """Give the one line that a person is shown."""
+    """Return the one line that a person is shown."""
     match error:
         case MessageOutputLengthError():
             return "The answer reached the model's output limit."

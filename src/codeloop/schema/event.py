@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from codeloop.schema.live import EventId, LiveEvent
+from codeloop.schema.live_events import EventId, LiveEvent
 from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
+from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
-from codeloop.schema.rules import PermissionRequest, Reply
 from codeloop.schema.wire import Wire
 
 
@@ -195,6 +195,6 @@ class Stamped(msgspec.Struct, frozen=True):
 
 
 def session_of(event: Event) -> str | None:
-    """Give the id of the session that an event belongs to."""
+    """Return the id of the session that an event belongs to."""
     properties: Any = event.properties
     return getattr(properties, "session_id", None)

@@ -20,7 +20,7 @@ _random = random.SystemRandom()
 
 
 def now_ms() -> int:
-    """Give the wall clock in milliseconds since the epoch."""
+    """Return the wall clock in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
@@ -31,7 +31,7 @@ class Clock:
         self._last = 0
 
     def stamp(self) -> int:
-        """Give the next stamp; the counter starts from 1 within a millisecond."""
+        """Return the next stamp; the counter starts from 1 within a millisecond."""
         self._last = max(now_ms() * 4096 + 1, self._last + 1)
         return self._last
 
@@ -53,5 +53,5 @@ def new_id(prefix: Prefix) -> str:
 
 
 def is_id(value: str, prefix: Prefix) -> bool:
-    """Tell whether `value` could be an id of that kind (only the prefix counts, as on the wire)."""
+    """Return whether `value` could be an id of that kind (only the prefix counts, as on the wire)."""
     return value.startswith(prefix)

@@ -70,6 +70,10 @@ OUTPUT_READER = Limit(
     "after a signal, a reader of stdout or stderr that reads nothing for so long counts as gone",
 )
 TURN_STOPPING = Limit("cli.turn_stopping", 100, "ms", "ending a turn takes longer than that: then it is said to be on")
+BACKGROUND_WAIT = Limit(
+    "cli.background_wait", 1_800_000, "ms", "`run` waiting for background subagents after the answer, then it ends"
+)
+REDRAW = Limit("cli.redraw", 200, "ms", "how often a terminal shows what is waited for")
 TURN_SETTLE = Limit("cli.turn_settle", 2_000, "ms", "waiting for the last events of a turn after its answer came")
 STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for replay; older ones are pruned")
 PROJECT_IDLE = Limit(
@@ -96,6 +100,7 @@ SERVER_TURN_ANSWER = Limit(
     "server.turn_answer", 10, "ms", "a turn's answer waits so long: some clients stop to read its events at it"
 )
 SERVER_HEARTBEAT = Limit("server.heartbeat", 10_000, "ms", "how often a stream shows that it is still open")
+SERVER_HEARTBEAT_LEAST = Limit("server.heartbeat_least", 250, "ms", "a client can't ask for it more often than this")
 SERVER_POSITION = Limit(
     "server.position", 200, "count", "projects that the position of a stream names; with more it starts from now"
 )
@@ -114,9 +119,7 @@ SERVER_KEEP_ALIVE = Limit("server.keep_alive", 15_000, "ms", "a connection witho
 SERVER_CONNECTIONS = Limit(
     "server.connections", 500, "count", "open connections; beyond, the oldest stranger's is cut, or the new one refused"
 )
-SERVER_BACKLOG = Limit(
-    "server.backlog", 128, "count", "connections that are taken at once; further ones wait their turn"
-)
+SERVER_BACKLOG = Limit("server.backlog", 128, "count", "connections taken at once; further ones wait their turn")
 SERVER_WRITE = Limit("server.write", 60_000, "ms", "a client takes nothing of its answer for so long; then a hang-up")
 SERVER_FRAME = Limit("server.frame", 1024 * 1024, "bytes", "a longer message on a WebSocket ends it")
 SERVER_PING = Limit("server.ping", 20_000, "ms", "how often a WebSocket is asked whether it lives, and how long it has")
@@ -136,9 +139,7 @@ CLIENT_CONNECT = Limit("client.connect", 5_000, "ms", "connecting to a server, t
 CLIENT_PATIENCE = Limit(
     "client.patience", 300_000, "ms", "waiting for an answer that does not wait for a turn, then an error"
 )
-CLIENT_KEEPALIVE = Limit(
-    "client.keepalive", 3_000, "ms", "an unused connection is kept this long: servers close at 5 s"
-)
+CLIENT_KEEPALIVE = Limit("client.keepalive", 3_000, "ms", "an unused connection is kept so long: servers close at 5 s")
 CLIENT_ANSWER = Limit("client.answer", 1024 * 1024 * 1024, "bytes", "a longer answer of a server is not read")
 CLIENT_EVENT = Limit("client.event", 256 * 1024 * 1024, "bytes", "one event of a server, then following ends")
 CLIENT_SILENCE = Limit(
@@ -146,12 +147,15 @@ CLIENT_SILENCE = Limit(
 )
 CLIENT_BACKOFF = Limit("client.backoff", 100, "ms", "the wait before a lost stream is opened again; doubled each time")
 CLIENT_BACKOFF_MOST = Limit("client.backoff_most", 5_000, "ms", "the longest such wait")
+CLIENT_HEARTBEAT = Limit("client.heartbeat", 500, "ms", "how often a server is asked to show that it is there")
+CLIENT_QUIET = Limit("client.quiet", 1_750, "ms", "such a server that shows nothing for so long is said to be silent")
 CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that stays away for so long is given up")
 CLIENT_FILE = Limit("client.file", 20 * 1024 * 1024, "bytes", "a larger file is not sent along to a server")
 EDITOR_ESCAPE = Limit("cli.editor_escape", 50, "ms", "an escape that nothing follows for so long is the key itself")
 EDITOR_HISTORY = Limit("cli.editor_history", 1_000, "count", "lines that the arrow keys bring back in `attach`")
 ATTACH_SHOWN = Limit("cli.attach_shown", 20, "count", "messages of a session that are shown when `attach` enters it")
 ATTACH_LISTED = Limit("cli.attach_listed", 20, "count", "sessions that `/sessions` lists")
+COMPLETED = Limit("cli.completed", 200, "count", "sessions, agents, models or commands that a shell is offered at once")
 MODEL_CONNECT = Limit("model.connect", 15_000, "ms", "connecting to the model's service, then a retry")
 MODEL_FIRST_BYTE = Limit("model.first_byte", 300_000, "ms", "waiting for the first byte of an answer, then a retry")
 MODEL_IDLE = Limit("model.idle", 120_000, "ms", "silence in the middle of an answer, then a retry")
@@ -174,16 +178,16 @@ CREDENTIALS_LOCK = Limit(
     "model.credentials_lock", 2_000, "ms", "waiting for another process that changes the credentials, then an error"
 )
 CREDENTIALS_BYTES = Limit("model.credentials_bytes", 1024 * 1024, "bytes", "a larger credentials file is not read")
-MODEL_BACKOFF = Limit(
-    "model.backoff", 2_000, "ms", "the wait before the first retry; each further one is twice as long"
+MODEL_BACKOFF = Limit("model.backoff", 2_000, "ms", "the wait before the first retry; each further one is doubled")
+MODEL_REFUSED = Limit(
+    "model.refused", 4, "count", "tries where the address refuses every connection or is not known, then the error"
 )
-MODEL_TAIL = Limit(
-    "model.tail", 5_000, "ms", "waiting for the token counts after an answer's end, then they are unknown"
+MODEL_REFUSED_BACKOFF = Limit(
+    "model.refused_backoff", 400, "ms", "the wait before the first retry there; each further one is twice as long"
 )
+MODEL_TAIL = Limit("model.tail", 5_000, "ms", "waiting for token counts after an answer's end, then they are unknown")
 MODEL_GRACE = Limit("model.grace", 50, "ms", "waiting for a complete answer's last bytes, then a hang-up")
-MODEL_KEEPALIVE = Limit(
-    "model.keepalive", 60_000, "ms", "an unused connection is kept this long, then a new one is made"
-)
+MODEL_KEEPALIVE = Limit("model.keepalive", 60_000, "ms", "an unused connection is kept so long, then a new one is made")
 MODEL_INFLATED = Limit(
     "model.inflated", 16 * 1024 * 1024, "bytes", "what 256 KB of a compressed answer may become, else it is an error"
 )
@@ -248,9 +252,7 @@ SEARCH_FILES = Limit("search.files", 200_000, "count", "file names collected bef
 SEARCH_PATTERN = Limit("search.pattern", 2_000, "characters", "a longer pattern for file names is refused")
 SEARCH_COLUMNS = Limit("search.columns", 500, "bytes", "longer lines are cut in search results")
 LIST_LINES = Limit("search.list_lines", 200, "lines", "longer trees show their deeper folders as counts")
-FILE_EDIT = Limit(
-    "file.edit", 64 * 1024 * 1024, "bytes", "a larger file is not edited or overwritten by the file tools"
-)
+FILE_EDIT = Limit("file.edit", 64 * 1024 * 1024, "bytes", "a larger file is not edited or overwritten by file tools")
 READ_LINES = Limit("read.lines", 2_000, "lines", "lines of a file shown by one call unless it names a limit")
 READ_LINE = Limit("read.line", 2_000, "characters", "a longer line is cut and marked")
 READ_BYTES = Limit("read.bytes", 50 * 1024, "bytes", "the text of a file shown by one call")
@@ -341,9 +343,7 @@ SNAPSHOT_GIT = Limit("snapshot.git", 10_000, "ms", "git reading shared objects, 
 SNAPSHOT_FILES = Limit("snapshot.files", 1_000_000, "count", "a work tree with more files has no snapshots")
 SNAPSHOT_FILE = Limit("snapshot.file", 10 * 1024 * 1024, "bytes", "a larger file is not kept, unless git tracks it")
 SNAPSHOT_TRACKED = Limit("snapshot.tracked", 64 * 1024 * 1024, "bytes", "a larger file is not kept, tracked or not")
-SNAPSHOT_BYTES = Limit(
-    "snapshot.bytes", 512 * 1024 * 1024, "bytes", "read for one snapshot; further files are left out"
-)
+SNAPSHOT_BYTES = Limit("snapshot.bytes", 512 * 1024 * 1024, "bytes", "read for one snapshot; other files are left out")
 SNAPSHOT_IGNORED = Limit(
     "snapshot.ignored", 20_000, "count", "ignored files kept before a destructive command; further ones are left out"
 )
@@ -361,9 +361,7 @@ SNAPSHOT_SIZE = Limit(
     "snapshot.size", 2 * 1024**3, "bytes", "the store of snapshots; beyond, the oldest contents are removed"
 )
 SNAPSHOT_PRUNE = Limit("snapshot.prune", 86_400_000, "ms", "how often old contents are looked for, at most")
-SNAPSHOT_DIFF = Limit(
-    "snapshot.diff", 512 * 1024, "bytes", "a changed file larger than this is shown without its lines"
-)
+SNAPSHOT_DIFF = Limit("snapshot.diff", 512 * 1024, "bytes", "a larger changed file is shown without its lines")
 SNAPSHOT_DIFFS = Limit("snapshot.diffs", 500, "count", "changed files of one step shown with their lines")
 VCS_TIME = Limit("vcs.time", 20_000, "ms", "git looking at a work tree for a client, then an error")
 VCS_FILES = Limit("vcs.files", 5_000, "count", "changed files told to a client; with more it is an error")
@@ -383,6 +381,6 @@ FILES_STALE = Limit("files.stale", 10_000, "ms", "who finds an older list of fil
 
 
 def all_limits() -> tuple[Limit, ...]:
-    """Give every row of this module, by name."""
+    """Return every row of this module, by name."""
     rows = (value for value in globals().values() if isinstance(value, Limit))
     return tuple(sorted(rows, key=lambda limit: limit.name))

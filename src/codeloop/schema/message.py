@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from codeloop.schema.errors import MessageError
-from codeloop.schema.rules import Rule
+from codeloop.schema.permission import Rule
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -15,13 +15,17 @@ class CacheTokens(Wire):
 
 
 class Tokens(Wire):
-    """Token counts of one step or their sum; `input` excludes cached ones."""
+    """Token counts of one step or their sum; `input` excludes cached ones.
+
+    `estimated`: how many of these no service has counted; None: all were counted.
+    """
 
     input: int
     output: int
     reasoning: int
     cache: CacheTokens
     total: int | None = None
+    estimated: int | None = None
 
     @property
     def all(self) -> int:
@@ -29,7 +33,7 @@ class Tokens(Wire):
         return self.input + self.output + self.cache.read + self.cache.write
 
     def plus(self, more: "Tokens", times: int = 1) -> "Tokens":
-        """Give the sums without `total`; with `times=-1` the differences, never below 0."""
+        """Return the sums without `total`; with `times=-1` the differences, never below 0."""
         return Tokens(
             input=max(self.input + times * more.input, 0),
             output=max(self.output + times * more.output, 0),
@@ -38,6 +42,7 @@ class Tokens(Wire):
                 read=max(self.cache.read + times * more.cache.read, 0),
                 write=max(self.cache.write + times * more.cache.write, 0),
             ),
+            estimated=max((self.estimated or 0) + times * (more.estimated or 0), 0) or None,
         )
 
 
@@ -104,7 +109,10 @@ class Revert(Wire):
 
 
 class Session(Wire):
-    """One conversation in one directory. `cost` (dollars) and `tokens` are sums over its assistant messages."""
+    """One conversation in one directory.
+
+    `cost` (dollars) and `tokens` are what its answers, its title and its subagents have used.
+    """
 
     id: str
     slug: str
@@ -125,6 +133,11 @@ class Session(Wire):
     metadata: JSON | None = None
     permission: list[Rule] | None = None
     revert: Revert | None = None
+
+    @property
+    def root(self) -> str:
+        """The top of the work tree that it works in: its directory without its path."""
+        return (self.directory.removesuffix(self.path).rstrip("/") or "/") if self.path else self.directory
 
 
 class UserTime(Wire):
@@ -170,7 +183,10 @@ class UserMessage(Wire, tag_field="role", tag="user"):
 
 
 class AssistantMessage(Wire, tag_field="role", tag="assistant"):
-    """One step: one request to the model, and what came of it. `cost` in dollars."""
+    """One step: one request to the model, and what came of it.
+
+    `cost` in dollars; it includes `retried`, which failed tries of the request have used and `tokens` leaves out.
+    """
 
     id: str
     session_id: str
@@ -188,6 +204,12 @@ class AssistantMessage(Wire, tag_field="role", tag="assistant"):
     finish: str | None = None
     error: MessageError | None = None
     structured: Any = None
+    retried: Tokens | None = None
+
+    @property
+    def used(self) -> Tokens:
+        """What the step has used, with its failed tries."""
+        return self.tokens.plus(self.retried or NO_TOKENS)
 
 
 Message = UserMessage | AssistantMessage

@@ -1,12 +1,12 @@
 """The table of everything a client can ask for: routes, documents and clients all derive from it."""
 
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from msgspec import Struct
 
 from codeloop.schema.agent import Agent
-from codeloop.schema.command import Command
-from codeloop.schema.files import (
+from codeloop.schema.api.command import Command
+from codeloop.schema.api.files import (
     AskDiff,
     FileContent,
     FileNode,
@@ -22,10 +22,7 @@ from codeloop.schema.files import (
     VcsFileStatus,
     VcsInfo,
 )
-from codeloop.schema.live import Status
-from codeloop.schema.message import FileDiff, Session, Todo
-from codeloop.schema.part import Part
-from codeloop.schema.project import (
+from codeloop.schema.api.project import (
     AddMcp,
     AskTools,
     Capabilities,
@@ -44,7 +41,9 @@ from codeloop.schema.project import (
     ToolItem,
     UpdateConfig,
 )
-from codeloop.schema.prompts import (
+from codeloop.schema.api.providers import AuthMethod, KnownProviders, OfOneProvider, SetAuth, UsableProviders
+from codeloop.schema.api.pty import CreatePty, OfOnePty, Pty, PtyShell, PtyTicket, UpdatePty
+from codeloop.schema.api.session_inputs import (
     AnswerPermission,
     AnswerQuestion,
     InitSession,
@@ -56,11 +55,7 @@ from codeloop.schema.prompts import (
     RunShell,
     Summarize,
 )
-from codeloop.schema.providers import AuthMethod, KnownProviders, OfOneProvider, SetAuth, UsableProviders
-from codeloop.schema.pty import CreatePty, OfOnePty, Pty, PtyShell, PtyTicket, UpdatePty
-from codeloop.schema.question import QuestionRequest
-from codeloop.schema.rules import PermissionRequest
-from codeloop.schema.sessions import (
+from codeloop.schema.api.session_requests import (
     AskSessionDiff,
     AskStats,
     CreateSession,
@@ -78,12 +73,19 @@ from codeloop.schema.sessions import (
     SearchResult,
     SearchSessions,
     Stats,
+    UndoFiles,
+    UndoneFiles,
     UnrevertSession,
     UpdatePart,
     UpdateSession,
 )
-from codeloop.schema.skill import Skill
-from codeloop.schema.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
+from codeloop.schema.api.skill import Skill
+from codeloop.schema.api.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
+from codeloop.schema.live_events import Status
+from codeloop.schema.message import FileDiff, Session, Todo
+from codeloop.schema.part import Part
+from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.question import QuestionRequest
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -91,7 +93,11 @@ class NoArguments(Wire):
     """Takes nothing."""
 
 
-class Operation(Struct, frozen=True):
+Takes = TypeVar("Takes", bound=Wire)
+Gives = TypeVar("Gives")
+
+
+class Operation(Struct, Generic[Takes, Gives], frozen=True):
     """One row: fields of `takes` that are named in `path` come from there, the others from the query or the body.
 
     `body`: the field that is the whole body. `scope`: answered by the project of a directory, or by the process.
@@ -100,10 +106,14 @@ class Operation(Struct, frozen=True):
     id: str
     method: Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
     path: str
-    takes: type[Wire]
-    gives: Any
+    takes: type[Takes]
+    gives: type[Gives]
     body: str | None = None
     scope: Literal["project", "process"] = "project"
+
+
+AnyOperation = Operation[Any, Any]
+_PART = cast("type[Part]", Part)  # a union is no type to a type checker
 
 
 SESSION_CREATE = Operation("session.create", "POST", "/session", CreateSession, Session)
@@ -130,13 +140,18 @@ MESSAGE_DELETE = Operation(
     "session.deleteMessage", "DELETE", "/session/{sessionID}/message/{messageID}", OfOneMessage, bool
 )
 PART_UPDATE = Operation(
-    "part.update", "PATCH", "/session/{sessionID}/message/{messageID}/part/{partID}", UpdatePart, Part, body="part"
+    "part.update",
+    "PATCH",
+    "/session/{sessionID}/message/{messageID}/part/{partID}",
+    UpdatePart,
+    cast("type[Part]", Part),
+    body="part",
 )
 PART_DELETE = Operation(
     "part.delete", "DELETE", "/session/{sessionID}/message/{messageID}/part/{partID}", OfOnePart, bool
 )
 PROMPT = Operation("session.prompt", "POST", "/session/{sessionID}/message", Prompt, MessageWithParts)
-PROMPT_ASYNC = Operation("session.prompt_async", "POST", "/session/{sessionID}/prompt_async", Prompt, None)
+PROMPT_ASYNC = Operation("session.prompt_async", "POST", "/session/{sessionID}/prompt_async", Prompt, type(None))
 COMMAND = Operation("session.command", "POST", "/session/{sessionID}/command", RunCommand, MessageWithParts)
 SUMMARIZE = Operation("session.summarize", "POST", "/session/{sessionID}/summarize", Summarize, bool)
 ABORT = Operation("session.abort", "POST", "/session/{sessionID}/abort", OfOneSession, bool)
@@ -152,6 +167,7 @@ SESSION_REVERT = Operation("session.revert", "POST", "/session/{sessionID}/rever
 SESSION_UNREVERT = Operation(
     "session.unrevert", "POST", "/session/{sessionID}/unrevert", UnrevertSession, RevertedSession
 )
+UNDO_FILES = Operation("session.undoFiles", "POST", "/session/{sessionID}/undo", UndoFiles, UndoneFiles)
 SESSION_DIFF = Operation("session.diff", "GET", "/session/{sessionID}/diff", AskSessionDiff, list[FileDiff])
 SESSION_SHELL = Operation("session.shell", "POST", "/session/{sessionID}/shell", RunShell, MessageWithParts)
 SESSION_INIT = Operation("session.init", "POST", "/session/{sessionID}/init", InitSession, bool)
@@ -168,6 +184,7 @@ PROJECT_DIRECTORIES = Operation(
 )
 CONFIG_GET = Operation("config.get", "GET", "/config", NoArguments, JSON)
 CONFIG_UPDATE = Operation("config.update", "PATCH", "/config", UpdateConfig, JSON, body="config")
+CONFIG_WARNINGS = Operation("config.warnings", "GET", "/config/warnings", NoArguments, list[str])
 CONFIG_PROVIDERS = Operation("config.providers", "GET", "/config/providers", NoArguments, UsableProviders)
 PROVIDER_LIST = Operation("provider.list", "GET", "/provider", NoArguments, KnownProviders)
 PROVIDER_AUTH = Operation("provider.auth", "GET", "/provider/auth", NoArguments, dict[str, list[AuthMethod]])
@@ -224,5 +241,7 @@ HEALTH = Operation("global.health", "GET", "/global/health", NoArguments, Health
 INSTANCE_DISPOSE = Operation("instance.dispose", "POST", "/instance/dispose", NoArguments, bool, scope="process")
 GLOBAL_DISPOSE = Operation("global.dispose", "POST", "/global/dispose", NoArguments, bool, scope="process")
 
-OPERATIONS: tuple[Operation, ...] = tuple(row for row in globals().values() if isinstance(row, Operation))
+OPERATIONS: tuple[AnyOperation, ...] = tuple(
+    cast("AnyOperation", row) for row in globals().values() if isinstance(row, Operation)
+)
 """Every row; of two paths that fit, the one that stands first is meant."""

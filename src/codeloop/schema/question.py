@@ -1,6 +1,6 @@
 """Questions that the model asks a person, and what every client sees of them."""
 
-from codeloop.schema.rules import ToolRef
+from codeloop.schema.permission import ToolRef
 from codeloop.schema.wire import Wire
 
 

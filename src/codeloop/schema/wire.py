@@ -20,7 +20,7 @@ Natural = Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
 
 
 def wire_name(field: str) -> str:
-    """Give the wire's spelling of a Python field: `session_id` -> `sessionID`, `mime_type` -> `mimeType`."""
+    """Return the wire's spelling of a Python field: `session_id` -> `sessionID`, `mime_type` -> `mimeType`."""
     head, *rest = field.split("_")
     return head + "".join("ID" if word == "id" else word.capitalize() for word in rest)
 

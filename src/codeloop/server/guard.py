@@ -16,10 +16,11 @@ import msgspec
 from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from codeloop.kit.plain import one_line
+from codeloop.kit.terminal_text import one_line
+from codeloop.net.origin import bracketed, is_loopback
 from codeloop.schema.errors import CodeloopError
-from codeloop.server.attempts import Attempts
-from codeloop.server.protocol import LET_IN
+from codeloop.server.http_protocol import LET_IN
+from codeloop.server.rate_limit import Attempts
 
 log = logging.getLogger("codeloop.server")
 
@@ -69,14 +70,13 @@ class Refused(Exception):
 
 
 def names_of(host: str, *, is_foreign: bool) -> frozenset[str]:
-    """Give the names under which a server that listens on `host` may be asked."""
-    own = f"[{host}]" if ":" in host else host
-    names = {"localhost", "127.0.0.1", "[::1]", own.lower()}
+    """Return the names under which a server that listens on `host` may be asked."""
+    names = {"localhost", "127.0.0.1", "[::1]", bracketed(host).lower()}
     return frozenset(names | {socket.gethostname().lower()} if is_foreign else names)
 
 
 def origin_of(text: str) -> str:
-    """Give an origin as browsers write it. Raises CodeloopError when it is none, `*` and `null` too."""
+    """Return an origin as browsers write it. Raises CodeloopError when it is none, `*` and `null` too."""
     try:
         parts = urlsplit(text.strip().lower())
         port = parts.port
@@ -88,7 +88,7 @@ def origin_of(text: str) -> str:
         raise CodeloopError(
             f"{text!r} is not an origin. Write it as scheme://host:port, such as http://localhost:3000."
         )
-    shown = f"[{host}]" if ":" in host else host
+    shown = bracketed(host)
     is_default = port is None or _DEFAULT_PORTS.get(parts.scheme) == port
     return f"{parts.scheme}://{shown}" if is_default else f"{parts.scheme}://{shown}:{port}"
 
@@ -146,7 +146,7 @@ class Guard:
             )
 
     def _check_origin(self, headers: Headers) -> str | None:
-        """Give the web page's origin, when a page asks: one of this server's or a configured one."""
+        """Return the web page's origin, when a page asks: one of this server's or a configured one."""
         origins = _values(headers, b"origin")
         if not origins:
             if _is_strange(headers):
@@ -170,7 +170,7 @@ class Guard:
         given = [*_from_headers(scope["headers"], self._door.username), *_from_query(query)]
         address = str((scope.get("client") or ("",))[0])
         # On this machine others could lock the owner out by guessing; from elsewhere guesses must not come in parallel.
-        if given and not _is_loopback(address) and self._attempts.is_full(address):
+        if given and not is_loopback(address) and self._attempts.is_full(address):
             raise _too_many()
         matches = [hmac.compare_digest(each, expected) for each in given]
         if any(matches):
@@ -205,28 +205,19 @@ def _is_literal(name: str) -> bool:
     return True
 
 
-def _is_loopback(address: str) -> bool:
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped or found).is_loopback
-
-
 def _is_same(origin: str, host: str) -> bool:
-    """Tell whether a page came from where it asks, both lower-case; the port of http may be left out in either."""
+    """Return whether a page came from where it asks, both lower-case; the port of http may be left out in either."""
     return origin.removesuffix(":80") == "http://" + host.removesuffix(":80")
 
 
 def _is_strange(headers: Headers) -> bool:
-    """Tell whether a browser says that a page elsewhere asks, where it sends no Origin: images, frames, scripts."""
+    """Return whether a browser says that a page elsewhere asks, where it sends no Origin: images, frames, scripts."""
     is_navigation = _values(headers, b"sec-fetch-mode") == ["navigate"]
     return bool(set(_values(headers, b"sec-fetch-site")) & {"cross-site", "same-site"}) and not is_navigation
 
 
 def _from_headers(headers: Headers, username: str) -> list[bytes]:
-    """Give the `user:password` that the first authorization header says: one request is one guess."""
+    """Return the `user:password` that the first authorization header says: one request is one guess."""
     given: list[bytes] = []
     for value in _values(headers, b"authorization")[:1]:
         scheme, _, rest = value.partition(" ")
@@ -267,7 +258,7 @@ async def _preflight(headers: Headers, send: Send) -> None:
 
 
 def _allowing(origin: str, send: Send) -> Send:
-    """Give a `send` that tells the browser to let pages of `origin` read the answer."""
+    """Return a `send` that tells the browser to let pages of `origin` read the answer."""
 
     async def allowing(message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:

@@ -7,8 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from codeloop.kit.folder import make_private
-from codeloop.kit.plain import inert
+from codeloop.kit.small_files import make_private
+from codeloop.kit.terminal_text import inert
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 
 LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR}

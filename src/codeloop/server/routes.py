@@ -10,7 +10,8 @@ from starlette.routing import BaseRoute, Route
 
 from codeloop.app.app import App
 from codeloop.app.dispatch import carry_out
-from codeloop.app.handlers.message import page
+from codeloop.app.handlers.session.message import page
+from codeloop.schema.api.session_requests import ListMessages
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import SERVER_TURN_ANSWER
 from codeloop.schema.operation import (
@@ -21,11 +22,10 @@ from codeloop.schema.operation import (
     SESSION_MESSAGES,
     SESSION_SHELL,
     SUMMARIZE,
-    Operation,
+    AnyOperation,
 )
-from codeloop.schema.sessions import ListMessages
-from codeloop.server.answers import answer, refusal
-from codeloop.server.arguments import arguments, directory_of
+from codeloop.server.requests import arguments, directory_of
+from codeloop.server.responses import answer, refusal
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -34,7 +34,7 @@ TURNS = frozenset({PROMPT.id, COMMAND.id, SESSION_SHELL.id, SUMMARIZE.id})
 
 
 def routes(app: App) -> list[BaseRoute]:
-    """Give a route for each row of the table."""
+    """Return a route for each row of the table."""
     own: dict[str, Endpoint] = {SESSION_MESSAGES.id: _messages(app), PTY_TICKET.id: _ticket(app)}
     return [
         Route(row.path, own.get(row.id) or _operation(app, row), methods=[row.method], name=row.id)
@@ -42,7 +42,7 @@ def routes(app: App) -> list[BaseRoute]:
     ]
 
 
-def _operation(app: App, operation: Operation) -> Endpoint:
+def _operation(app: App, operation: AnyOperation) -> Endpoint:
     async def carried_out(request: Request) -> Any:
         args = await arguments(operation, request)
         given = await carry_out(app, operation, args, app.directory(directory_of(request)))
@@ -57,7 +57,7 @@ def _operation(app: App, operation: Operation) -> Endpoint:
 
 
 def _messages(app: App) -> Endpoint:
-    """Give messages; when older ones remain, headers say how to get at them."""
+    """Return messages; when older ones remain, headers say how to get at them."""
 
     async def paged(request: Request) -> Response:
         args: Any = await arguments(SESSION_MESSAGES, request)
@@ -79,7 +79,7 @@ def _messages(app: App) -> Endpoint:
 
 
 def _ticket(app: App) -> Endpoint:
-    """Give a terminal's ticket, only to who can set a header: no page of another origin can without being asked."""
+    """Return a terminal's ticket, only to who can set a header: no page of another origin can without being asked."""
     given = _operation(app, PTY_TICKET)
 
     async def endpoint(request: Request) -> Response:
@@ -91,7 +91,7 @@ def _ticket(app: App) -> Endpoint:
 
 
 async def _answer(work: Callable[[], Awaitable[Any]]) -> Response:
-    """Give a response, whatever happens."""
+    """Return a response, whatever happens."""
     try:
         result = await work()
     except Exception as error:

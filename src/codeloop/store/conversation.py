@@ -35,7 +35,7 @@ class Conversation(Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class View:
+class ConversationView:
     """A conversation kept up to date by the events that are applied to it."""
 
     session: Session
@@ -52,7 +52,7 @@ class View:
         self._trim()
 
     def conversation(self) -> Conversation:
-        """Give the present state; the same object until the next change."""
+        """Return the present state; the same object until the next change."""
         if self.frozen is None:
             self.frozen = Conversation(self.session, tuple(self.entries))
         return self.frozen
@@ -113,12 +113,12 @@ class View:
 
 
 def is_summary(info: Message) -> bool:
-    """Tell whether a message is a completed summary of the conversation before it."""
+    """Return whether a message is a completed summary of the conversation before it."""
     return isinstance(info, AssistantMessage) and bool(info.summary and info.time.completed and info.error is None)
 
 
 def recent(entries: list[Entry]) -> list[Entry]:
-    """Give the entries that still count: the last summary, what it kept, the user's last words, the turn's steps.
+    """Return the entries that still count: the last summary, what it kept, the user's last words, the turn's steps.
 
     Pinned text counts wherever it stands. The steps before the summary come without their parts: only limits ask for
     them.
@@ -137,8 +137,8 @@ def recent(entries: list[Entry]) -> list[Entry]:
         if isinstance(entry.info, UserMessage):
             if left >= 0 or pins:
                 before.append(entry)
-            said = sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
-            left -= max(said, KEPT_PROMPT.value)
+            length = sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
+            left -= max(length, KEPT_PROMPT.value)
             continue
         is_of_turn = is_of_turn and not is_final(entry.info)
         if is_of_turn or pins:
@@ -147,24 +147,24 @@ def recent(entries: list[Entry]) -> list[Entry]:
 
 
 def pinned(entry: Entry) -> tuple[TextPart, ...]:
-    """Give the texts of a message that a person has pinned: a summary leaves them word for word."""
+    """Return the texts of a message that a person has pinned: a summary keeps them word for word."""
     texts = (part for part in entry.parts if isinstance(part, TextPart))
     return tuple(part for part in texts if part.metadata and part.metadata.get("pinned") is True)
 
 
 def is_final(info: AssistantMessage) -> bool:
-    """Tell whether an answer ended its turn."""
+    """Return whether an answer ended its turn."""
     is_over = info.error is not None or info.finish not in {"tool-calls", "cut"}
     return info.time.completed is not None and not info.summary and is_over
 
 
 def next_created(view: Conversation, now: int) -> int:
-    """Give the creation time of a further message (ms): `now`, or later when the clock has stepped back since."""
+    """Return the creation time of a further message (ms): `now`, or later when the clock has stepped back since."""
     return max(now, view.entries[-1].info.time.created + 1) if view.entries else now
 
 
 def last_text(entries: Sequence[Entry]) -> str:
-    """Give what the agent said last; empty when it has said nothing yet."""
+    """Return the agent's last text; empty when there is none yet."""
     for entry in reversed(entries):
         if isinstance(entry.info, AssistantMessage):
             for part in reversed(entry.parts):
@@ -179,7 +179,7 @@ def order(info: Message) -> tuple[int, str]:
 
 
 def with_part(parts: tuple[Part, ...], part: Part) -> tuple[Part, ...]:
-    """Give the parts with one put in its place: replaced if it is there, else in the order of ids."""
+    """Return the parts with one put in its place: replaced if it is there, else in the order of ids."""
     for index in range(len(parts) - 1, -1, -1):
         if parts[index].id == part.id:
             return (*parts[:index], part, *parts[index + 1 :])

@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from codeloop.kit import fault
-from codeloop.kit.folder import make_private
+from codeloop.kit import fault_injection
+from codeloop.kit.small_files import make_private
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY
 
@@ -93,19 +93,19 @@ class Database:
         self._connection = open_to_read(path) if read_only else open_database(path)
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
-        """Run one statement that changes something; gives the id of the row that it inserted."""
+        """Run one statement that changes something; returns the id of the row that it inserted."""
         if self._connection.in_transaction:  # then `transaction` explains what fails
             return self._connection.execute(sql, values).lastrowid or 0
         with explained(self.path):
             return self._connection.execute(sql, values).lastrowid or 0
 
     def one(self, sql: str, *values: Value) -> tuple[Any, ...] | None:
-        """Give the first row."""
+        """Return the first row."""
         with explained(self.path):
             return self._connection.execute(sql, values).fetchone()
 
     def all(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
-        """Give all rows."""
+        """Return all rows."""
         with explained(self.path):
             return self._connection.execute(sql, values).fetchall()
 
@@ -113,10 +113,10 @@ class Database:
     def transaction(self) -> Generator[None, None, None]:
         """Make everything inside one transaction: all of it is stored, or nothing."""
         with explained(self.path):
-            fault.point("store.begin")
+            fault_injection.point("store.begin")
             with transaction(self._connection):
                 yield
-            fault.point("store.commit")
+            fault_injection.point("store.commit")
 
     def close(self) -> None:
         """Close the file."""
@@ -179,7 +179,7 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
         connection.backup(target)
     finally:
         target.close()
-    fault.point("migration.backup")
+    fault_injection.point("migration.backup")
     part.replace(copy)
 
 
@@ -202,5 +202,5 @@ def migrate(connection: sqlite3.Connection) -> None:
         with transaction(connection):
             version = _version(connection)
             for statement in MIGRATIONS[version].split(";") if version < len(MIGRATIONS) else ():
-                fault.point("migration")
+                fault_injection.point("migration")
                 connection.execute(statement)

@@ -8,35 +8,35 @@ from typing import Protocol
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import PartUpdated, Stamped, StoredEvent, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_QUEUE
-from codeloop.schema.live import LiveEvent
+from codeloop.schema.live_events import LiveEvent
 
 
 class GapError(CodeloopError):
     """The events that a follower asks for are no longer kept: it has to read the state again."""
 
 
-class Kept(Protocol):
+class StoredEvents(Protocol):
     """The stored events that are still kept."""
 
     def read_events(self, after: int, until: int | None = None) -> list[Stamped]:
-        """Give the stored events with `after < seq < until`, a bounded batch, in order."""
+        """Return the stored events with `after < seq < until`, a bounded batch, in order."""
         ...
 
     def last_seq(self) -> int:
-        """Give the highest sequence number there is."""
+        """Return the highest sequence number there is."""
         ...
 
 
-class Log(Kept, Protocol):
+class EventLog(StoredEvents, Protocol):
     """What a follower needs of the store: the outbox."""
 
     def changed_elsewhere(self) -> bool:
-        """Tell whether another process has stored something since the last time this was asked."""
+        """Return whether another process has stored something since the last time this was asked."""
         ...
 
 
-def stored(kept: Kept, after: int, until: int) -> Iterable[Stamped]:
-    """Give the stored events with `after < seq < until`, in order, read in batches.
+def stored(kept: StoredEvents, after: int, until: int) -> Iterable[Stamped]:
+    """Return the stored events with `after < seq < until`, in order, read in batches.
 
     Raises GapError when some of them are no longer kept.
     """
@@ -70,14 +70,14 @@ class Follower:
         self.wake.set()
 
     def wants(self, stamped: Stamped) -> bool:
-        """Tell whether the event is of the session that is followed."""
+        """Return whether the event is of the session that is followed."""
         return self.session is None or session_of(stamped.event) in {self.session, None}
 
 
 class Followers:
     """Everybody who follows one store in this process, and the timer that looks for other processes' events."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: EventLog) -> None:
         self._log = log
         self._all: set[Follower] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -100,7 +100,7 @@ class Followers:
             follower.offer(stamped)
 
     async def follow(self, after: int, session: str | None) -> AsyncGenerator[Stamped, None]:
-        """Give stored events after `after` and live ones, in the order in which they came, for ever."""
+        """Return stored events after `after` and live ones, in the order in which they came, for ever."""
         follower = Follower(session)
         last = after
         self._all.add(follower)

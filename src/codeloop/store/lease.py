@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import msgspec
 
-from codeloop.kit.alive import ALIVE, here, is_here, machine_of, start_of
+from codeloop.kit.processes import ALIVE, is_own_scope, machine_of, pid_scope, start_time
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import LEASE
 from codeloop.store.database import Database
@@ -16,7 +16,7 @@ from codeloop.store.database import Database
 class Holder(msgspec.Struct, frozen=True):
     """A process: its id, where that id counts, and when it started, since ids are used again.
 
-    `host`: as `here` of kit/alive.py names it. `until`: ms since the epoch.
+    `host`: as `pid_scope` names it. `until`: ms since the epoch.
     """
 
     host: str
@@ -30,8 +30,8 @@ class Leases:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._host = here()
-        self._started = start_of(os.getpid())
+        self._host = pid_scope()
+        self._started = start_time(os.getpid())
 
     def check(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError), naming the process, when another one works on the session."""
@@ -59,18 +59,18 @@ class Leases:
                 self.take(session_id)
 
     def is_held(self, session_id: str) -> bool:
-        """Tell whether a living process, this one or another, works on the session."""
+        """Return whether a living process, this one or another, works on the session."""
         sql = "SELECT 1 FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
         own = self._db.one(sql, session_id, self._host, os.getpid(), self._started)
         return own is not None or self.other(session_id) is not None
 
     def drop(self, session_id: str) -> None:
-        """Give a lease of this process back."""
+        """Return a lease of this process back."""
         sql = "DELETE FROM lease WHERE session_id = ? AND host = ? AND pid = ? AND started = ?"
         self._db.execute(sql, (session_id, self._host, os.getpid(), self._started))
 
     def other(self, session_id: str) -> Holder | None:
-        """Give the living process other than this one that works on the session."""
+        """Return the living process other than this one that works on the session."""
         row = self._db.one("SELECT host, pid, started, until FROM lease WHERE session_id = ?", session_id)
         if row is None:
             return None
@@ -80,9 +80,9 @@ class Leases:
         return holder if self._lives(holder) else None
 
     def _lives(self, holder: Holder) -> bool:
-        """Tell whether a holder is still there: by looking where that can be seen, however long it was asleep."""
-        if is_here(holder.host):
-            started = start_of(holder.pid)
+        """Return whether a holder is still there: by looking where that can be seen, however long it was asleep."""
+        if is_own_scope(holder.host):
+            started = start_time(holder.pid)
             if started != holder.started:
                 return False
             if started != ALIVE:
@@ -92,10 +92,11 @@ class Leases:
 
 def _where(host: str) -> str:
     """Say where a process is that a person would not find by its id."""
-    if is_here(host):
+    if is_own_scope(host):
         return ""
     machine = machine_of(host)
-    return f" of another container or machine named {machine}" if machine == machine_of(here()) else f" on {machine}"
+    is_same = machine == machine_of(pid_scope())
+    return f" of another container or machine named {machine}" if is_same else f" on {machine}"
 
 
 def _now() -> int:

@@ -21,22 +21,22 @@ class Outbox:
         self._version = self._data_version()
 
     def add(self, event: StoredEvent) -> int:
-        """Put an event in, inside a transaction; gives its number."""
+        """Put an event in, inside a transaction; returns its number."""
         row = (session_of(event), _encode(event))
         return self._db.execute("INSERT INTO event (session_id, data) VALUES (?, ?)", row)
 
     def read_events(self, after: int, until: int | None = None) -> list[Stamped]:
-        """Give the stored events with `after < seq < until`, at most a batch, in order."""
+        """Return the stored events with `after < seq < until`, at most a batch, in order."""
         sql = "SELECT seq, data FROM event WHERE seq > ? AND (? IS NULL OR seq < ?) ORDER BY seq LIMIT ?"
         return [Stamped(seq, _event.decode(data)) for seq, data in self._db.all(sql, after, until, until, BATCH)]
 
     def last_seq(self) -> int:
-        """Give the highest number ever handed out."""
+        """Return the highest number ever handed out."""
         row = self._db.one("SELECT seq FROM sqlite_sequence WHERE name = 'event'")
         return row[0] if row else 0
 
     def changed_elsewhere(self) -> bool:
-        """Tell whether another process has stored something since the last time this was asked."""
+        """Return whether another process has stored something since the last time this was asked."""
         version = self._data_version()
         changed = version != self._version
         self._version = version

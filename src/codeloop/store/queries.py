@@ -1,14 +1,16 @@
 """Reading that the loop does not need: filtered lists, pages of messages, searches, sums. Never changes anything."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.schema.message import Message, Session, Tokens
+from codeloop.schema.message import NO_TOKENS, Message, Session, Tokens
 from codeloop.schema.part import Part, TextPart
+from codeloop.schema.wire import Wire
 from codeloop.store.conversation import Entry
 from codeloop.store.database import MIGRATIONS, Database, StoreError
 
@@ -21,7 +23,7 @@ TEXT, TOOL = b'{"type":"text"', b'{"type":"tool"'
 """How the stored parts of these kinds begin: the tag is written first."""
 
 
-class Filter(Struct, frozen=True, kw_only=True):
+class SessionFilter(Struct, frozen=True, kw_only=True):
     """Which sessions are listed. `below`: at or below this path of the work tree; `start`: ms since the epoch."""
 
     directory: str | None = None
@@ -32,25 +34,47 @@ class Filter(Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
-class Step(msgspec.Struct, frozen=True):
+class StepCost(msgspec.Struct, frozen=True):
     """What is summed of an answer: a part of the stored message."""
 
     cost: float
     tokens: Tokens
     provider_id: str = msgspec.field(name="providerID")
     model_id: str = msgspec.field(name="modelID")
+    retried: Tokens = NO_TOKENS
 
 
-class Counted(Struct, frozen=True):
-    """One step of a session, with the calls that it made; `created` in ms since the epoch."""
+BESIDE = "title"
+"""Where a session keeps in its metadata what was used beside its answers."""
+
+
+class Beside(Wire):
+    """What a request beside the conversation has used; `created` in ms since the epoch."""
+
+    created: int
+    cost: float
+    tokens: Tokens
+    provider_id: str
+    model_id: str
+
+
+class RequestCount(Struct, frozen=True):
+    """What one request of a session has used, and the calls it made: a step, or one beside the conversation.
+
+    `created` in ms since the epoch.
+    """
 
     session_id: str
     created: int
-    step: Step
-    calls: int
+    cost: float
+    tokens: Tokens
+    model: str
+    """`provider/model`."""
+    calls: int = 0
+    is_step: bool = True
 
 
-class Held(Struct, frozen=True):
+class UsedDirectory(Struct, frozen=True):
     """A directory in which sessions were held; `path`: the same, relative to the work tree. Times in ms."""
 
     directory: str
@@ -59,7 +83,8 @@ class Held(Struct, frozen=True):
     updated: int
 
 
-_step = msgspec.json.Decoder(Step).decode
+_step = msgspec.json.Decoder(StepCost).decode
+_beside = msgspec.json.Decoder(Beside).decode
 
 
 class Queries:
@@ -72,8 +97,8 @@ class Queries:
         """Close the file."""
         self._db.close()
 
-    def sessions(self, wanted: Filter) -> list[Session]:
-        """Give sessions, newest change first."""
+    def sessions(self, wanted: SessionFilter) -> list[Session]:
+        """Return sessions, newest change first."""
         sql = """
             SELECT data FROM session
             WHERE (?1 IS NULL OR directory = ?1) AND (?2 = 0 OR parent_id IS NULL) AND (?3 IS NULL OR updated >= ?3)
@@ -89,27 +114,28 @@ class Queries:
         return list(islice((each for each in found if folded in each.title.casefold()), wanted.limit))
 
     def session(self, session_id: str) -> Session | None:
-        """Give one session, or None."""
+        """Return one session, or None."""
         row = self._db.one("SELECT data FROM session WHERE id = ?", session_id)
         return _session(row[0]) if row else None
 
-    def directories(self) -> list[Held]:
-        """Give the directories in which sessions were held, newest change first."""
+    def directories(self) -> list[UsedDirectory]:
+        """Return the directories in which sessions were held, newest change first."""
         sql = """
             SELECT directory, json_extract(CAST(data AS TEXT), '$.path'),
                 min(json_extract(CAST(data AS TEXT), '$.time.created')), max(updated)
             FROM session GROUP BY directory ORDER BY max(updated) DESC, directory"""
         return [
-            Held(directory, path or "", created, updated) for directory, path, created, updated in self._db.all(sql)
+            UsedDirectory(directory, path or "", created, updated)
+            for directory, path, created, updated in self._db.all(sql)
         ]
 
     def titles(self, start: str) -> list[str]:
-        """Give the titles that begin with a text."""
+        """Return the titles that begin with a text."""
         sql = "SELECT title FROM session WHERE substr(title, 1, ?) = ?"
         return [row[0] for row in self._db.all(sql, len(start), start)]
 
     def page(self, session_id: str, limit: int | None, before: tuple[int, str] | None) -> tuple[list[Entry], bool]:
-        """Give the newest messages (older than `before`: creation and id), oldest first; and whether older remain."""
+        """Return the newest messages (older than `before`: creation and id), oldest first; and whether older remain."""
         created, message_id = before or (ALL, "")
         sql = """
             SELECT id, data FROM message WHERE session_id = ? AND (created, id) < (?, ?)
@@ -124,7 +150,7 @@ class Queries:
         return Entry(_message.decode(data), tuple(_part.decode(row[0]) for row in parts))
 
     def taken(self, sessions: Iterable[str], messages: Iterable[str], parts: Iterable[str]) -> bool:
-        """Tell whether any of these ids is in use."""
+        """Return whether any of these ids is in use."""
         sql = """
             SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE id IN (SELECT value FROM json_each(?)))
                 OR EXISTS (SELECT 1 FROM message WHERE id IN (SELECT value FROM json_each(?)))
@@ -132,7 +158,7 @@ class Queries:
         return self._db.one(sql, _listed(sessions), _listed(messages), _listed(parts)) is not None
 
     def texts(self, session_id: str, text: str, limit: int) -> list[tuple[Message, TextPart]]:
-        """Give the first texts of a session that hold a text, in any case; not what the program itself added."""
+        """Return the first texts of a session that hold a text, in any case; not what the program itself added."""
         folded = text.casefold()
         sql = """
             SELECT part.data, message.data FROM part JOIN message ON message.id = part.message_id
@@ -148,8 +174,11 @@ class Queries:
                 break
         return found
 
-    def steps(self, since: int) -> list[Counted]:
-        """Give every step since a time (ms since the epoch). Copies in forks are left out: they are older than it."""
+    def steps(self, since: int) -> list[RequestCount]:
+        """Return every step since a time (ms since the epoch), and what was used beside them.
+
+        Copies in forks are left out: they are older than the fork.
+        """
         sql = """
             SELECT part.message_id, count(*) FROM message JOIN part ON part.message_id = message.id
             WHERE message.created >= ? AND substr(part.data, 1, ?) = ? GROUP BY part.message_id"""
@@ -159,14 +188,29 @@ class Queries:
             FROM message JOIN session ON session.id = message.session_id
             WHERE message.created >= ? AND substr(message.data, 1, 19) = CAST('{"role":"assistant"' AS BLOB)
                 AND message.created >= json_extract(CAST(session.data AS TEXT), '$.time.created')"""
-        return [
-            Counted(session_id, created, _step(data), calls.get(key, 0))
-            for key, session_id, created, data in self._db.all(sql, since)
-        ]
+        found: list[RequestCount] = []
+        for key, session_id, created, data in self._db.all(sql, since):
+            step = _step(data)
+            model, tokens = f"{step.provider_id}/{step.model_id}", step.tokens.plus(step.retried)
+            found.append(RequestCount(session_id, created, step.cost, tokens, model, calls.get(key, 0)))
+        return found + self._beside(since)
+
+    def _beside(self, since: int) -> list[RequestCount]:
+        sql = """
+            SELECT id, CAST(json_extract(CAST(data AS TEXT), ?1) AS BLOB) FROM session
+            WHERE json_extract(CAST(data AS TEXT), ?1 || '.created') >= max(?2,
+                json_extract(CAST(data AS TEXT), '$.time.created'))"""
+        found: list[RequestCount] = []
+        for session_id, data in self._db.all(sql, f"$.metadata.{BESIDE}", since):
+            with suppress(msgspec.DecodeError):  # a client may write metadata of its own
+                used = _beside(data)
+                model = f"{used.provider_id}/{used.model_id}"
+                found.append(RequestCount(session_id, used.created, used.cost, used.tokens, model, is_step=False))
+        return found
 
 
 def like(text: str) -> str:
-    """Give a pattern of LIKE, with `!` as its escape, for texts that hold this one; case counts for nothing.
+    """Return a pattern of LIKE, with `!` as its escape, for texts that hold this one; case counts for nothing.
 
     LIKE knows only the case of ASCII, so the pattern leaves other characters open: look again at what it finds.
     """

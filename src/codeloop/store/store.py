@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit import fault
+from codeloop.kit import fault_injection
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import Event, MessageRemoved, PartUpdated, SessionDeleted, Stamped, StoredEvent, session_of
-from codeloop.schema.live import Idle, LiveEvent, Status, StatusChanged
+from codeloop.schema.live_events import Idle, LiveEvent, Status, StatusChanged
 from codeloop.schema.message import Session, Todo
+from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
-from codeloop.schema.rules import PermissionRequest
-from codeloop.store.conversation import Conversation, Entry, View
+from codeloop.store.conversation import Conversation, ConversationView, Entry
 from codeloop.store.database import Database, StoreError
 from codeloop.store.follow import Followers
 from codeloop.store.lease import Leases
@@ -46,7 +46,7 @@ class Store:
         """What sessions are doing, as it was last shown in this process; idle ones are left out."""
         self._outbox = Outbox(self._db)
         self._followers = Followers(self._outbox)
-        self._views: OrderedDict[str, View] = OrderedDict()
+        self._views: OrderedDict[str, ConversationView] = OrderedDict()
         self._seen = self.last_seq()
 
     def close(self) -> None:
@@ -56,14 +56,14 @@ class Store:
         self._db.close()
 
     def append(self, *events: StoredEvent) -> int:
-        """Store events in ONE transaction and wake the followers; gives the sequence number of the last one."""
+        """Store events in ONE transaction and wake the followers; returns the sequence number of the last one."""
         if not events:
             return self.last_seq()
         seq = 0
         with self._db.transaction():
             for event in events:
                 apply(self._db, event)
-                fault.point("store.outbox")
+                fault_injection.point("store.outbox")
                 seq = self._outbox.add(event)
         first = seq - len(events) + 1
         self._catch_up(first)
@@ -86,7 +86,7 @@ class Store:
         self._followers.whisper(event, directory)
 
     def follow(self, after: int | None = None, *, session: str | None = None) -> AsyncGenerator[Stamped, None]:
-        """Give every stored event after `after` (None: from now on), then live ones, gap-free, from all processes.
+        """Return every stored event after `after` (None: from now on), then live ones, gap-free, from all processes.
 
         Raises GapError when the events after `after` are no longer kept.
         """
@@ -95,26 +95,25 @@ class Store:
     # Reading
 
     def session(self, session_id: str) -> Session:
-        """Give a session. Raises OperationError (NotFoundError)."""
+        """Return a session. Raises OperationError (NotFoundError)."""
         found = self.find_session(session_id)
         if found is None:
             raise OperationError("NotFoundError", f"Session not found: {session_id}")
         return found
 
     def find_session(self, session_id: str) -> Session | None:
-        """Give a session, or None."""
-        row = self._db.one("SELECT data FROM session WHERE id = ?", session_id)
-        return _session(row[0]) if row else None
+        """Return a session, or None."""
+        return self.queries.session(session_id)
 
     def sessions(self, *, directory: str | None = None, parent: str | None = None, limit: int = 100) -> list[Session]:
-        """Give sessions, newest change first: of a directory, or the children of a session."""
+        """Return sessions, newest change first: of a directory, or the children of a session."""
         by_parent = "SELECT data FROM session WHERE parent_id = ?2 AND (?1 IS NULL OR directory = ?1)"
         by_directory = "SELECT data FROM session WHERE (?1 IS NULL OR directory = ?1) AND ?2 IS NULL"
         sql = (by_directory if parent is None else by_parent) + " ORDER BY updated DESC, id LIMIT ?3"
         return [_session(row[0]) for row in self._db.all(sql, directory, parent, limit)]
 
     def conversation(self, session_id: str) -> Conversation:
-        """Give a session with all messages and parts. Raises OperationError (NotFoundError)."""
+        """Return a session with all messages and parts. Raises OperationError (NotFoundError)."""
         view, entries = self._view(session_id)
         if not view.is_trimmed:
             return view.conversation()
@@ -123,41 +122,41 @@ class Store:
         return Conversation(view.session, tuple(entries))
 
     def recent(self, session_id: str) -> Conversation:
-        """Give a session with what its next request may show: all of it, or since the last summary what that kept.
+        """Return a session with what its next request may show: all of it, or since the last summary what that kept.
 
         Kept in memory: asking again costs microseconds. Raises OperationError (NotFoundError).
         """
         return self._view(session_id)[0].conversation()
 
-    def _view(self, session_id: str) -> tuple[View, list[Entry]]:
-        """Give a session's view, and all entries when they had to be read for it."""
+    def _view(self, session_id: str) -> tuple[ConversationView, list[Entry]]:
+        """Return a session's view, and all entries when they had to be read for it."""
         self._catch_up(None)
         view, entries = self._views.get(session_id), list[Entry]()
         if view is None:
             entries = read_entries(self._db, session_id)
-            view = self._views[session_id] = View(self.session(session_id), entries)
+            view = self._views[session_id] = ConversationView(self.session(session_id), entries)
             while len(self._views) > OPEN_VIEWS:
                 self._views.popitem(last=False)
         self._views.move_to_end(session_id)
         return view, entries
 
     def todos(self, session_id: str) -> list[Todo]:
-        """Give the task list of a session."""
+        """Return the task list of a session."""
         row = self._db.one("SELECT data FROM todo WHERE session_id = ?", session_id)
         return _todos(row[0]) if row else []
 
     def permission(self, request_id: str) -> PermissionRequest | None:
-        """Give a question, answered or not."""
+        """Return a question, answered or not."""
         row = self._db.one("SELECT data FROM permission WHERE id = ?", request_id)
         return _request(row[0]) if row else None
 
     def pending_permissions(self, session_id: str | None = None) -> list[PermissionRequest]:
-        """Give the questions that wait for an answer."""
+        """Return the questions that wait for an answer."""
         sql = "SELECT data FROM permission WHERE reply IS NULL AND (? IS NULL OR session_id = ?) ORDER BY id"
         return [_request(row[0]) for row in self._db.all(sql, session_id, session_id)]
 
     def granted(self, session_id: str) -> list[PermissionRequest]:
-        """Give the questions answered "always" in this session or one that it is a child of."""
+        """Return the questions answered "always" in this session or one that it is a child of."""
         sql = """
             WITH RECURSIVE line(id) AS (
                 VALUES (?) UNION SELECT parent_id FROM session JOIN line USING (id) WHERE parent_id IS NOT NULL)
@@ -165,18 +164,18 @@ class Store:
         return [_request(row[0]) for row in self._db.all(sql, session_id)]
 
     def pending_questions(self, session_id: str | None = None) -> list[QuestionRequest]:
-        """Give the model's questions that wait for an answer."""
+        """Return the model's questions that wait for an answer."""
         sql = "SELECT data FROM question WHERE open AND (? IS NULL OR session_id = ?) ORDER BY id"
         return [_question(row[0]) for row in self._db.all(sql, session_id, session_id)]
 
     # The outbox
 
     def read_events(self, after: int, until: int | None = None) -> list[Stamped]:
-        """Give the stored events with `after < seq < until`, at most a batch, in order."""
+        """Return the stored events with `after < seq < until`, at most a batch, in order."""
         return self._outbox.read_events(after, until)
 
     def last_seq(self) -> int:
-        """Give the highest sequence number ever handed out."""
+        """Return the highest sequence number ever handed out."""
         return self._outbox.last_seq()
 
     # Keeping the views in step

@@ -91,7 +91,7 @@ def _delete_session(db: Database, session_id: str) -> None:
 
 
 def read_entries(db: Database, session_id: str) -> list[Entry]:
-    """Give the messages of a session with their parts, oldest first."""
+    """Return the messages of a session with their parts, oldest first."""
     parts: dict[str, list[Part]] = {}
     for message_id, data in db.all(
         "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY message_id, id", session_id

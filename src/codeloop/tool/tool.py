@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from sys import modules
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -10,13 +11,10 @@ from msgspec import field as struct_field
 
 from codeloop.schema.message import ModelRef
 from codeloop.schema.part import FilePart
-from codeloop.schema.rules import Need
+from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
-from codeloop.store.store import Store
+from codeloop.tool.call_session import CallSession
 from codeloop.workspace.workspace import Workspace
-
-BUILTIN = Path(__file__).with_name("builtin")
-"""Where a built-in tool's description lies beside it."""
 
 
 class Traits(Struct, frozen=True):
@@ -38,7 +36,7 @@ READ_ONLY = Traits(concurrent=True)
 
 
 class ToolResult(Struct, frozen=True):
-    """What a call gives: `output` is for the model, `metadata` for the person's screen."""
+    """What a call returns: `output` is for the model, `metadata` for the person's screen."""
 
     title: str
     output: str
@@ -61,7 +59,7 @@ class Subtask(Struct, frozen=True):
 
 
 class SubtaskResult(Struct, frozen=True):
-    """What a subagent said last, and where it can be read."""
+    """A subagent's last text, and the session to read it in."""
 
     session_id: str
     text: str
@@ -84,7 +82,7 @@ class ToolContext(Protocol):
     message_id: str
     call_id: str
     workspace: Workspace
-    store: Store
+    session: CallSession
 
     async def ask(self, need: Need) -> None:
         """Return when allowed; raise Denied or Rejected else."""
@@ -124,12 +122,14 @@ def tool(
     description: str | None = None,
     describe: Describe | None = None,
 ) -> Callable[[ToolRun], Tool]:
-    """Build a Tool from the function below it; registers nothing. The description is by default `builtin/<name>.md`."""
+    """Build a Tool from the function below it; registers nothing. Its description is `<name>.md` beside its module."""
 
     def build(run: ToolRun) -> Tool:
         text = description
         if text is None:
-            text = (BUILTIN / f"{name}.md").read_text(encoding="utf-8").strip()
+            text = (
+                Path(str(modules[run.__module__].__file__)).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
+            )
         return Tool(name, text, params, run, traits, describe)
 
     return build

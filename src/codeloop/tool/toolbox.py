@@ -7,16 +7,22 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from codeloop.kit.wildcard import matches
 from codeloop.model.chat import ToolSpec
 from codeloop.permission.rules import is_offered
 from codeloop.schema.limits import TOOL_DEPTH
-from codeloop.schema.rules import Ruleset
+from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON
-from codeloop.tool.offer import unsuited_tools
-from codeloop.tool.schema import parameters_schema, without_nulls
+from codeloop.tool.json_schema import parameters_schema, without_nulls
 from codeloop.tool.tool import Tool
 
 _object = msgspec.json.Decoder(JSON).decode
+
+_PATCH_MODELS = ("gpt-5*", "*/gpt-5*", "*codex*")
+"""Models that were trained to change files by patches; all others edit and write."""
+
+_PATCH_TOOLS = frozenset({"apply_patch"})
+_EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
 
 
 class Prepared(Struct, frozen=True):
@@ -53,8 +59,8 @@ class Toolbox(Struct, frozen=True, dict=True):
         return {t.name: ToolSpec(t.name, t.description, parameters_schema(t.params)) for t in self.tools}
 
     def specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
-        """Give what a model (by its id) is offered: what suits it and what the rules do not deny altogether."""
-        unsuited = unsuited_tools(model)
+        """Return what a model (by its id) is offered: what suits it and what the rules do not deny altogether."""
+        unsuited = _unsuited_tools(model)
         offered = (
             self._spec(tool, rulesets)
             for tool in self.tools
@@ -107,7 +113,7 @@ class Toolbox(Struct, frozen=True, dict=True):
 
 
 def _parsed(arguments: str) -> JSON | str:
-    """Give the JSON object, or why there is none."""
+    """Return the JSON object, or why the text is not one."""
     deepest = TOOL_DEPTH.value
     try:
         value = _object(arguments.encode("utf-8", "surrogatepass"))
@@ -120,7 +126,7 @@ def _parsed(arguments: str) -> JSON | str:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Tell whether lists and objects are nested deeper than so many levels."""
+    """Return whether lists and objects are nested deeper than `levels`."""
     level: list[Any] = [value]
     while level and levels >= 0:
         level = [item for outer in level for item in _members(outer)]
@@ -129,13 +135,13 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def _members(value: Any) -> list[Any]:
-    """Give the lists and objects directly inside a list or an object."""
+    """Return the lists and objects directly inside a list or an object."""
     inside = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
     return [item for item in inside if isinstance(item, dict | list)]
 
 
 def _unpacked(value: JSON) -> JSON:
-    """Give the object with lists and objects that came as JSON text parsed: models at times quote a whole argument."""
+    """Return the object with arguments that came as JSON text parsed: models sometimes quote a list or an object."""
     unpacked: JSON = {}
     for key, item in value.items():
         unpacked[key] = item
@@ -144,3 +150,8 @@ def _unpacked(value: JSON) -> JSON:
             if isinstance(found, dict):
                 unpacked[key] = found["item"]
     return unpacked
+
+
+def _unsuited_tools(model: str) -> frozenset[str]:
+    """Return the tools that a model (by its id) is not offered, because another does the same job better for it."""
+    return _EDIT_TOOLS if any(matches(model, pattern) for pattern in _PATCH_MODELS) else _PATCH_TOOLS

@@ -7,7 +7,7 @@ from codeloop.kit.truncate import count_lines, cut
 from codeloop.schema.limits import TOOL_FILE, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolResult
-from codeloop.workspace.scratch import save
+from codeloop.workspace.files.scratch import save
 
 _NOTE_LINES = 3
 
@@ -20,10 +20,11 @@ def truncated(
     lines: int = TOOL_OUTPUT_LINES.value,
     size: int = TOOL_OUTPUT_BYTES.value,
 ) -> ToolResult:
-    """Give the result with an output of at most `lines` lines and `size` bytes, and `metadata.truncated` always set.
+    """Return the result with an output of at most `lines` lines and `size` bytes, and `metadata.truncated` always set.
 
     An output that is cut is saved whole (up to a cap) in a new file in `scratch`: the text says where, for the model,
-    and so does `metadata.outputPath`. `keep`: which end stays. Never fails: an unwritable folder is said in the text.
+    and so does `metadata.outputPath`; `metadata.lines` is how many lines there were. `keep`: which end stays.
+    Never fails: an unwritable folder is said in the text.
     """
     raw = result.output.encode("utf-8", "replace")
     if len(raw) <= size and count_lines(result.output) <= lines:
@@ -38,7 +39,7 @@ def truncated(
     kept = cut(text, max(1, lines - _NOTE_LINES), max(1, size - room), keep)
     note = f"[{kept.lines} lines ({kept.bytes} bytes) of the output are left out here; {where}]"
     output = f"{note}\n\n{kept.tail}" if keep == "tail" else f"{kept.head.rstrip()}\n\n{note}"
-    metadata = {**result.metadata, "truncated": True}
+    metadata = {"lines": count_lines(text), **result.metadata, "truncated": True}
     if path is not None:
         metadata["outputPath"] = str(path)
     return replace(result, output=output, metadata=metadata)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.workspace.files import FileLog
-from codeloop.workspace.names import NameList
-from codeloop.workspace.notes import FOLDER
-from codeloop.workspace.search import Ripgrep
-from codeloop.workspace.shell import Shells
+from codeloop.workspace.files.read_log import ReadLog
+from codeloop.workspace.files.temp_files import FOLDER
+from codeloop.workspace.process.shells import Shells
+from codeloop.workspace.search.file_index import FileIndex
+from codeloop.workspace.search.ripgrep import Ripgrep
 
 
 class Target(Struct, frozen=True):
@@ -31,17 +31,17 @@ class Workspace:
 
     `scratch` is the folder for whole outputs of tools, which `root` need not contain; reading there is not outside.
     `environment` is what child processes get: the user's own without any provider's key.
-    `files` knows what each session has read; one for all that shares the work tree.
+    `read_log` knows what each session has read; one for all that share the work tree.
     """
 
     root: Path
     directory: Path
     scratch: Path
     environment: dict[str, str]
-    files: FileLog = field(default_factory=FileLog, compare=False, repr=False)
+    read_log: ReadLog = field(default_factory=ReadLog, compare=False, repr=False)
     shells: Shells = field(default_factory=Shells, compare=False, repr=False)
     ripgrep: Ripgrep = field(default_factory=Ripgrep, compare=False, repr=False)
-    names: NameList = field(default_factory=NameList, compare=False, repr=False)
+    names: FileIndex = field(default_factory=FileIndex, compare=False, repr=False)
 
     @property
     def notes(self) -> Path:
@@ -67,11 +67,11 @@ class Workspace:
         return Target(named, real, not self.contains(real))
 
     def contains(self, real: Path) -> bool:
-        """Tell whether a fully resolved path lies in the work tree or the scratch folder."""
+        """Return whether a fully resolved path lies in the work tree or the scratch folder."""
         return any(real == root or root in real.parents for root in self._roots)
 
     def relative(self, path: Path) -> str:
-        """Give the path as people read it: relative to the root when it is below it ("" for the root itself)."""
+        """Return the path as people read it: relative to the root when it is below it ("" for the root itself)."""
         for root in (self.root, Path(os.path.realpath(self.root))):
             if path.is_relative_to(root):
                 return "" if path == root else str(path.relative_to(root))

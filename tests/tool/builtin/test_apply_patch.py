@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.permission.gate import Denied
-from codeloop.tool.builtin.apply_patch import PatchParams, apply_patch
-from codeloop.tool.builtin.read import ReadParams, read
+from codeloop.tool.builtin.files.apply_patch import PatchParams, apply_patch
+from codeloop.tool.builtin.files.read import ReadParams, read
 from codeloop.tool.tool import ToolFailure, ToolResult
 from tests.tool.context import TestContext, make_context
 

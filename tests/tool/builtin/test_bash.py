@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from codeloop.kit.process import processes
+from codeloop.kit.processes import processes
 from codeloop.permission.gate import Denied
-from codeloop.tool.builtin.bash import BashParams, bash
-from codeloop.tool.builtin.bash_kill import BashKillParams, bash_kill
-from codeloop.tool.builtin.bash_output import BashOutputParams, bash_output
+from codeloop.tool.builtin.shell.bash import BashParams, bash
+from codeloop.tool.builtin.shell.bash_kill import BashKillParams, bash_kill
+from codeloop.tool.builtin.shell.bash_output import BashOutputParams, bash_output
 from codeloop.tool.tool import ToolFailure, ToolResult
 from tests.tool.context import TestContext, make_context
 
@@ -24,7 +24,8 @@ async def test_a_command_gives_its_output_and_metadata(tmp_path: Path) -> None:
     assert (result.title, result.output) == ("echo hi; exit 3", told)
     duration = result.metadata.pop("duration")
     assert 0 <= duration < 5000
-    assert result.metadata == {"output": "hi\n", "exit": 3, "truncated": False, "description": "Says hi"}
+    expected = {"output": "hi\n", "exit": 3, "truncated": False, "lines": 1, "description": "Says hi"}
+    assert result.metadata == expected
 
 
 async def test_no_output_is_said(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from codeloop.model.answers import Answer
+from codeloop.model.testing.script import Answer
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.part import ToolCompleted, ToolError
-from tests.agent.harness import call, calls, rig, within
+from tests.support.project import call, calls, rig, within
 
 DONE = Answer(text="Done.")
 

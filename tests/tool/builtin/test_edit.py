@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from codeloop.permission.gate import Denied
-from codeloop.schema.live import FileEdited
-from codeloop.schema.rules import Need
-from codeloop.tool.builtin.edit import EditParams, edit
-from codeloop.tool.builtin.read import ReadParams, read
+from codeloop.schema.live_events import FileEdited
+from codeloop.schema.permission import Need
+from codeloop.tool.builtin.files.edit import EditParams, edit
+from codeloop.tool.builtin.files.read import ReadParams, read
 from codeloop.tool.tool import ToolFailure, ToolResult
 from tests.tool.context import TestContext, make_context
 

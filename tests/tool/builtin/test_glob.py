@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.permission.gate import Denied
-from codeloop.tool.builtin.glob import GlobParams, glob
+from codeloop.tool.builtin.search.glob import GlobParams, glob
 from codeloop.tool.tool import ToolFailure, ToolResult
 from tests.tool.context import TestContext, make_context
 

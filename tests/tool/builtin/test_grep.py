@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from codeloop.permission.gate import Denied
-from codeloop.tool.builtin.grep import GrepParams, grep
+from codeloop.tool.builtin.search.grep import GrepParams, grep
 from codeloop.tool.tool import ToolFailure, ToolResult
 from tests.tool.context import TestContext, make_context
 

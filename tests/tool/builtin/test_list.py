@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.permission.gate import Denied
-from codeloop.tool.builtin.list_ import Folder, ListParams, list_
+from codeloop.tool.builtin.search.list_ import Folder, ListParams, list_
 from codeloop.tool.tool import ToolFailure
 from tests.tool.context import TestContext, make_context
 

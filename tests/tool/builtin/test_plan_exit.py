@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.model.answers import Answer
-from codeloop.schema.message import AssistantMessage
+from codeloop.model.testing.script import Answer
+from codeloop.schema.api.session_inputs import AnswerQuestion
+from codeloop.schema.event import MessageInfo, MessageUpdated, SessionCreated, SessionInfo
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionTime, UserMessage, UserTime
 from codeloop.schema.operation import QUESTION_REPLY
 from codeloop.schema.part import ToolCompleted, ToolError
-from tests.agent.harness import call, calls, check_turns, rig, until, within
+from tests.support.project import call, calls, check_turns, rig, until, within
+from tests.tool.context import make_context
 
 DONE = Answer(text="Done.")
 PLAN = [calls(call("plan_exit"), text="First this, then that."), DONE]
@@ -21,7 +25,7 @@ async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> 
         await until(lambda: it.project.store.pending_questions())
         (request,) = it.project.store.pending_questions()
         assert [option.label for option in request.questions[0].options] == ["Yes", "No"]
-        await it.client.call(QUESTION_REPLY, request_id=request.id, answers=[["Yes"]])
+        await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["Yes"]]))
         answer = await within(turn)
         assert isinstance(it.calls()[0].state, ToolCompleted)
         steps = [entry.info.agent for entry in it.view().entries if isinstance(entry.info, AssistantMessage)]
@@ -47,12 +51,35 @@ async def test_anything_but_a_yes_stays_with_the_plan(tmp_path: Path, answers: l
         turn = asyncio.create_task(it.prompt(agent="plan"))
         await until(lambda: it.project.store.pending_questions())
         (request,) = it.project.store.pending_questions()
-        await it.client.call(QUESTION_REPLY, request_id=request.id, answers=answers)
+        await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
         await within(turn)
         assert isinstance(it.calls()[0].state, ToolError)
         assert told in it.results()[0]
         steps = [entry.info.agent for entry in it.view().entries if isinstance(entry.info, AssistantMessage)]
         assert steps == ["plan", "plan"]
+
+
+async def test_the_approval_follows_the_step_though_the_clock_has_stepped_back(tmp_path: Path) -> None:
+    context = make_context(tmp_path)
+    time = UserTime(created=now_ms() + 3_600_000)
+    model = ModelRef(provider_id="p", model_id="m")
+    info = UserMessage(id=new_id("msg"), session_id=context.session_id, time=time, agent="plan", model=model)
+    times = SessionTime(created=1, updated=1)
+    session = Session(
+        id=context.session_id,
+        slug="s",
+        project_id="p",
+        directory=str(tmp_path),
+        title="t",
+        version="1",
+        time=times,
+    )
+    context.store.append(
+        SessionCreated(properties=SessionInfo(session_id=context.session_id, info=session)),
+        MessageUpdated(properties=MessageInfo(session_id=context.session_id, info=info)),
+    )
+    context.session.continue_as("build", "Carry it out.")
+    assert [entry.info.agent for entry in context.store.recent(context.session_id).entries] == ["plan", "build"]
 
 
 async def test_the_build_agent_is_not_offered_it(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.answers import Answer
+from codeloop.model.testing.script import Answer
+from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
+from codeloop.schema.api.session_requests import OfOneSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import ABORT, QUESTION_LIST, QUESTION_REJECT, QUESTION_REPLY
+from codeloop.schema.operation import ABORT, QUESTION_LIST, QUESTION_REJECT, QUESTION_REPLY, NoArguments
 from codeloop.schema.part import ToolCompleted, ToolError
 from codeloop.schema.question import QuestionRequest
-from tests.agent.harness import Rig, call, calls, rig, until, within
+from tests.support.project import Rig, call, calls, rig, until, within
 
 ROOT = Path(__file__).resolve().parents[3]
 DONE = Answer(text="Done.")
@@ -60,10 +62,12 @@ async def test_the_answers_of_several_questions_come_back_in_order(tmp_path: Pat
         assert (request.questions[1].multiple, request.questions[1].custom) == (True, False)
         assert request.tool is not None
         assert request.tool.call_id == it.calls()[0].call_id
-        assert await it.client.call(QUESTION_LIST) == [request]
+        assert await it.client.call(QUESTION_LIST, NoArguments()) == [request]
         with pytest.raises(OperationError, match="2 answers"):
-            await it.client.call(QUESTION_REPLY, request_id=request.id, answers=[["red"]])
-        assert await it.client.call(QUESTION_REPLY, request_id=request.id, answers=[["red"], ["red", "of my own"]])
+            await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"]]))
+        assert await it.client.call(
+            QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"], ["red", "of my own"]])
+        )
         await within(turn)
         state = it.calls()[0].state
         assert isinstance(state, ToolCompleted)
@@ -76,7 +80,7 @@ async def test_the_answers_of_several_questions_come_back_in_order(tmp_path: Pat
 async def test_an_answer_that_chooses_nothing_is_told_as_such(tmp_path: Path) -> None:
     async with rig(tmp_path, script(COLOUR)) as it:
         turn = asyncio.create_task(it.prompt())
-        await it.client.call(QUESTION_REPLY, request_id=(await asked(it)).id, answers=[[]])
+        await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=(await asked(it)).id, answers=[[]]))
         await within(turn)
         assert it.results() == ['The user answered:\n"Which colour?" = ""']
 
@@ -96,7 +100,7 @@ async def test_another_process_may_answer_or_refuse(tmp_path: Path, how: str, to
 async def test_a_refusal_without_words_ends_the_turn(tmp_path: Path) -> None:
     async with rig(tmp_path, script(COLOUR)) as it:
         turn = asyncio.create_task(it.prompt())
-        await it.client.call(QUESTION_REJECT, request_id=(await asked(it)).id)
+        await it.client.call(QUESTION_REJECT, RejectQuestion(request_id=(await asked(it)).id))
         answer = await within(turn)
         assert answer.stop.reason == "rejected"
         assert isinstance(it.calls()[0].state, ToolError)
@@ -106,11 +110,11 @@ async def test_a_question_is_withdrawn_when_its_call_is_cancelled(tmp_path: Path
     async with rig(tmp_path, script(COLOUR)) as it:
         turn = asyncio.create_task(it.prompt())
         request = await asked(it)
-        await it.client.call(ABORT, session_id=it.session_id)
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
         await within(turn)
         assert it.project.store.pending_questions() == []
         with pytest.raises(OperationError) as late:
-            await it.client.call(QUESTION_REPLY, request_id=request.id, answers=[["red"]])
+            await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["red"]]))
         assert late.value.kind == "QuestionNotFoundError"
 
 

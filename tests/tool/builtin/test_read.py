@@ -13,10 +13,10 @@ import pytest
 
 from codeloop.permission.gate import Denied
 from codeloop.schema.limits import READ_IMAGE
-from codeloop.tool.builtin.read import ReadParams, read
+from codeloop.tool.builtin.files.read import ReadParams, read
 from codeloop.tool.tool import ToolFailure, ToolResult
 from tests.tool.context import TestContext, make_context
-from tests.workspace.test_picture import encoded, noise
+from tests.workspace.files.test_image import encoded, noise
 
 
 async def run(

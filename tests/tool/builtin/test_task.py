@@ -4,11 +4,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from codeloop.model.answers import Answer, Count
+import pytest
+
 from codeloop.model.chat import ModelInfo, Prices
-from codeloop.schema.message import Session
+from codeloop.model.testing.script import Answer, Count
+from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.part import ToolCompleted, ToolError
-from tests.agent.harness import Rig, call, calls, rig, told, until
+from tests.support.project import Rig, call, calls, rig, told, until
 
 INFO = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10))
 DONE = Answer(text="Done.")
@@ -42,7 +44,10 @@ async def test_several_tasks_of_one_step_run_and_each_gives_its_last_words(tmp_p
         assert ids == {child.id for child in children(it)}
         assert {"x", "y"} == {state.output.split("\n")[2] for state in (first.state, second.state)}
         assert all('state="completed"' in text for text in it.results())
-        assert it.project.store.session(it.session_id).cost == sum(one.cost or 0 for one in children(it)) + 0.001
+        own = sum(entry.info.cost for entry in it.view().entries if isinstance(entry.info, AssistantMessage))
+        assert own > 0
+        theirs = sum(one.cost or 0 for one in children(it))
+        assert it.project.store.session(it.session_id).cost == pytest.approx(own + theirs)
 
 
 async def test_a_task_is_taken_up_again_by_its_id(tmp_path: Path) -> None:

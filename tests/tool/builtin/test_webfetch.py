@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.permission.gate import Denied
-from codeloop.tool.builtin.webfetch import webfetch
+from codeloop.tool.builtin.web.webfetch import webfetch
 from codeloop.tool.tool import ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
 from tests.tool.context import TestContext, make_context

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.permission.gate import Denied
-from codeloop.tool.builtin.read import ReadParams, read
-from codeloop.tool.builtin.write import WriteParams, write
+from codeloop.tool.builtin.files.read import ReadParams, read
+from codeloop.tool.builtin.files.write import WriteParams, write
 from codeloop.tool.tool import ToolFailure, ToolResult
 from tests.tool.context import TestContext, make_context
 

@@ -6,7 +6,7 @@ import zlib
 
 
 def pdf(*pages: str) -> bytes:
-    """Give a PDF with one line of text a page (an empty line: a page without text)."""
+    """Return a PDF with one line of text a page (an empty line: a page without text)."""
     kids = " ".join(f"{4 + 2 * index} 0 R" for index in range(len(pages)))
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",

@@ -15,7 +15,7 @@ import pytest
 from codeloop.permission.gate import Denied
 from codeloop.permission.rules import Verdict
 from codeloop.schema.limits import WEB_BYTES
-from codeloop.schema.rules import Need
+from codeloop.schema.permission import Need
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.fetch import Fetched, Network, Order, fetch
 from tests.tool.web.test_address import SPELLINGS

@@ -148,7 +148,7 @@ async def test_an_encrypted_pdf_says_so_unless_its_password_is_empty() -> None:
 
 
 async def test_a_pdf_that_takes_too_long_is_given_up_and_leaves_no_process() -> None:
-    from codeloop.kit.process import processes
+    from codeloop.kit.processes import processes
 
     mark = f"CODELOOP_TEST_PDF={os.getpid()}.{time.monotonic_ns()}"
     name, _, value = mark.partition("=")

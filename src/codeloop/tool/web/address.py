@@ -9,6 +9,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from msgspec import Struct
 
+from codeloop.net.origin import bracketed
 from codeloop.schema.limits import WEB_URL
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
@@ -87,13 +88,8 @@ class Place(Struct, frozen=True):
         return f"{bracketed(self.host)}:{self.port}"
 
     def secured(self) -> "Place":
-        """Give the same place over HTTPS."""
+        """Return the same place over HTTPS."""
         return replace(self, scheme="https", port=PORTS["https"])
-
-
-def bracketed(host: str) -> str:
-    """Give a host as it stands in a URL."""
-    return f"[{host}]" if ":" in host else host
 
 
 def parse(url: str) -> Place:
@@ -123,7 +119,7 @@ def parse(url: str) -> Place:
 
 
 def redirected(place: Place, location: str) -> Place:
-    """Give where a redirect from `place` leads. Raises ToolFailure."""
+    """Return where a redirect from `place` leads. Raises ToolFailure."""
     try:
         return parse(urljoin(place.url, location.strip()))
     except ValueError as error:
@@ -151,7 +147,7 @@ def _networks() -> tuple[tuple[IPv4Network | IPv6Network, str], ...]:
 
 
 def _target(path: str, query: str) -> str:
-    """Give path and query with what can't be sent escaped; escapes that are there stay."""
+    """Return path and query with what can't be sent escaped; escapes that are there stay."""
     return quote(path, safe=punctuation) + (f"?{quote(query, safe=punctuation)}" if query else "")
 
 
@@ -174,7 +170,7 @@ def _with_host(place: Place, raw: str, url: str) -> Place:
 
 
 def _ascii(raw: str, url: str) -> str:
-    """Give a host in ASCII, as a browser would look it up."""
+    """Return a host in ASCII, as a browser would look it up."""
     host = normalize("NFKC", raw).replace("\u3002", ".").lower()
     if host.isascii():
         return host

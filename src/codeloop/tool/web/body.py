@@ -34,7 +34,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
 
 
 def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
-    """Give what turns the next bytes into at most so many bytes of content."""
+    """Return what turns the next bytes into at most so many bytes of content."""
     name = encoding.strip().lower()
     if name in {"", "identity"}:
         return lambda chunk, room: chunk[:room]
@@ -52,7 +52,7 @@ class _Inflater:
         self._has_member = self._is_over = False
 
     def feed(self, chunk: bytes, room: int) -> bytes:
-        """Give at most `room` bytes; what they leave unread is dropped, as the reader stops there."""
+        """Return at most `room` bytes; what they leave unread is dropped, as the reader stops there."""
         import zlib
 
         data, out = self._pending + chunk, bytearray()
@@ -77,6 +77,6 @@ class _Inflater:
 
 
 def _window(data: bytes) -> int:
-    """Give zlib's `wbits` by the first two bytes: gzip and zlib have a head, bare deflate has none."""
+    """Return zlib's `wbits` by the first two bytes: gzip and zlib have a head, bare deflate has none."""
     has_head = data[:2] == _GZIP or (data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0)
     return 47 if has_head else -15

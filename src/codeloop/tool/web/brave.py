@@ -52,7 +52,7 @@ def _text(result: _Result) -> str:
 
 
 def _plain(text: str | None) -> str:
-    """Give a text without the marks and escapes of HTML that Brave leaves in it."""
+    """Return a text without the marks and escapes of HTML that Brave leaves in it."""
     import html
 
     return html.unescape(re.sub(r"</?(strong|b|em|i)>", "", text or ""))

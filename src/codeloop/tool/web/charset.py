@@ -49,7 +49,7 @@ _LOOKED_AT = 4096
 
 
 def decode(data: bytes, content_type: str = "", *, is_cut: bool = False) -> tuple[str, str]:
-    """Give the text and the name of its encoding.
+    """Return the text and the name of its encoding.
 
     A byte-order mark counts first, then `charset` in the header, then what the document's beginning declares, then
     UTF-8 if it is that, else Windows-1252. `is_cut`: the last character may be incomplete. Never fails.
@@ -78,7 +78,7 @@ def _declared(head: bytes) -> str | None:
 
 
 def _codec(label: str) -> str | None:
-    """Give Python's codec for a label; None for unknown ones and for codecs that are no character sets."""
+    """Return Python's codec for a label; None for unknown ones and for codecs that are no character sets."""
     name = label.strip().lower()
     if not _KNOWN.fullmatch(name):
         return None

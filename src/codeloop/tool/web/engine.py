@@ -33,7 +33,7 @@ async def ask_engine(engine: Engine, search: Search, query: str, amount: int) ->
 
 
 def checked_query(query: str) -> str:
-    """Give a query without blanks around it. Raises ToolFailure for one that is empty or too long."""
+    """Return a query without blanks around it. Raises ToolFailure for one that is empty or too long."""
     text = query.strip()
     if not text:
         raise ToolFailure("The query is empty; say what to search for.")

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from codeloop import __version__
-from codeloop.model.sse import EventStream, EventTooLong
+from codeloop.model.transport.sse import EventStream, EventTooLong
 from codeloop.schema.limits import WEBSEARCH_BYTES
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
@@ -104,7 +104,7 @@ def _key(service: Service) -> dict[str, str]:
 
 
 async def _answer(service: Service, reply: Reply, number: int) -> _Message:
-    """Give the message that answers request `number`; others before it are left out."""
+    """Return the message that answers request `number`; others before it are left out."""
     try:
         if not reply.headers.get("content-type", "").lower().startswith("text/event-stream"):
             return msgspec.json.decode(await reply.whole(), type=_Message)

@@ -12,12 +12,13 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.model.http import tls_context
+from codeloop.model.transport.client import tls_context
+from codeloop.net.origin import bracketed, is_local_name
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
-from codeloop.schema.rules import Need
+from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.address import Place, bracketed, concern, parse, redirected
+from codeloop.tool.web.address import Place, concern, parse, redirected
 from codeloop.tool.web.body import ENCODINGS, read_body
 from codeloop.tool.web.proxy import proxy_for
 
@@ -34,7 +35,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
-    """Give the addresses of a host, the system's order. Raises OSError."""
+    """Return the addresses of a host, the system's order. Raises OSError."""
     import socket
 
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -161,7 +162,7 @@ class _Journey:
         await self._ask(Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=given))
 
     async def _open(self, place: Place) -> tuple[Place, "Response"]:
-        """Give the head of the answer and where it came from: HTTPS is tried first for public hosts."""
+        """Return the head of the answer and where it came from: HTTPS is tried first for public hosts."""
         addresses, is_public = await self._addresses(place)
         async with self._budget.spend():
             if is_public and _may_be_secured(place) and place.host not in self._plain:
@@ -266,9 +267,8 @@ class _Journey:
 
 
 def _may_be_secured(place: Place) -> bool:
-    """Tell whether HTTPS is worth a try: not for ports that were named, addresses and this machine."""
-    is_local = place.host == "localhost" or place.host.endswith(".localhost")
-    return place.scheme == "http" and not (place.names_port or place.literal or is_local)
+    """Return whether HTTPS is worth a try: not for ports that were named, addresses and this machine."""
+    return place.scheme == "http" and not (place.names_port or place.literal or is_local_name(place.host))
 
 
 def _worded(error: Exception) -> str:

@@ -10,8 +10,8 @@ from codeloop.schema.limits import WEB_BYTES
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.charset import decode
 from codeloop.tool.web.pdf import read_pdf
-from codeloop.workspace.image import media_type
-from codeloop.workspace.picture import Picture, PictureRefused, fitted
+from codeloop.workspace.files.image import FittedImage, ImageRefused, fit_image
+from codeloop.workspace.files.media_type import media_type
 
 Format = Literal["text", "markdown", "html"]
 
@@ -48,7 +48,7 @@ class Page(Struct, frozen=True):
     text: str
     kind: str
     note: str = ""
-    image: Picture | None = None
+    image: FittedImage | None = None
 
 
 async def convert(source: Source, form: Format, environment: Mapping[str, str]) -> Page:
@@ -71,7 +71,7 @@ async def convert(source: Source, form: Format, environment: Mapping[str, str]) 
 
 
 def is_html(source: Source) -> bool:
-    """Tell whether a text is HTML: by its type, or by its beginning where the type says nothing."""
+    """Return whether a text is HTML: by its type, or by its beginning where the type says nothing."""
     if source.mime in HTML:
         return True
     head = source.data[:_SNIFFED].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
@@ -79,7 +79,7 @@ def is_html(source: Source) -> bool:
 
 
 def is_text(source: Source) -> bool:
-    """Tell whether a body is text: no control characters that text never has, whatever its type says."""
+    """Return whether a body is text: no control characters that text never has, whatever its type says."""
     mime = source.mime
     stated = mime.startswith("text/") or mime in TEXTUAL or mime.endswith(("+json", "+xml", "+yaml"))
     if stated and ("utf-16" in source.content_type.lower() or "utf-32" in source.content_type.lower()):
@@ -92,7 +92,7 @@ def is_text(source: Source) -> bool:
 
 
 def plain_text(source: Source) -> str:
-    """Give the text of an error page on one line, empty when it is none. Never fails."""
+    """Return the text of an error page on one line, empty when it is none. Never fails."""
     if not source.data or media_type(source.data[:_SNIFFED]) or not is_text(source):
         return ""
     text, _ = decode(source.data, source.content_type, is_cut=True)
@@ -113,14 +113,14 @@ async def _document(source: Source, kind: str, environment: Mapping[str, str]) -
         pdf = await read_pdf(source.data, environment)
         return Page(pdf.text, kind, pdf.note)
     try:
-        picture = await asyncio.to_thread(fitted, source.data)
-    except PictureRefused as error:
+        picture = await asyncio.to_thread(fit_image, source.data)
+    except ImageRefused as error:
         raise ToolFailure(f"{source.url} can't be shown: {error}.") from None
     return Page(f"Image attached: {source.url} ({len(picture.data):,} bytes, {picture.note})", kind, image=picture)
 
 
 def _converted(html: str, url: str, form: Format) -> tuple[str, str]:
-    """Give HTML as markdown or text, and a note when a part of it could not be converted."""
+    """Return HTML as markdown or text, and a note when a part of it could not be converted."""
     import html_to_markdown as engine
 
     options = engine.ConversionOptions(

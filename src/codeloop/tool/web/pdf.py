@@ -31,7 +31,7 @@ class Pdf(Struct, frozen=True):
 
 
 async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
-    """Give the text of a PDF. Raises ToolFailure when it is encrypted, broken or only pictures."""
+    """Return the text of a PDF. Raises ToolFailure when it is encrypted, broken or only pictures."""
     lines = list[_Said]()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", str(_PROGRAM), *(str(limit.value) for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY))),

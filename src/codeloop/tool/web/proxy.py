@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping
 
+from codeloop.net.origin import is_local_name
 from codeloop.tool.web.address import Place
 
 
 def proxy_for(place: Place, environment: Mapping[str, str]) -> str | None:
-    """Give the URL of the proxy for a place, None for a direct connection.
+    """Return the URL of the proxy for a place, None for a direct connection.
 
     Read are `https_proxy`, `http_proxy` and `all_proxy`, lower case first, and `no_proxy` (names with all below them,
     addresses, `*`). `HTTP_PROXY` in capitals counts too: this program is never a CGI script.
     """
-    if place.host == "localhost" or place.host.endswith(".localhost") or place.host == "::1":
-        return None
-    if place.literal and place.host.startswith("127."):
+    if is_local_name(place.host):
         return None
     names = (f"{place.scheme}_proxy", f"{place.scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
     proxy = next((environment[name] for name in names if environment.get(name)), None)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from codeloop.schema.config import SearchConfig
-from codeloop.tool.builtin.codesearch import codesearch
-from codeloop.tool.builtin.websearch import websearch
+from codeloop.tool.builtin.web.codesearch import codesearch
+from codeloop.tool.builtin.web.websearch import websearch
 from codeloop.tool.tool import Tool
 from codeloop.tool.web import brave, exa, keys, searxng, tavily
 from codeloop.tool.web.engine import Engine
@@ -53,7 +53,7 @@ PROVIDERS = (
 
 
 def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
-    """Give the search tools of the service that was chosen, none when none was.
+    """Return the search tools of the service that was chosen, none when none was.
 
     It is chosen by `settings`, else by a key or an address in the environment. A service without a key (Exa's) is only
     used when the settings name it: no query leaves the machine that nobody wanted to. A service that lacks its key or

@@ -10,7 +10,8 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.model.http import tls_context
+from codeloop.model.transport.client import tls_context
+from codeloop.net.origin import is_loopback
 from codeloop.schema.limits import WEB_CONNECT, WEB_ERROR, WEBSEARCH_BYTES, WEBSEARCH_SNIPPET, WEBSEARCH_TIME
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
@@ -73,7 +74,7 @@ class Reply(Struct, frozen=True):
     chunks: AsyncIterator[bytes]
 
     async def whole(self) -> bytes:
-        """Give the body. Raises ToolFailure when it is longer than `web.search_bytes`."""
+        """Return the body. Raises ToolFailure when it is longer than `web.search_bytes`."""
         body = await read_body(self.chunks, self.headers.get("content-encoding", ""), WEBSEARCH_BYTES.value)
         if body.is_cut:
             raise ToolFailure(f"The search's answer is longer than {WEBSEARCH_BYTES.value:,} bytes; ask for less.")
@@ -131,7 +132,7 @@ async def called_json(service: Service, call: Call) -> Any:
 
 
 def rendered(hits: Sequence[Hit]) -> Found:
-    """Give results as text: number, title, address, date, excerpt."""
+    """Return results as text: number, title, address, date, excerpt."""
     blocks: list[str] = []
     for number, hit in enumerate(hits, 1):
         text = " ".join(hit.text.split())
@@ -144,10 +145,9 @@ def rendered(hits: Sequence[Hit]) -> Found:
 
 
 def _checked(service: Service) -> Place:
-    """Give where the service is. Raises ToolFailure for a key that would be sent in the clear."""
+    """Return where the service is. Raises ToolFailure for a key that would be sent in the clear."""
     place = parse(service.base_url)
-    is_local = place.host == "localhost" or place.host.startswith("127.") or place.host == "::1"
-    if service.key and place.scheme == "http" and not is_local:
+    if service.key and place.scheme == "http" and not is_loopback(place.host):
         raise ToolFailure(f"{service.name} has a key, which is only sent over https. Correct its base URL.")
     return place
 

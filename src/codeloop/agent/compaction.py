@@ -1,0 +1,293 @@
+"""Making room: old tool outputs are left out of requests first, then a summary takes the place of the conversation.
+
+Nothing is deleted: the store keeps every message, a marker or the summary stands for it in requests.
+"""
+
+import re
+from contextlib import aclosing
+from itertools import takewhile
+
+from codeloop.agent.engine import Engine, model_ref
+from codeloop.agent.moves import Compact
+from codeloop.agent.recovery import message_event, part_event
+from codeloop.agent.request.projection import project
+from codeloop.agent.request.system_prompt import shipped
+from codeloop.agent.request.window import compaction_of, text_of, window
+from codeloop.agent.step import StoredAbort, show_status, store_finish
+from codeloop.agent.turn_diffs import store_diffs
+from codeloop.agent.usage import BYTES, Usage
+from codeloop.kit import fault_injection
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ChatModel,
+    Finished,
+    ImagePiece,
+    ModelInfo,
+    ModelRequest,
+    ResultPiece,
+    Retrying,
+    TextDelta,
+    TextPiece,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.schema.errors import ContextOverflowError, UnknownData, UnknownError
+from codeloop.schema.event import MessageInfo, MessageUpdated, StoredEvent
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import (
+    COMPACT_AT,
+    COMPACT_RESERVE,
+    COMPACT_TAIL,
+    KEPT_OUTPUTS,
+    PRUNE_GAIN,
+    SUMMARY_INPUT,
+    SUMMARY_OUTPUT,
+)
+from codeloop.schema.live_events import Busy, OfSession, SessionCompacted
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, MessagePath, UserMessage, UserTime
+from codeloop.schema.part import CompactionPart, FilePart, Part, Span, TextPart, ToolCompleted, ToolPart
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Conversation, Entry, next_created
+
+GO_ON = "Go on with the task from where the note leaves it. If nothing is left to do, say what was done."
+ASK = "Write the hand-over note now."
+
+
+def room_of(info: ModelInfo, reserved: int | None) -> int | None:
+    """Return how many tokens a request may hold before the conversation is compacted; None when nothing is known.
+
+    That is 90 % of the model's context less what is kept free for the answer (`reserved`, or the model's own limit).
+    """
+    whole = info.limits.input or info.limits.context
+    if not whole:
+        return None
+    answer = reserved or min(info.limits.output or COMPACT_RESERVE.value, COMPACT_RESERVE.value, whole // 4)
+    return (whole - (0 if info.limits.input else answer)) * COMPACT_AT.value // 100
+
+
+def learnt_room(message: str) -> int | None:
+    """Return the context that a service names when it refuses a request, as room in tokens; None without one."""
+    found = re.search(r"(?:maximum|limit|context)\D{0,60}?(\d[\d,.]{3,})", message, re.IGNORECASE)
+    return int(re.sub(r"\D", "", found.group(1))) * COMPACT_AT.value // 125 if found else None
+
+
+async def compact(engine: Engine, session_id: str, move: Compact) -> None:
+    """Make room as `move` says. Raises what cancelling raises; a failed summary is stored as the session's error."""
+    view = engine.store.recent(session_id)
+    if move.request is None:
+        pruned = [] if move.overflow else old_outputs(view)
+        if sum(size for size, _ in pruned) >= PRUNE_GAIN.value * BYTES:
+            engine.store.append(*(part_event(part) for _, part in pruned))
+            return
+    await store_diffs(engine, session_id)  # the steps before it lose their parts in what is read from then on
+    view = engine.store.recent(session_id)
+    request = move.request or _request(engine, view, move)
+    info = _summary_message(engine, request)
+    show_status(engine, session_id, Busy())
+    engine.store.append(message_event(info))
+    model = engine.models.open(model_ref(request.model))
+    asked = _asked(model.info, _before(view, request), engine.policy.room or _told_room(view))
+    usage = Usage(model.info.prices, asked)
+    with StoredAbort(engine, info, usage):
+        await fault_injection.reach("compaction.start")
+        text, finished = await _summarised(model, asked, usage)
+        await fault_injection.reach("compaction.summary")
+        if not text and finished.error is None:
+            empty = UnknownData(message="The conversation is too long, and the model gave no summary of it.")
+            finished = Finished("error", finished.tokens, UnknownError(data=empty))
+        engine.store.append(part_event(_text(info, text)))
+        store_finish(engine, info, finished, usage)
+    await fault_injection.reach("compaction.done")
+    if finished.error is None:
+        engine.store.whisper(SessionCompacted(properties=OfSession(session_id=session_id)))
+        if move.auto:
+            engine.store.append(*_going_on(engine.store.recent(session_id), request, overflow=move.overflow))
+
+
+def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
+    """Return the tool parts whose output can be left out, marked so, with its size: all but the newest that fit."""
+    found: list[tuple[int, ToolPart]] = []
+    kept = 0
+    for entry in reversed(window(view.entries).of(view.entries)):
+        for part in reversed(entry.parts):
+            if not isinstance(part, ToolPart) or not isinstance(part.state, ToolCompleted):
+                continue
+            kept += len(part.state.output)
+            if kept > KEPT_OUTPUTS.value * BYTES and part.state.time.compacted is None:
+                time = replace(part.state.time, compacted=now_ms())
+                found.append((len(part.state.output), replace(part, state=replace(part.state, time=time))))
+    return found
+
+
+def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
+    """Store the message that asks for a summary, and where the tail begins that stays word for word."""
+    last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
+    time = UserTime(created=next_created(view, now_ms()))
+    message = replace(last, id=new_id("msg"), time=time, summary=None)
+    budget = COMPACT_TAIL.value * BYTES
+    if engine.policy.room is not None:
+        budget = min(budget, engine.policy.room * BYTES // 4)
+    part = CompactionPart(
+        id=new_id("prt"),
+        session_id=message.session_id,
+        message_id=message.id,
+        auto=move.auto,
+        overflow=move.overflow,
+        tail_start_id=tail_start(window(view.entries).of(view.entries), budget),
+    )
+    engine.store.append(_said(message), part_event(part))
+    return message
+
+
+def tail_start(entries: tuple[Entry, ...], budget: int) -> str | None:
+    """Return the id of the first of the last entries that fit `budget` characters; None when none, or all, fit."""
+    start = None
+    for place in range(len(entries) - 1, 0, -1):
+        budget -= size_of(entries[place])
+        if budget < 0:
+            break
+        start = place
+    return entries[start].info.id if start is not None and start > 1 else None
+
+
+def size_of(entry: Entry) -> int:
+    """Return roughly how many characters of a request an entry takes."""
+    return sum(_characters(part) for part in entry.parts)
+
+
+def _characters(part: Part) -> int:
+    match part:
+        case TextPart(text=text):
+            return len(text)
+        case ToolPart(state=ToolCompleted(output=output, time=time)) if time.compacted is None:
+            return len(output) + 200
+        case ToolPart():
+            return 400
+        case FilePart(url=url):
+            return len(url)
+        case _:
+            return 0
+
+
+def _before(view: Conversation, request: UserMessage) -> tuple[Entry, ...]:
+    return tuple(takewhile(lambda entry: entry.info.id != request.id, view.entries))
+
+
+def _told_room(view: Conversation) -> int | None:
+    """Return the room that the service named when it refused the last request."""
+    for entry in reversed(view.entries):
+        if isinstance(entry.info, AssistantMessage) and isinstance(entry.info.error, ContextOverflowError):
+            return learnt_room(entry.info.error.data.message)
+    return None
+
+
+def _text(info: AssistantMessage, text: str) -> TextPart:
+    now = now_ms()
+    span = Span(start=info.time.created, end=max(now, info.time.created))
+    return TextPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text, time=span)
+
+
+def _summary_message(engine: Engine, request: UserMessage) -> AssistantMessage:
+    return AssistantMessage(
+        id=new_id("msg"),
+        session_id=request.session_id,
+        parent_id=request.id,
+        model_id=request.model.model_id,
+        provider_id=request.model.provider_id,
+        mode="compaction",
+        agent="compaction",
+        path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
+        cost=0,
+        tokens=NO_TOKENS,
+        time=AssistantTime(created=next_created(engine.store.recent(request.session_id), now_ms())),
+        summary=True,
+    )
+
+
+def _asked(info: ModelInfo, entries: tuple[Entry, ...], room: int | None) -> ModelRequest:
+    """Return the request for the note."""
+    return ModelRequest(
+        system=shipped("compaction").strip(),
+        turns=(*fitting(entries, info, room), UserTurn((TextPiece(ASK),))),
+        max_tokens=min(SUMMARY_OUTPUT.value, info.limits.output or SUMMARY_OUTPUT.value),
+    )
+
+
+async def _summarised(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:
+    """Ask for the note; returns its text and how the request ended."""
+    pieces: list[str] = []
+    async with aclosing(model.stream(request)) as events:
+        async for event in events:
+            usage.take(event)
+            match event:
+                case TextDelta(text=text):
+                    pieces.append(text)
+                case Retrying():
+                    pieces.clear()
+                case Finished():
+                    return "".join(pieces).strip(), event
+                case _:
+                    pass
+    usage.take(Finished("stop"))
+    return "".join(pieces).strip(), Finished("stop")
+
+
+def fitting(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tuple[Turn, ...]:
+    """Return the turns to summarise: calls and results as text, long results cut, oldest left out until they fit."""
+    shown = window(entries)
+    groups: list[list[UserTurn | AssistantTurn]] = [list(shown.head)]
+    groups += [[_as_text(turn) for turn in project([entry], info)] for entry in shown.of(entries)]
+    budget = (room or SUMMARY_INPUT.value) * BYTES
+    kept: list[list[UserTurn | AssistantTurn]] = []
+    for group in reversed(groups):
+        budget -= sum(len(piece.text) for turn in group for piece in turn.content if isinstance(piece, TextPiece))
+        if budget < 0 and kept:
+            break
+        kept.append(list(group))
+    return tuple(turn for group in reversed(kept) for turn in group)
+
+
+def _as_text(turn: Turn) -> UserTurn | AssistantTurn:
+    """Return a turn without calls, so that a request without tools may hold it."""
+    match turn:
+        case ToolTurn(content=content):
+            return UserTurn(tuple(TextPiece(_result_text(piece)) for piece in content))
+        case AssistantTurn(content=content, origin=origin):
+            said = [piece for piece in content if isinstance(piece, TextPiece)]
+            calls = [TextPiece(f"[called {p.name} {p.arguments[:CUT]}]") for p in content if isinstance(p, CallPiece)]
+            return AssistantTurn((*said, *calls), origin)
+        case UserTurn(content=content):
+            return UserTurn(tuple(p if isinstance(p, TextPiece) else _named(p) for p in content))
+
+
+CUT = 2_000
+"""Characters of arguments and of a result that a summary is made from."""
+
+
+def _named(piece: ImagePiece) -> TextPiece:
+    return TextPiece(f"[{piece.filename or piece.mime}]")
+
+
+def _result_text(piece: ResultPiece) -> str:
+    cut = f"{piece.output[:CUT]} [...]" if len(piece.output) > CUT else piece.output
+    return f"[result of {piece.name}]\n{cut}"
+
+
+def _going_on(view: Conversation, request: UserMessage, *, overflow: bool) -> list[StoredEvent]:
+    """Return the message that lets the turn go on: after an overflow the user's prompt, unless the tail holds it."""
+    message = replace(request, id=new_id("msg"), time=UserTime(created=next_created(view, now_ms())))
+    shown = {entry.info.id for entry in window(view.entries).of(view.entries)}
+    prompts = [e for e in view.entries if isinstance(e.info, UserMessage) and text_of(e) and not compaction_of(e)]
+    text, synthetic = GO_ON, True
+    if overflow and prompts and prompts[-1].info.id not in shown:
+        text, synthetic = text_of(prompts[-1]), None
+    part = TextPart(
+        id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=text, synthetic=synthetic
+    )
+    return [_said(message), part_event(part)]
+
+
+def _said(message: UserMessage) -> MessageUpdated:
+    return MessageUpdated(properties=MessageInfo(session_id=message.session_id, info=message))

@@ -1,0 +1,98 @@
+"""Closing what a crash or a cancel left open: told to the model, and never run again by itself."""
+
+from codeloop.agent.moves import open_calls
+from codeloop.kit import fault_injection
+from codeloop.schema.errors import ErrorText, MessageAbortedError, MessageError
+from codeloop.schema.event import (
+    MessageInfo,
+    MessageUpdated,
+    PartInfo,
+    PartUpdated,
+    PermissionAnswer,
+    PermissionReplied,
+    QuestionRefusal,
+    QuestionRejected,
+    StoredEvent,
+)
+from codeloop.schema.ids import now_ms
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import (
+    Part,
+    ReasoningPart,
+    Span,
+    TextPart,
+    ToolError,
+    ToolPart,
+    ToolPending,
+    ToolRunning,
+    ToolTime,
+)
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Entry
+from codeloop.store.store import Store
+
+NOT_STARTED = "Interrupted before the call's arguments were complete. It was not run."
+INTERRUPTED = (
+    "Interrupted: the call was started, but it is not known how far it came. It was not and will not be run again by "
+    "itself. Check what it has done before you repeat it."
+)
+NOT_ALLOWED = "Interrupted while it waited for leave. It was not run."
+ABORTED = MessageAbortedError(data=ErrorText(message="Aborted"))
+
+
+def settle(store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED) -> None:
+    """Close the open answers in one transaction. Doing it twice changes nothing."""
+    events: list[StoredEvent] = []
+    for entry in entries:
+        if isinstance(entry.info, AssistantMessage):
+            events += closing(entry.info, entry.parts, error)
+    events += [
+        PermissionReplied(properties=PermissionAnswer(session_id=session_id, request_id=request.id, reply="reject"))
+        for request in store.pending_permissions(session_id)
+    ]
+    events += [
+        QuestionRejected(properties=QuestionRefusal(session_id=session_id, request_id=request.id))
+        for request in store.pending_questions(session_id)
+    ]
+    fault_injection.point("settle")
+    store.append(*events)
+
+
+def closing(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError) -> list[StoredEvent]:
+    """Return the events that close an answer: calls as interrupted, text as it stands, the answer with the error."""
+    now = now_ms()
+    events: list[StoredEvent] = [part_event(interrupted(call, now)) for call in open_calls(parts)]
+    events += [
+        part_event(replace(part, time=Span(start=part.time.start, end=now)))
+        for part in parts
+        if isinstance(part, TextPart | ReasoningPart) and part.time is not None and part.time.end is None
+    ]
+    time = replace(info.time, completed=info.time.completed or max(now, info.time.created))
+    events.append(message_event(replace(info, time=time, error=info.error or error)))
+    return events
+
+
+def interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> ToolPart:
+    """Return the call as interrupted, with what it had reported so far; `reason`: of one that was started."""
+    metadata = {"interrupted": True}
+    start, why = now, NOT_STARTED
+    match call.state:
+        case ToolRunning(time=time, metadata=progress):
+            metadata = {**(progress or {}), **metadata}
+            start, why = time.start, reason
+        case ToolPending() | _:
+            pass
+    state = ToolError(
+        input=call.state.input, error=why, metadata=metadata, time=ToolTime(start=start, end=max(now, start))
+    )
+    return replace(call, state=state)
+
+
+def part_event(part: Part) -> PartUpdated:
+    """Return the event that a part is now this."""
+    return PartUpdated(properties=PartInfo(session_id=part.session_id, part=part, time=now_ms()))
+
+
+def message_event(info: AssistantMessage) -> MessageUpdated:
+    """Return the event that a message is now this."""
+    return MessageUpdated(properties=MessageInfo(session_id=info.session_id, info=info))

@@ -1,0 +1,1 @@
+"""What a request to the model is made of."""

@@ -1,0 +1,83 @@
+"""What a run keeps of its requests from step to step, so that each is the one before with something added."""
+
+from itertools import chain, takewhile
+from operator import is_
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.request.image_limits import bounded, has_images, rejected_images
+from codeloop.agent.request.projection import turns_of
+from codeloop.agent.request.system_prompt import system_prompt
+from codeloop.agent.request.window import Window, last_compaction, window
+from codeloop.model.chat import ModelInfo, ToolSpec, Turn
+from codeloop.schema.agent import Agent
+from codeloop.schema.message import Session
+from codeloop.schema.permission import Ruleset
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Conversation, Entry
+from codeloop.tool.toolbox import Toolbox
+
+
+class Prefix:
+    """System prompts, tools and turns as they were sent last; what has not changed is not made again."""
+
+    def __init__(self) -> None:
+        self._systems: dict[tuple[str, str], str] = {}
+        self._under: tuple[str, tuple[Ruleset, ...], tuple[Ruleset, ...]] | None = None
+        self._offered: tuple[ToolSpec, ...] = ()
+        self._info: ModelInfo | None = None
+        self._entries: tuple[Entry, ...] = ()
+        self._window = Window()
+        self._shown: tuple[Entry, ...] = ()
+        self._turns: list[tuple[Turn, ...]] = []
+        self._images = False
+        self._rejected: frozenset[str] = frozenset()
+
+    def system(self, engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
+        """Return the system prompt, made once a run."""
+        key = (agent.name, info.ref)
+        if key not in self._systems:
+            self._systems[key] = system_prompt(engine, session, agent, info)
+        return self._systems[key]
+
+    def tools(
+        self, toolbox: Toolbox, info: ModelInfo, rulesets: tuple[Ruleset, ...], bounds: tuple[Ruleset, ...]
+    ) -> tuple[ToolSpec, ...]:
+        """Return what the model is offered under the rules, within the bounds of the sessions above."""
+        if not info.tool_call:
+            return ()
+        under = (info.id, rulesets, bounds)
+        if self._under != under:
+            self._under = under
+            offered = toolbox.specs(info.id, *rulesets)
+            within = [{spec.name for spec in toolbox.specs(info.id, rules)} for rules in bounds]
+            self._offered = tuple(spec for spec in offered if all(spec.name in names for names in within))
+        return self._offered
+
+    def turns(self, view: Conversation, info: ModelInfo) -> tuple[Turn, ...]:
+        """Return the turns of a conversation, the same objects as before for the entries that are still the same."""
+        known = _common(self._entries, view.entries)
+        if last_compaction(view.entries, known) is not None or (self._window.place or -1) >= known:
+            self._window = window(view.entries)
+        shown = self._window.of(view.entries)
+        same = _common(self._shown, shown) if info is self._info else 0
+        if not same:
+            self._rejected = rejected_images(shown)
+        blind = replace(info, input=frozenset({"text"}))
+        new = [turns_of(entry, blind if entry.info.id in self._rejected else info) for entry in shown[same:]]
+        self._turns[same:] = new
+        self._images = self._images or has_images(chain.from_iterable(new))
+        self._info, self._entries, self._shown = info, view.entries, shown
+        turns = (*self._window.head, *chain.from_iterable(self._turns))
+        return bounded(turns) if self._images else turns
+
+
+def _common(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:
+    """Return how many entries at the start are the same."""
+    for count in range(len(before), max(len(before) - 4, 0), -1):  # as a rule only the last ones have changed
+        if before[:count] == now[:count]:
+            return count
+    most = min(len(before), len(now))
+    for count in range(most, max(most - 4, 0), -1):  # only the end changes; comparing tuples stops at identity
+        if before[:count] == now[:count]:
+            return count
+    return sum(1 for _ in takewhile(bool, map(is_, before, now)))

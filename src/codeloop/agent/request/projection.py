@@ -1,0 +1,165 @@
+"""The one place where our parts become model messages. Pure; repairs; an entry always projects to the same turns.
+
+What it holds to: every call has exactly one result, right after the turn that made it; no turn is empty; arguments are
+whole JSON objects; thinking is sent back only when it is complete; what a model can't read is named in its place.
+"""
+
+import base64
+from collections.abc import Sequence
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from codeloop.agent.moves import is_open
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ImagePiece,
+    ModelInfo,
+    ReasoningPiece,
+    ResultPiece,
+    TextPiece,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import (
+    FilePart,
+    Part,
+    ReasoningPart,
+    SubtaskPart,
+    TextPart,
+    ToolCompleted,
+    ToolError,
+    ToolPart,
+)
+from codeloop.store.conversation import Entry
+
+PENDING = "Interrupted: there is no result of this call."
+LEFT_OUT = "[The output was left out to save room. Make the call again if you need it.]"
+BROKEN_OFF = "[interrupted]"
+"""Marks an answer of which only the beginning came."""
+ATTACHED = "Attached by the tool {name}:"
+
+
+def project(entries: Sequence[Entry], info: ModelInfo) -> tuple[Turn, ...]:
+    """Return the turns of a conversation for a model, oldest first."""
+    return tuple(turn for entry in entries for turn in turns_of(entry, info))
+
+
+def turns_of(entry: Entry, info: ModelInfo) -> tuple[Turn, ...]:
+    """Return the turns of one entry: a user's one, or an assistant's with the results of its calls."""
+    match entry.info:
+        case UserMessage():
+            content = tuple(piece for part in entry.parts for piece in _user_pieces(part, info))
+            return (UserTurn(content),) if content else ()
+        case AssistantMessage() as message:
+            return _assistant_turns(message, entry, info)
+
+
+def _assistant_turns(message: AssistantMessage, entry: Entry, info: ModelInfo) -> tuple[Turn, ...]:
+    broken = is_open(entry) or message.error is not None
+    content = tuple(piece for part in entry.parts for piece in _assistant_pieces(part, broken=broken))
+    calls = _distinct([part for part in entry.parts if isinstance(part, ToolPart)])
+    if not calls and not any(isinstance(piece, TextPiece) for piece in content):
+        return ()
+    if broken and not calls:
+        content = (*content, TextPiece(BROKEN_OFF))
+    pieces = (*content, *(_call(call) for call in calls))
+    turns: list[Turn] = [AssistantTurn(pieces, f"{message.provider_id}/{message.model_id}")]
+    if calls:
+        turns.append(ToolTurn(tuple(_result(call) for call in calls)))
+        attached = _attached(calls, info)
+        if attached:
+            turns.append(UserTurn(attached))
+    return tuple(turns)
+
+
+def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
+    match part:
+        case TextPart(text=text, ignored=ignored) if text.strip() and not ignored:
+            return (TextPiece(text),)
+        case FilePart():
+            return (file_piece(part, info),)
+        case SubtaskPart(agent=agent):
+            return (TextPiece(f"[The user hands this to the subagent {agent}. Answer with what comes of it.]"),)
+        case _:
+            return ()
+
+
+def _assistant_pieces(part: Part, *, broken: bool) -> tuple[TextPiece | ReasoningPiece, ...]:
+    match part:
+        case TextPart(text=text) if text.strip():
+            return (TextPiece(text),)
+        case ReasoningPart(text=text, metadata=metadata) if not broken and (text or metadata):
+            return (ReasoningPiece(text, metadata or {}),)
+        case _:
+            return ()
+
+
+def _distinct(calls: list[ToolPart]) -> list[ToolPart]:
+    """Return the calls with ids that differ: services refuse a history with two calls of one id in a turn."""
+    seen: set[str] = set()
+    distinct: list[ToolPart] = []
+    for number, call in enumerate(calls):
+        unique = call.call_id or f"call_{number}"
+        while unique in seen:
+            unique = f"{unique}_{number}"
+        seen.add(unique)
+        distinct.append(call if unique == call.call_id else msgspec.structs.replace(call, call_id=unique))
+    return distinct
+
+
+def _call(call: ToolPart) -> CallPiece:
+    return CallPiece(call.call_id, call.tool, msgspec.json.encode(call.state.input).decode())
+
+
+def _result(call: ToolPart) -> ResultPiece:
+    match call.state:
+        case ToolCompleted(time=time) if time.compacted is not None:
+            return ResultPiece(call.call_id, call.tool, LEFT_OUT)
+        case ToolCompleted(output=output):
+            return ResultPiece(call.call_id, call.tool, output or "(no output)", call.tool == "invalid")
+        case ToolError(error=error, metadata=metadata):
+            so_far = (metadata or {}).get("output") if (metadata or {}).get("interrupted") else None
+            told = f"{error}\nOutput until then:\n{so_far}" if so_far else error
+            return ResultPiece(call.call_id, call.tool, told, error=True)
+        case _:
+            return ResultPiece(call.call_id, call.tool, PENDING, error=True)
+
+
+def _attached(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
+    pieces: list[TextPiece | ImagePiece] = []
+    for call in calls:
+        if isinstance(call.state, ToolCompleted) and call.state.attachments and call.state.time.compacted is None:
+            pieces.append(TextPiece(ATTACHED.format(name=call.tool)))
+            pieces += [file_piece(part, info) for part in call.state.attachments]
+    return tuple(pieces)
+
+
+def file_piece(part: FilePart, info: ModelInfo) -> TextPiece | ImagePiece:
+    """Return an attachment as the model can read it: image or PDF as such, text as text, else a line that names it."""
+    name = part.filename or "attachment"
+    if not part.url.startswith("data:"):
+        return TextPiece(f"[{name}: {part.mime}, see {part.url}]")
+    kind = "pdf" if part.mime == "application/pdf" else part.mime.partition("/")[0]
+    data = _data(part.url)
+    if data is None or (not data and kind in {"image", "pdf"}):
+        return TextPiece(f"[{name}: {part.mime}, its data is broken]")
+    if kind == "text":
+        return TextPiece(f"[{name}]\n{data.decode('utf-8', 'replace')}")
+    if kind in {"image", "pdf"} and kind in info.input:
+        return ImagePiece(part.mime, base64.b64encode(data).decode(), name)
+    return TextPiece(f"[{name}: {info.ref} does not take this {part.mime}]")
+
+
+def _data(url: str) -> bytes | None:
+    """Return the bytes of a `data:` URL, or None when they are no base64."""
+    header, _, data = url.partition(",")
+    if not header.endswith(";base64"):
+        return unquote_to_bytes(data)
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError:
+        return None

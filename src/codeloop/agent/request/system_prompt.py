@@ -1,0 +1,42 @@
+"""The system prompt: who the agent is, where it works, and what the project's people want it to know."""
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+from codeloop.agent.engine import Engine
+from codeloop.model.chat import ModelInfo
+from codeloop.schema.agent import Agent
+from codeloop.schema.message import Session
+
+PROMPTS = Path(__file__).with_name("prompts")
+OWN_PROMPTS = frozenset(("plan", "general", "explore"))
+"""Built-in agents with a prompt of their own; every other agent without one gets that of build."""
+
+
+def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
+    """Put the prompt together. It depends on nothing that changes during a session but the files it quotes."""
+    base = agent.prompt or shipped(agent.name if agent.native and agent.name in OWN_PROMPTS else "build")
+    blocks = [base.strip(), environment_block(engine, session, info)]
+    blocks += [f"Instructions from {path}:\n{text.strip()}" for path, text in engine.instructions()]
+    return "\n\n".join(blocks)
+
+
+def environment_block(engine: Engine, session: Session, info: ModelInfo) -> str:
+    """Return the facts that a model can't know; the date is the session's, so that it stays the same."""
+    day = datetime.fromtimestamp(session.time.created / 1000).astimezone()
+    workspace = engine.workspace
+    lines = [
+        f"Working directory: {workspace.directory}",
+        *([f"Top of the work tree: {workspace.root}"] if workspace.root != workspace.directory else []),
+        f"Git repository: {'yes' if (workspace.root / '.git').exists() else 'no'}",
+        f"Platform: {os.uname().sysname} {os.uname().machine}",
+        f"Date: {day:%a %d %b %Y}",
+        f"Model: {info.ref}",
+    ]
+    return "<env>\n" + "\n".join(lines) + "\n</env>"
+
+
+def shipped(name: str) -> str:
+    """Return one of the package's own prompts by its file name without `.md`."""
+    return (PROMPTS / f"{name}.md").read_text(encoding="utf-8")

@@ -1,0 +1,104 @@
+"""What of a conversation a request shows after a compaction: the summary, the user's own words, and the recent tail.
+
+Pure. Before the first compaction it is simply everything.
+"""
+
+from msgspec import Struct
+
+from codeloop.model.chat import TextPiece, UserTurn
+from codeloop.schema.limits import KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import CompactionPart, TextPart
+from codeloop.store.conversation import Entry, pinned
+
+SUMMARY = """The conversation until here was too long and is replaced by this note:
+
+{summary}"""
+PINNED = """What the user pinned, word for word; it still holds:
+
+{pins}"""
+SAID = """What the user said until then, word for word:
+
+{prompts}"""
+
+
+class Window(Struct, frozen=True):
+    """Which entries are shown: all, or those from `start` on without the summary at `place` and the request for it.
+
+    `head` is the turn that stands for what is left out; empty when nothing is.
+    """
+
+    head: tuple[UserTurn, ...] = ()
+    start: int = 0
+    place: int | None = None
+
+    def of(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Return the entries that are shown; more may have been added at the end since the window was made."""
+        if self.place is None:
+            return entries
+        return (*entries[self.start : self.place - 1], *entries[self.place + 1 :])
+
+
+def window(entries: tuple[Entry, ...]) -> Window:
+    """Return what a request shows of a conversation."""
+    place = last_compaction(entries)
+    if place is None:
+        return Window()
+    part = compaction_of(entries[place - 1])
+    start = place - 1
+    if part is not None and part.tail_start_id is not None:
+        start = next((n for n, entry in enumerate(entries) if entry.info.id == part.tail_start_id), start)
+    text = SUMMARY.format(summary=text_of(entries[place]))
+    pins = kept_pins(entries[:start])
+    if pins:
+        text += "\n\n" + PINNED.format(pins="\n\n".join(pins))
+    prompts = kept_prompts(entries[:start])
+    if prompts:
+        text += "\n\n" + SAID.format(prompts="\n\n".join(prompts))
+    return Window((UserTurn((TextPiece(text),)),), start, place)
+
+
+def last_compaction(entries: tuple[Entry, ...], since: int = 0) -> int | None:
+    """Return the index of the last completed summary from `since` on; the request for it stands right before it."""
+    for place in range(len(entries) - 1, max(since - 1, 0), -1):
+        info = entries[place].info
+        if isinstance(info, AssistantMessage) and info.summary and info.error is None and info.time.completed:
+            return place
+    return None
+
+
+def compaction_of(entry: Entry) -> CompactionPart | None:
+    """Return the part that makes a user message the request for a summary."""
+    return next((part for part in entry.parts if isinstance(part, CompactionPart)), None)
+
+
+def kept_prompts(entries: tuple[Entry, ...]) -> list[str]:
+    """Return the user's own words, the newest that fit the budget, in their order."""
+    kept: list[str] = []
+    left = KEPT_PROMPTS.value
+    for entry in reversed(entries):
+        text = text_of(entry) if isinstance(entry.info, UserMessage) and not pinned(entry) else ""
+        if not text:
+            continue
+        left -= max(len(text), KEPT_PROMPT.value)
+        if left < 0:
+            break
+        kept.append(text)
+    return kept[::-1]
+
+
+def kept_pins(entries: tuple[Entry, ...]) -> list[str]:
+    """Return the texts that a person has pinned, the newest that fit the budget, in their order."""
+    kept: list[str] = []
+    left = KEPT_PINS.value
+    for part in reversed([part for entry in entries for part in pinned(entry)]):
+        left -= len(part.text)
+        if left < 0:
+            break
+        kept.append(part.text.strip())
+    return kept[::-1]
+
+
+def text_of(entry: Entry) -> str:
+    """Return the text of a message, without what the program added."""
+    return "\n".join(part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic).strip()

@@ -1,0 +1,1 @@
+"""Subagents: started, supervised, limited."""

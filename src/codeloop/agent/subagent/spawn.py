@@ -1,0 +1,191 @@
+"""Subagents: a call that is answered by another agent, in a session of its own."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+from codeloop.agent.engine import Engine, Policy
+from codeloop.agent.loop import run
+from codeloop.agent.moves import Stop, used_tokens
+from codeloop.agent.step import show_status
+from codeloop.agent.subagent.supervisor import overdue
+from codeloop.schema.agent import Agent
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.event import (
+    MessageInfo,
+    MessageUpdated,
+    PartInfo,
+    PartUpdated,
+    SessionCreated,
+    SessionInfo,
+)
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import SUBAGENT_STEPS
+from codeloop.schema.live_events import Idle, OfSession, SessionIdle
+from codeloop.schema.message import (
+    NO_TOKENS,
+    ModelRef,
+    Session,
+    SessionModel,
+    SessionTime,
+    UserMessage,
+    UserTime,
+)
+from codeloop.schema.part import TextPart, ToolPart
+from codeloop.schema.permission import Rule
+from codeloop.schema.wire import JSON, replace
+from codeloop.store.conversation import last_text, next_created
+from codeloop.store.subagent_state import note
+from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
+
+NO_NESTING = Rule(permission="task", pattern="*", action="deny")
+
+
+async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
+    """Run an agent on a task in a child session until it stops; its cost is added to the parent's.
+
+    What it says stays in its session, whatever becomes of the call that waits for it.
+    Raises ToolFailure when there is no such agent or session, or when the child ends with an error.
+    """
+    agent = engine.agents.get(task.agent)
+    if agent is None or agent.mode == "primary":
+        known = ", ".join(sorted(a.name for a in engine.agents.values() if a.mode != "primary" and not a.hidden))
+        raise ToolFailure(f"There is no subagent named {task.agent}. There are: {known or 'none'}.")
+    parent = engine.store.session(call.session_id)
+    child = _child(engine, parent, agent, task)
+    if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:
+        raise ToolFailure(f"The subagent {child.id} still works. Wait for it, or ask with task_output.")
+    engine.store.leases.take(child.id)
+    _prompt(engine, child, agent, task.prompt)
+    model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
+    metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
+    report(metadata)
+    note(engine.store, child.id, "queued", background=task.background)
+    working = engine.tasks.begin(child.id, _work(engine, parent, child, metadata, background=task.background))
+    if not task.background:
+        return await _joined(working)
+    return SubtaskResult(child.id, f"Started. task_output asks about {child.id}.", metadata, "running")
+
+
+async def _joined(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:
+    """Wait for a child; it ends with the call that waits for it."""
+    try:
+        return await working
+    except asyncio.CancelledError:
+        if working.cancelled():  # by a person who aborted the child, not its parent
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                raise ToolFailure("The subagent was cancelled by the user.") from None
+        raise
+    finally:
+        working.cancel()
+
+
+async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON, *, background: bool) -> SubtaskResult:
+    """Wait for a place, run the child, and store how it stands all the while."""
+    renewing = asyncio.create_task(engine.store.leases.keep(child.id))
+    noted = partial(note, engine.store, child.id, background=background)
+    try:
+        async with engine.tasks.slots:
+            noted("running")
+            stop = await _bounded(replace(engine, policy=_policy(engine, parent, child)), child.id)
+    except asyncio.CancelledError:
+        noted("cancelled", reason="It was aborted.")
+        raise
+    except CodeloopError as error:
+        noted("failed", reason=str(error))
+        raise
+    finally:
+        renewing.cancel()
+        with suppress(CodeloopError):
+            engine.store.leases.drop(child.id)
+        show_status(engine, child.id, Idle())
+        engine.store.whisper(SessionIdle(properties=OfSession(session_id=child.id)))
+    text = last_text(engine.store.recent(child.id).entries)
+    if stop.reason != "done":
+        reason = stop.message or stop.reason
+        noted("failed", reason=reason)
+        raise ToolFailure(
+            f"The subagent stopped: {reason} Its session is {child.id}. It said last: {text or 'nothing'}"
+        )
+    noted("done")
+    return SubtaskResult(child.id, text, metadata)
+
+
+def _policy(engine: Engine, parent: Session, child: Session) -> Policy:
+    """Return the bounds of a child: its agent's steps, and what is left of its parent's dollars and tokens."""
+    policy, parent, child = engine.policy, engine.store.session(parent.id), engine.store.session(child.id)
+    cost, tokens = policy.cost, policy.tokens
+    if cost is not None:
+        cost = max(cost - ((parent.cost or 0.0) - policy.cost_before), 0.0)
+    if tokens is not None:
+        tokens = max(tokens - (used_tokens(parent) - policy.tokens_before), 0)
+    steps = engine.agent(child.agent or "general").steps or SUBAGENT_STEPS.value
+    return replace(
+        policy,
+        steps=steps,
+        cost=cost,
+        cost_before=child.cost or 0.0,
+        tokens=tokens,
+        tokens_before=used_tokens(child),
+    )
+
+
+async def _bounded(engine: Engine, session_id: str) -> Stop:
+    """Run a child until it stops, or is stopped because it works for too long or shows nothing."""
+    running = asyncio.create_task(run(engine, session_id))
+    watching = asyncio.create_task(overdue(engine.store, session_id))
+    try:
+        await asyncio.wait([running, watching], return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return running.result()
+        return Stop("limit", watching.result())
+    finally:
+        watching.cancel()
+        running.cancel()
+        await asyncio.wait([running, watching])
+
+
+def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Session:
+    if task.session_id is not None:
+        found = engine.store.find_session(task.session_id)
+        if found is None or found.parent_id != parent.id:
+            raise ToolFailure(f"There is no subagent session {task.session_id} of this session. Leave task_id out.")
+        return found
+    own = task.model or agent.model
+    model = SessionModel(id=own.model_id, provider_id=own.provider_id, variant=own.variant) if own else parent.model
+    now = now_ms()
+    child = Session(
+        id=new_id("ses"),
+        slug=parent.slug,
+        project_id=parent.project_id,
+        directory=parent.directory,
+        path=parent.path,
+        parent_id=parent.id,
+        title=f"{task.description} (@{agent.name} subagent)",
+        version=parent.version,
+        agent=agent.name,
+        model=model,
+        cost=0.0,
+        tokens=NO_TOKENS,
+        permission=[NO_NESTING],
+        time=SessionTime(created=now, updated=now),
+    )
+    engine.store.append(SessionCreated(properties=SessionInfo(session_id=child.id, info=child)))
+    return child
+
+
+def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:
+    if child.model is None:
+        raise ToolFailure("The session has no model for a subagent.")
+    model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
+    created = next_created(engine.store.recent(child.id), now_ms())
+    message = UserMessage(
+        id=new_id("msg"), session_id=child.id, time=UserTime(created=created), agent=agent.name, model=model
+    )
+    part = TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=text)
+    engine.store.append(
+        MessageUpdated(properties=MessageInfo(session_id=child.id, info=message)),
+        PartUpdated(properties=PartInfo(session_id=child.id, part=part, time=now_ms())),
+    )

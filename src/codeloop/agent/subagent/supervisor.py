@@ -1,0 +1,100 @@
+"""Subagents at work: how many at once, and for how long."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+
+from msgspec import Struct
+
+from codeloop.schema.limits import SUBAGENT_IDLE, SUBAGENT_LOOK, SUBAGENT_TIME, SUBAGENTS
+from codeloop.store.store import Store
+from codeloop.store.subagent_state import is_asking
+from codeloop.tool.tool import SubtaskResult, ToolFailure
+
+
+class Tasks:
+    """The subagents of one project that work in this process, by session: at most SUBAGENTS at once."""
+
+    def __init__(self) -> None:
+        self.slots = asyncio.Semaphore(SUBAGENTS.value)
+        self._working: dict[str, asyncio.Task[SubtaskResult]] = {}
+
+    @property
+    def any_running(self) -> bool:
+        """Return whether a subagent works or waits for its turn."""
+        return bool(self._working)
+
+    def working(self, session_id: str) -> asyncio.Task[SubtaskResult] | None:
+        """Return the work of the subagent that has this session, while it goes on."""
+        return self._working.get(session_id)
+
+    def begin(self, session_id: str, work: Coroutine[None, None, SubtaskResult]) -> asyncio.Task[SubtaskResult]:
+        """Start a subagent's work. Raises ToolFailure when it works already."""
+        if session_id in self._working:
+            work.close()
+            raise ToolFailure(f"The subagent {session_id} still works. Wait for it, or ask with task_output.")
+        task = asyncio.create_task(work)
+        self._working[session_id] = task
+        task.add_done_callback(lambda done: self._forget(session_id, done))
+        return task
+
+    def _forget(self, session_id: str, done: asyncio.Task[SubtaskResult]) -> None:
+        """Drop one that has ended; how it ended is stored in its session."""
+        del self._working[session_id]
+        if not done.cancelled():
+            done.exception()
+
+    async def cancel(self, session_id: str) -> None:
+        """End a subagent's work and wait until what there was is stored."""
+        task = self._working.get(session_id)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def close(self) -> None:
+        """End all of them."""
+        for session_id in list(self._working):
+            await self.cancel(session_id)
+
+
+class Patience(Struct, frozen=True):
+    """How long a subagent may work, and show nothing; how often that is looked at. All in seconds."""
+
+    work: float = SUBAGENT_TIME.seconds
+    silence: float = SUBAGENT_IDLE.seconds
+    look: float = SUBAGENT_LOOK.seconds
+
+
+PATIENCE = Patience()
+
+
+async def overdue(store: Store, session_id: str, patience: Patience = PATIENCE) -> str:
+    """Wait until a subagent has worked for too long, or given no sign of life, and give the reason.
+
+    Time in which it waits for a person does not count.
+    """
+    heard = asyncio.Event()
+    listening = asyncio.create_task(_listen(store, session_id, heard))
+    worked = quiet = 0.0
+    try:
+        while True:
+            await asyncio.sleep(patience.look)
+            if is_asking(store, session_id):
+                quiet = 0.0
+                continue
+            worked += patience.look
+            quiet = 0.0 if heard.is_set() else quiet + patience.look
+            heard.clear()
+            if worked > patience.work:
+                return f"It worked for {patience.work / 60:g} minutes, which is the limit."
+            if quiet > patience.silence:
+                return f"It gave no sign of life for {patience.silence / 60:g} minutes."
+    finally:
+        listening.cancel()
+        with suppress(asyncio.CancelledError):
+            await listening
+
+
+async def _listen(store: Store, session_id: str, heard: asyncio.Event) -> None:
+    async for _ in store.follow(session=session_id):
+        heard.set()

@@ -1,0 +1,218 @@
+"""The tool calls of one step: prepared, run as soon as they are complete, and always finished with a result."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.moves import REJECTED, open_calls
+from codeloop.agent.recording import Recording
+from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, interrupted, part_event
+from codeloop.agent.tool_context import CallContext
+from codeloop.kit import fault_injection
+from codeloop.model.chat import CallReady, Finished
+from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.agent import Agent
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import REPEATED_CALLS
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import ToolCompleted, ToolError, ToolPart, ToolPending, ToolRunning, ToolStart, ToolTime
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import JSON, replace
+from codeloop.store.conversation import Entry
+from codeloop.tool.tool import ToolFailure, ToolResult
+from codeloop.tool.toolbox import Invalid, Prepared
+from codeloop.tool.truncate import truncated
+
+CUT = {
+    "length": "The answer reached the model's output limit before the call's arguments were complete, so it was "
+    "not run. Make the call again with less in it, for example a file in several pieces.",
+    "cut": "The connection broke before the call's arguments were complete, so it was not run.",
+}
+TWICE = "Not run: the same call, with the same id, was sent before it in this answer."
+CANCELLED = "Not run: the user rejected an earlier call of the same step."
+
+
+@dataclass(slots=True)
+class Running:
+    """A call whose arguments are complete."""
+
+    task: asyncio.Task[None]
+    concurrent: bool
+
+
+class Calls:
+    """The calls of one step. A call that changes something runs as if all calls were made one by one."""
+
+    def __init__(self, engine: Engine, agent: Agent, info: AssistantMessage, recording: Recording) -> None:
+        self._engine = engine
+        self._agent = agent
+        self._info = info
+        self._recording = recording
+        self._begun: dict[str, list[ToolPart]] = {}
+        self._running: list[Running] = []
+        self._rejected = False
+        self._any = False
+        self._made: list[CallReady] = []
+
+    @property
+    def any_made(self) -> bool:
+        """Return whether the answer holds any call, complete or not."""
+        return self._any
+
+    def started(self, call_id: str, name: str) -> str:
+        """Store a call whose arguments are still streaming in; gives the id of its part."""
+        self._any = True
+        part = ToolPart(
+            id=new_id("prt"),
+            session_id=self._info.session_id,
+            message_id=self._info.id,
+            call_id=call_id,
+            tool=name,
+            state=ToolPending(input={}, raw=""),
+        )
+        self._begun.setdefault(call_id, []).append(part)
+        self._engine.store.append(part_event(part))
+        return part.id
+
+    def ready(self, call: CallReady) -> None:
+        """Start a call whose arguments are complete; one that was sent twice is run once."""
+        begun = self._begun.get(call.id)
+        if call.id and call in self._made:
+            if begun:
+                part = begun.pop(0)
+                self._engine.store.append(part_event(replace(part, state=_failed(TWICE))))
+            return
+        self._made.append(call)
+        if not self._begun.get(call.id):
+            self.started(call.id, call.name)
+        part = self._begun[call.id].pop(0)
+        prepared = self._engine.toolbox.prepare(call.name, call.arguments)
+        if isinstance(prepared, Invalid):
+            self._engine.store.append(part_event(refused(part, prepared)))
+            return
+        concurrent = prepared.tool.traits.concurrent
+        before = [earlier.task for earlier in self._running if not (concurrent and earlier.concurrent)]
+        part = replace(part, tool=prepared.tool.name)
+        task = asyncio.create_task(self._run(part, prepared, before))
+        self._running.append(Running(task, concurrent))
+
+    def forget(self) -> None:
+        """Drop the calls that had begun: the request is sent again."""
+        self._begun.clear()
+        self._any = bool(self._running)
+
+    async def join(self, finished: Finished) -> None:
+        """Wait for all calls; those that never became ready get a result that says so."""
+        if self._running:
+            await asyncio.gather(*(running.task for running in self._running))
+        reason = CUT.get(finished.reason, CUT["cut"])
+        for part in self._left_open():
+            self._engine.store.append(part_event(replace(part, state=_failed(reason))))
+
+    def _left_open(self) -> list[ToolPart]:
+        """Return the calls without a result as they are stored: also those of a try that was given up."""
+        view = self._engine.store.recent(self._info.session_id)
+        parts = next((entry.parts for entry in reversed(view.entries) if entry.info.id == self._info.id), ())
+        return open_calls(parts)
+
+    async def cancel(self) -> None:
+        """Stop what runs and wait until it has stopped; each call stores its own interrupted state."""
+        for running in self._running:
+            running.task.cancel()
+        await asyncio.gather(*(running.task for running in self._running), return_exceptions=True)
+
+    async def _run(self, part: ToolPart, prepared: Prepared, before: list[asyncio.Task[None]]) -> None:
+        if before:
+            await asyncio.wait(before)
+        start = now_ms()
+        part = replace(part, state=ToolRunning(input=prepared.input, time=ToolStart(start=start)))
+        if self._rejected:
+            self._store_error(part, start, CANCELLED)
+            return
+        self._engine.store.append(part_event(part))
+        context = CallContext(self._engine, self._agent, part, self._recording)
+        try:
+            await fault_injection.reach("call.start")
+            await self._guard_repeats(prepared, part, context)
+            result = await prepared.tool.run(prepared.params, context)
+            await fault_injection.reach("call.effect")
+            limits = self._engine.output
+            scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
+            result = truncated(result, scratch, keep, lines=limits.lines, size=limits.bytes)
+            self._store_result(part, start, result)
+        except asyncio.CancelledError:
+            reason = NOT_ALLOWED if context.asks_first else INTERRUPTED
+            self._engine.store.append(part_event(interrupted(context.present(), now_ms(), reason)))
+            raise
+        except Denied as error:
+            self._store_error(part, start, str(error), {"denied": True})
+        except Rejected as error:
+            words = error.message is not None
+            self._rejected = self._rejected or not words
+            self._store_error(part, start, str(error), {"denied": True} if words else {REJECTED: True})
+        except ToolFailure as error:
+            self._store_error(part, start, str(error), error.metadata)
+        except Exception as error:
+            text = f"The {part.tool} tool failed unexpectedly: {type(error).__name__}: {error}"
+            self._store_error(part, start, text)
+        finally:
+            context.close()
+        await fault_injection.reach("call.result")
+
+    async def _guard_repeats(self, prepared: Prepared, part: ToolPart, context: CallContext) -> None:
+        """Ask before a call that repeats the ones just before it, so that a model can't run in circles unseen."""
+        view = self._engine.store.recent(part.session_id)
+        earlier = (other for entry in reversed(view.entries) for other in _calls_before(entry, part))
+        repeated = list(takewhile(lambda other: _is_same(other, part), islice(earlier, REPEATED_CALLS.value - 1)))
+        if len(repeated) < REPEATED_CALLS.value - 1:
+            return
+        metadata: JSON = {"tool": part.tool, "input": prepared.input}
+        need = Need(permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata)
+        await context.ask(need)
+
+    def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
+        state = ToolCompleted(
+            input=part.state.input,
+            output=result.output,
+            title=result.title,
+            metadata=result.metadata,
+            time=ToolTime(start=start, end=max(now_ms(), start)),
+            attachments=list(result.attachments) or None,
+        )
+        self._engine.store.append(part_event(replace(part, state=state)))
+
+    def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
+        time = ToolTime(start=start, end=max(now_ms(), start))
+        state = ToolError(input=part.state.input, error=error, metadata=metadata, time=time)
+        self._engine.store.append(part_event(replace(part, state=state)))
+
+
+def _failed(reason: str) -> ToolError:
+    return ToolError(input={}, error=reason, time=ToolTime(start=now_ms(), end=now_ms()))
+
+
+def refused(part: ToolPart, invalid: Invalid) -> ToolPart:
+    """Return the part of a call that can't run: the tool `invalid` when it makes no sense, else its own error."""
+    time = ToolTime(start=now_ms(), end=now_ms())
+    if not invalid.unusable:
+        return replace(part, state=ToolError(input=invalid.input, error=invalid.reason, time=time))
+    given = {"tool": part.tool, "error": invalid.reason}
+    state = ToolCompleted(
+        input=given, output=invalid.reason, title="Invalid Tool", metadata={"truncated": False}, time=time
+    )
+    return replace(part, tool="invalid", state=state)
+
+
+def _calls_before(entry: Entry, part: ToolPart) -> Iterator[ToolPart | None]:
+    """Yield the calls of an entry that were made before `part`, the last first; None for a prompt, which ends a row."""
+    if isinstance(entry.info, UserMessage):
+        yield None
+    for other in reversed(entry.parts):
+        if isinstance(other, ToolPart) and other.id < part.id:
+            yield other
+
+
+def _is_same(other: ToolPart | None, part: ToolPart) -> bool:
+    return other is not None and other.tool == part.tool and other.state.input == part.state.input

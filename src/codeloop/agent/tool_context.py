@@ -1,0 +1,85 @@
+"""What a running tool may touch."""
+
+import asyncio
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.recording import Recording
+from codeloop.agent.recovery import part_event
+from codeloop.schema.agent import Agent
+from codeloop.schema.limits import PROGRESS
+from codeloop.schema.part import ToolPart, ToolRunning
+from codeloop.schema.permission import Need, ToolRef
+from codeloop.schema.wire import JSON, replace
+from codeloop.tool.call_session import CallSession
+from codeloop.tool.tool import Subtask, SubtaskResult
+
+
+class CallContext:
+    """The ToolContext of one call."""
+
+    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, recording: Recording) -> None:
+        self.session_id = part.session_id
+        self.message_id = part.message_id
+        self.call_id = part.call_id
+        self.workspace = engine.workspace
+        call = ToolRef(message_id=part.message_id, call_id=part.call_id)
+        self.session = CallSession(engine.store, part.session_id, call)
+        self._engine = engine
+        self._agent = agent
+        self._part = part
+        self._recording = recording
+        self._timer: asyncio.TimerHandle | None = None
+        self._changed = False
+        self.asks_first = False
+        """It waits for its first leave, so nothing has been done yet."""
+        self._asked = 0
+
+    async def ask(self, need: Need) -> None:
+        """Return when allowed; raise Denied or Rejected else."""
+        self._engine.refresh()
+        rulesets = self._engine.rulesets(self.session_id, self._agent)
+        tool = ToolRef(message_id=self.message_id, call_id=self.call_id)
+        bounds = self._engine.bounds(self.session_id, self._agent)
+        self._asked += 1
+        self.asks_first = self._asked == 1
+        await self._engine.gate.pass_through(need, self.session_id, tool, *rulesets, within=bounds)
+        self.asks_first = False
+        await self._recording.allowed(need)
+
+    def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
+        """Show progress to every client, at most ten times a second; the last report always shows."""
+        state = self._part.state
+        if not isinstance(state, ToolRunning):
+            return
+        merged = {**(state.metadata or {}), **(metadata or {})}
+        self._part = replace(self._part, state=replace(state, title=title or state.title, metadata=merged))
+        self._changed = True
+        if self._timer is None:
+            self._show()
+
+    async def spawn(self, task: Subtask) -> SubtaskResult:
+        """Run a subagent in a session of its own and wait for it."""
+
+        def report(metadata: JSON) -> None:
+            self.report(title=task.description, metadata=metadata)
+
+        return await self._engine.spawn(self._engine, self._part, task, report)
+
+    def present(self) -> ToolPart:
+        """Return the call's part with what was reported last."""
+        return self._part
+
+    def close(self) -> None:
+        """Report nothing more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._changed = False
+
+    def _show(self) -> None:
+        self._timer = None
+        if not self._changed:
+            return
+        self._changed = False
+        self._engine.store.whisper(part_event(self._part))
+        self._timer = asyncio.get_running_loop().call_later(PROGRESS.seconds, self._show)

@@ -1,0 +1,151 @@
+"""What steps and turns changed in files, read from the states around each step, and told with the prompt."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from codeloop.agent.engine import Engine
+from codeloop.schema.event import MessageInfo, MessageUpdated, SessionInfo, SessionUpdated, StoredEvent
+from codeloop.schema.ids import now_ms
+from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_TIME, Limit
+from codeloop.schema.message import (
+    AssistantMessage,
+    FileDiff,
+    Message,
+    Session,
+    SessionSummary,
+    UserMessage,
+    UserSummary,
+)
+from codeloop.schema.part import PatchPart, StepFinishPart
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Conversation, Entry
+from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
+from codeloop.workspace.snapshot.snapshots import Failed, Snapshots
+from codeloop.workspace.snapshot.step_recorder import file_diffs
+from codeloop.workspace.snapshot.tree_diff import TreeChange, differences
+
+
+class Step(Struct, frozen=True):
+    """The files that one message changed: `index` is its place in the conversation. `lost`: not kept any more.
+
+    `outside`: absolute paths below another work tree, from where the message was copied.
+    """
+
+    index: int
+    changes: tuple[TreeChange, ...]
+    lost: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+
+
+def step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Step | None:
+    """Return the changes of one message: what its patch part names, as the two trees around it have it. Blocks."""
+    patches = [part for part in entry.parts if isinstance(part, PatchPart)]
+    after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
+    if not patches or after is None:
+        return None
+    root = f"{snapshots.root}/"
+    files = {file for part in patches for file in part.files}
+    named = {file.removeprefix(root) for file in files if file.startswith(root)}
+    if files and not named:
+        return Step(index, (), outside=tuple(sorted(files)))
+    try:
+        found = _changes(snapshots.objects, patches[0].hash, after, named)
+    except MissingObject:
+        return Step(index, (), tuple(sorted(named)))
+    return Step(index, found)
+
+
+def _changes(objects: ObjectStore, before: str, after: str, named: set[str]) -> tuple[TreeChange, ...]:
+    return tuple(each for each in differences(objects, before, after) if each.path in named)
+
+
+async def turn_diffs(
+    snapshots: Snapshots, entries: Sequence[Entry], limit: Limit = SNAPSHOT_COMPARE
+) -> tuple[FileDiff, ...] | Failed:
+    """Return how the files that the steps of a turn changed differ between its begin and its end."""
+    changed = [entry for entry in entries if any(isinstance(part, PatchPart) for part in entry.parts)]
+    if not changed:
+        return ()
+
+    def compare() -> tuple[FileDiff, ...]:
+        snapshots.objects.ensure()
+        steps = [step for entry in changed if (step := step_changes(snapshots, entry, 0)) is not None]
+        return file_diffs(snapshots.objects, joined(change for step in steps for change in step.changes))
+
+    return await snapshots.beside(compare, limit)
+
+
+def joined(changes: Iterable[TreeChange]) -> list[TreeChange]:
+    """Return one change a file for several, oldest first; none for what is again as it was."""
+    found: dict[str, TreeChange] = {}
+    for each in changes:
+        found[each.path] = TreeChange(each.path, found.get(each.path, each).before, each.after)
+    return [found[path] for path in sorted(found) if found[path].before != found[path].after]
+
+
+async def store_diffs(engine: Engine, session_id: str) -> None:
+    """Store with each prompt that was answered since the last time what its turn changed, and the session's sums."""
+    snapshots = engine.snapshots
+    if snapshots is None:
+        return
+    for prompt, steps in _untold(engine.store.recent(session_id)):
+        diffs = await turn_diffs(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
+        if not isinstance(diffs, Failed):
+            engine.store.append(*_told(engine.store.recent(session_id), prompt, list(diffs)))
+
+
+def _untold(view: Conversation) -> list[tuple[str, list[Entry]]]:
+    """Return the ids of the answered prompts behind the last one that has its diffs, each with its answers."""
+    answers: dict[str, list[Entry]] = {}
+    found: list[tuple[str, list[Entry]]] = []
+    for entry in reversed(view.entries):
+        if isinstance(entry.info, AssistantMessage):
+            answers.setdefault(entry.info.parent_id, []).append(entry)
+        elif entry.info.summary is not None:
+            break
+        elif entry.info.id in answers:
+            found.append((entry.info.id, answers[entry.info.id][::-1]))
+    return found[::-1]
+
+
+def _told(view: Conversation, prompt: str, diffs: list[FileDiff]) -> list[StoredEvent]:
+    """Return the events that tell what a turn changed; none when its prompt is gone."""
+    prompts = [entry.info for entry in view.entries if isinstance(entry.info, UserMessage)]
+    message = next((info for info in reversed(prompts) if info.id == prompt), None)
+    if message is None:
+        return []
+    session = view.session
+    told = replace(message, summary=UserSummary(diffs=diffs))
+    events: list[StoredEvent] = [MessageUpdated(properties=MessageInfo(session_id=session.id, info=told))]
+    if diffs:
+        others = files_of(info for info in prompts if info.id != prompt)
+        info = replace(with_diffs(session, diffs, others), time=replace(session.time, updated=now_ms()))
+        events.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=info)))
+    return events
+
+
+def with_diffs(session: Session, diffs: Iterable[FileDiff], others: set[str], times: int = 1) -> Session:
+    """Return the session with a turn's diffs added to its sums; `others`: files that other turns changed too.
+
+    `times` -1: taken off, never below 0.
+    """
+    before = session.summary or SessionSummary(additions=0, deletions=0, files=0)
+    diffs = list(diffs)
+    new = {each.file for each in diffs if each.file is not None} - others
+    summary = SessionSummary(
+        additions=max(before.additions + times * sum(each.additions for each in diffs), 0),
+        deletions=max(before.deletions + times * sum(each.deletions for each in diffs), 0),
+        files=max(before.files + times * len(new), 0),
+    )
+    return replace(session, summary=summary)
+
+
+def files_of(messages: Iterable[Message]) -> set[str]:
+    """Return the names of the files that the turns of some prompts changed."""
+    return {each.file for info in messages for each in diffs_of(info) if each.file is not None}
+
+
+def diffs_of(info: Message) -> list[FileDiff]:
+    """Return what is told with a prompt of the changes of its turn."""
+    return info.summary.diffs if isinstance(info, UserMessage) and info.summary is not None else []

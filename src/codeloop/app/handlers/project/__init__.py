@@ -1,0 +1,1 @@
+"""Handlers of the project: configuration, providers, questions."""

@@ -1,0 +1,26 @@
+"""Agents and skills: what there is."""
+
+from codeloop.app.project import Project
+from codeloop.extend.skills import load_skill
+from codeloop.schema.agent import Agent
+from codeloop.schema.api.skill import Skill
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.operation import NoArguments
+
+
+async def agents(project: Project, args: NoArguments) -> list[Agent]:
+    """Return the agents by name, hidden ones too."""
+    del args
+    return [project.engine.agents[name] for name in sorted(project.engine.agents)]
+
+
+async def skills(project: Project, args: NoArguments) -> list[Skill]:
+    """Return the skills by name; one that can't be read any more is left out."""
+    del args
+    loaded: list[Skill] = []
+    for found in project.setting.skills.found.values():
+        try:
+            loaded.append(load_skill(found))
+        except CodeloopError:
+            continue
+    return loaded

@@ -1,0 +1,119 @@
+"""The configuration: what holds, and changes of the project's own file."""
+
+import asyncio
+import json
+import os
+import re
+from pathlib import Path
+
+from codeloop.app.project import Project, Setting, Startup, find_setting
+from codeloop.config.edit_file import NotPlain, edited, news
+from codeloop.config.files import reason
+from codeloop.config.known_keys import unknown_keys
+from codeloop.config.layers import PROJECT_FILES, Layer, dotted
+from codeloop.config.normalise import normalise
+from codeloop.config.redact import shown
+from codeloop.config.trust.filter import narrowed
+from codeloop.kit.jsonc import Document, parse
+from codeloop.kit.suggest import meant
+from codeloop.schema.api.project import UpdateConfig
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import JSON
+from codeloop.workspace.files.replace import Replacement, replace_file
+from codeloop.workspace.files.safe_open import load_if_there
+
+
+async def get(project: Project, args: NoArguments) -> JSON:
+    """Return the merged configuration in the form of a file, without secrets."""
+    del args
+    return _shown(project, project.setting)
+
+
+async def warnings(project: Project, args: NoArguments) -> list[str]:
+    """Return what is wrong with the configuration, not supported yet, or ignored for want of trust: a line each."""
+    del args
+    return list(project.setting.loaded.warnings)
+
+
+async def update(project: Project, args: UpdateConfig) -> JSON:
+    """Merge settings into the project's own file and give the configuration as it is then; null takes one out.
+
+    What is so already is not written. Raises CodeloopError, and nothing is changed: a setting that no file may hold,
+    one that a directory without trust can't have, a file with comments.
+    """
+    _check_size(args.config)
+    unknown = next((each for each in unknown_keys(args.config) if each.is_dropped), None)
+    if unknown is not None:
+        raise OperationError("BadRequest", f"There is no setting {dotted(unknown.keys)}.{meant(unknown.near)}")
+    file = _own_file(project.setting.place.root)
+    async with project.workspace.read_log.lock(file):
+        before = await asyncio.to_thread(find_setting, project.startup)
+        change = news(args.config, _shown(project, before))
+        if not change:
+            return _shown(project, before)
+        await asyncio.to_thread(_write, before, project.startup, file, change)
+    setting = await asyncio.to_thread(find_setting, project.startup)
+    if project.renewal is not None:
+        await project.renewal()
+    return _shown(project, setting)
+
+
+def _check_size(config: JSON) -> None:
+    try:
+        text = json.dumps(config)
+        parse(text, depth=CONFIG_DEPTH.value)
+    except (ValueError, RecursionError) as error:
+        raise OperationError("BadRequest", f"The settings are nested more than {CONFIG_DEPTH.value} deep.") from error
+    if len(text) > CONFIG_BYTES.value:
+        raise OperationError("BadRequest", f"The settings are larger than {CONFIG_BYTES.value:,} bytes.")
+
+
+def _shown(project: Project, setting: Setting) -> JSON:
+    return shown(setting.loaded, project.environment.get("USER") or "unknown")
+
+
+def _own_file(root: Path) -> Path:
+    """Return the project's file whose settings come after those of its others; a new one when there is none."""
+    there = [root / name for name in PROJECT_FILES if os.path.lexists(root / name)]
+    return there[-1] if there else root / "codeloop.json"
+
+
+def _write(setting: Setting, startup: Startup, file: Path, change: JSON) -> None:
+    """Change a file, if the configuration still makes sense with it. Blocks."""
+    if not setting.trusted:
+        _check_effect(setting, file, change)
+    try:
+        before = load_if_there(file)
+        text = edited(None if before is None else before.data.decode("utf-8-sig"), change)
+        if len(text.encode()) > CONFIG_BYTES.value:
+            raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
+        layer = Layer("project", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value), is_project=True)
+        find_setting(startup, (layer,))
+        replace_file(Replacement(file, before, text.encode()))
+    except NotPlain as error:
+        raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
+    except UnicodeError as error:
+        raise OperationError("BadRequest", f"{file} or the new settings are not UTF-8 text.") from error
+    except ValueError as error:
+        raise OperationError("BadRequest", f"The settings can't be stored: {error}.") from error
+    except OSError as error:
+        raise OperationError("BadRequest", f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
+
+
+def _check_effect(setting: Setting, file: Path, change: JSON) -> None:
+    """Raise OperationError when a directory that is not trusted would not get what is asked for."""
+    wanted = {key: value for key, value in change.items() if value is not None}
+    layer = Layer("project", str(file), file.parent, Document("", wanted), is_project=True)
+    loaded = setting.loaded
+    own = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
+    tops = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in own}
+    others = {key: value for key, value in shown(loaded, "").items() if key not in tops}
+    _, ignored = narrowed(normalise(layer, wanted), others)
+    if ignored:
+        raise OperationError(
+            "BadRequest",
+            f"{setting.place.root} is not trusted, so {', '.join(ignored)} in its configuration would be "
+            "ignored. Nothing was changed. Trust it with `codeloop trust`, or set it in your own configuration.",
+        )

@@ -1,0 +1,103 @@
+"""Where a project is, and which others there are."""
+
+import asyncio
+from contextlib import closing, suppress
+from pathlib import Path
+
+from codeloop.app.handlers.session.session import databases
+from codeloop.app.project import Project
+from codeloop.config.project_root import GLOBAL, recorded_root
+from codeloop.schema.api.project import (
+    LocatedProject,
+    LocationInfo,
+    OfOneProject,
+    PathInfo,
+    ProjectDirectory,
+    ProjectInfo,
+    ProjectTime,
+)
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import replace
+from codeloop.store.database import StoreError
+from codeloop.store.queries import UsedDirectory, open_queries
+
+
+async def path(project: Project, args: NoArguments) -> PathInfo:
+    """Return where things are."""
+    del args
+    paths, place = project.setting.paths, project.setting.place
+    return PathInfo(
+        home=str(paths.home),
+        state=str(paths.state),
+        config=str(paths.config),
+        worktree=str(place.root),
+        directory=str(place.directory),
+    )
+
+
+async def projects(project: Project, args: NoArguments) -> list[ProjectInfo]:
+    """Return the projects that were ever opened on this machine, newest change first, without unreadable ones."""
+    del args
+
+    def read() -> list[ProjectInfo]:
+        found = ((file.parent.name, _held_or_opened(file)) for file in databases(project))
+        return sorted((_info(name, held) for name, held in found if held), key=lambda each: -each.time.updated)
+
+    return await asyncio.to_thread(read)
+
+
+async def current(project: Project, args: NoArguments) -> ProjectInfo:
+    """Return the project of the directory; without sessions its times are those of its folder."""
+    del args
+    place = project.setting.place
+    file = project.store.path
+    held = await asyncio.to_thread(_held, file)
+    held = held or [_opened(file, str(place.root))]
+    is_global = place.project_id == GLOBAL
+    return replace(_info(place.project_id, held), worktree="/" if is_global else str(place.root))
+
+
+async def directories(project: Project, args: OfOneProject) -> list[ProjectDirectory]:
+    """Return the directories in which sessions of a project were held. Raises OperationError: no such project."""
+    files = {file.parent.name: file for file in databases(project)}
+    file = files.get(args.project_id)
+    if file is None:
+        raise OperationError("NotFoundError", f"Project not found: {args.project_id}")
+    return [ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_held, file) or []]
+
+
+async def location(project: Project, args: NoArguments) -> LocationInfo:
+    """Return where the directory is."""
+    del args
+    place = project.setting.place
+    top = "/" if place.project_id == GLOBAL else str(place.root)
+    return LocationInfo(directory=str(place.directory), project=LocatedProject(id=place.project_id, directory=top))
+
+
+def _held(file: Path) -> list[UsedDirectory] | None:
+    """Return where sessions of a database were held; None when it can't be read. Blocks."""
+    with suppress(StoreError), closing(open_queries(file)) as queries:
+        return queries.directories()
+    return None
+
+
+def _held_or_opened(file: Path) -> list[UsedDirectory] | None:
+    """Return what `_held` does, without sessions where the project was opened. Blocks."""
+    held, root = _held(file), recorded_root(file.parent)
+    return [_opened(file, root)] if held == [] and root is not None else held
+
+
+def _opened(file: Path, root: str) -> UsedDirectory:
+    """Return a project without sessions: its times are those of its folder."""
+    opened = int(file.parent.stat().st_mtime * 1000)
+    return UsedDirectory(root, "", opened, opened)
+
+
+def _info(project_id: str, held: list[UsedDirectory]) -> ProjectInfo:
+    newest = held[0]
+    time = ProjectTime(created=min(each.created for each in held), updated=newest.updated)
+    if project_id == GLOBAL:
+        return ProjectInfo(id=project_id, worktree="/", time=time, sandboxes=[])
+    top = newest.directory.removesuffix(newest.path).rstrip("/") if newest.path else newest.directory
+    return ProjectInfo(id=project_id, worktree=top or "/", vcs="git", time=time, sandboxes=[])

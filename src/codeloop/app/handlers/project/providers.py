@@ -1,0 +1,79 @@
+"""Providers, models and keys."""
+
+import asyncio
+
+from codeloop.app.project import Project
+from codeloop.model.errors import UnknownModel
+from codeloop.model.provider import resolved_url
+from codeloop.schema.api.providers import (
+    AuthMethod,
+    KnownProviders,
+    OfOneProvider,
+    SetAuth,
+    StoredKey,
+    UsableProviders,
+)
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import KEY_LENGTH
+from codeloop.schema.operation import NoArguments
+
+_BY_KEY = [AuthMethod(type="api", label="API key")]
+
+
+async def usable(project: Project, args: NoArguments) -> UsableProviders:
+    """Return the providers that can be used now, with the models that we can speak to."""
+    del args
+    return await project.listing.usable()
+
+
+async def known(project: Project, args: NoArguments) -> KnownProviders:
+    """Return every provider there is."""
+    del args
+    return await project.listing.known()
+
+
+async def methods(project: Project, args: NoArguments) -> dict[str, list[AuthMethod]]:
+    """Return how each provider is got at: by a key, where it is known which address that is for."""
+    del args
+    return {
+        provider.id: _BY_KEY
+        for provider in project.providers.all()
+        if provider.env and resolved_url(provider.url, project.environment) is not None
+    }
+
+
+async def set_auth(project: Project, args: SetAuth) -> bool:
+    """Store a key for a provider's own address, as `codeloop auth login` does; it counts from the next request on.
+
+    Raises OperationError: no such provider, an address that is not known, a text that is no key.
+    """
+    if not isinstance(args.auth, StoredKey):
+        raise OperationError("BadRequest", "Only keys are stored; signing in through a browser is not offered.")
+    try:
+        provider = project.providers.provider(args.provider_id)
+    except UnknownModel as error:
+        raise OperationError("NotFoundError", str(error)) from error
+    if project.providers.is_unspoken(provider):
+        raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
+    url = resolved_url(provider.url, project.environment)
+    if url is None:
+        raise OperationError(
+            "BadRequest",
+            f"The address of {provider.name} is not known. Run `codeloop auth login {provider.id} --base-url URL`.",
+        )
+    key = args.auth.key.strip()
+    if not key or len(key) > KEY_LENGTH.value or not key.isascii() or not key.isprintable() or " " in key:
+        raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
+    await asyncio.to_thread(project.providers.credentials.put, provider.id, key, url)
+    return True
+
+
+async def remove_auth(project: Project, args: OfOneProvider) -> bool:
+    """Remove the stored key of a provider, if there is one. Raises OperationError: nobody knows the provider."""
+    if await asyncio.to_thread(project.providers.credentials.remove, args.provider_id):
+        return True
+    try:
+        project.providers.provider(args.provider_id)
+    except UnknownModel as error:
+        raise OperationError("NotFoundError", str(error)) from error
+    return True

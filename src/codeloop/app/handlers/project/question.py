@@ -1,0 +1,44 @@
+"""What the model asks a person."""
+
+from codeloop.app.project import Project
+from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionRejected, QuestionReplied
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.question import QuestionRequest
+
+
+async def pending(project: Project, args: NoArguments) -> list[QuestionRequest]:
+    """Return the questions that wait; those of a process that has ended wait for nobody."""
+    del args
+    return _pending(project)
+
+
+async def reply(project: Project, args: AnswerQuestion) -> bool:
+    """Answer a question."""
+    request = _waiting(project, args.request_id)
+    if len(args.answers) != len(request.questions):
+        raise OperationError("BadRequest", f"{len(request.questions)} answers are needed, not {len(args.answers)}.")
+    answers = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=args.answers)
+    project.store.append(QuestionReplied(properties=answers))
+    return True
+
+
+async def reject(project: Project, args: RejectQuestion) -> bool:
+    """Refuse to answer."""
+    request = _waiting(project, args.request_id)
+    refusal = QuestionRefusal(session_id=request.session_id, request_id=request.id, message=args.message)
+    project.store.append(QuestionRejected(properties=refusal))
+    return True
+
+
+def _pending(project: Project) -> list[QuestionRequest]:
+    is_held = project.store.leases.is_held
+    return [request for request in project.store.pending_questions() if is_held(request.session_id)]
+
+
+def _waiting(project: Project, request_id: str) -> QuestionRequest:
+    for request in _pending(project):
+        if request.id == request_id:
+            return request
+    raise OperationError("QuestionNotFoundError", f"Question not found: {request_id}")

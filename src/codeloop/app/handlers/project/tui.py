@@ -1,0 +1,107 @@
+"""What a client has an attached terminal UI do."""
+
+from codeloop.app.project import Project
+from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.api.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
+from codeloop.schema.ids import new_id
+from codeloop.schema.live_events import (
+    CommandSent,
+    OfSession,
+    PromptAppended,
+    PromptText,
+    SessionSelected,
+    Toast,
+    ToastShown,
+    TuiCommand,
+)
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import replace
+
+_OLDER = {
+    "session_new": "session.new",
+    "session_list": "session.list",
+    "session_share": "session.share",
+    "session_interrupt": "session.interrupt",
+    "session_compact": "session.compact",
+    "messages_page_up": "session.page.up",
+    "messages_page_down": "session.page.down",
+    "messages_line_up": "session.line.up",
+    "messages_line_down": "session.line.down",
+    "messages_half_page_up": "session.half.page.up",
+    "messages_half_page_down": "session.half.page.down",
+    "messages_first": "session.first",
+    "messages_last": "session.last",
+    "input_clear": "prompt.clear",
+    "input_submit": "prompt.submit",
+    "agent_cycle": "agent.cycle",
+}
+"""Commands of a terminal UI by the names they had in older key bindings."""
+
+_COMMANDS = {**_OLDER, **{name: name for name in (*_OLDER.values(), "help.show", "model.list", "theme.list")}}
+
+
+async def append_prompt(project: Project, args: AppendPrompt) -> bool:
+    """Put text into the input."""
+    project.tell(PromptAppended(properties=PromptText(text=args.text)))
+    return True
+
+
+async def submit_prompt(project: Project, args: NoArguments) -> bool:
+    """Send what is in the input."""
+    return _send(project, args, "prompt.submit")
+
+
+async def clear_prompt(project: Project, args: NoArguments) -> bool:
+    """Empty the input."""
+    return _send(project, args, "prompt.clear")
+
+
+async def open_help(project: Project, args: NoArguments) -> bool:
+    """Show the help."""
+    return _send(project, args, "help.show")
+
+
+async def open_sessions(project: Project, args: NoArguments) -> bool:
+    """Show the list of sessions."""
+    return _send(project, args, "session.list")
+
+
+async def open_themes(project: Project, args: NoArguments) -> bool:
+    """Show the list of sessions: that is what the contract says of this route."""
+    return _send(project, args, "session.list")
+
+
+async def open_models(project: Project, args: NoArguments) -> bool:
+    """Show the list of models."""
+    return _send(project, args, "model.list")
+
+
+async def execute(project: Project, args: ExecuteCommand) -> bool:
+    """Run a command; for a name that nobody knows the event names none."""
+    return _send(project, args, _COMMANDS.get(args.command))
+
+
+async def toast(project: Project, args: ShowToast) -> bool:
+    """Show a message."""
+    shown = Toast(message=args.message, variant=args.variant, title=args.title, duration=args.duration)
+    project.tell(ToastShown(properties=shown))
+    return True
+
+
+async def publish(project: Project, args: PublishTui) -> bool:
+    """Send one of these events as it was given, under an id of our own."""
+    project.tell(replace(args.event, id=new_id("evt")))
+    return True
+
+
+async def select(project: Project, args: OfOneSession) -> bool:
+    """Show a session. Raises OperationError when there is none of that id."""
+    session = project.store.session(args.session_id)
+    project.tell(SessionSelected(properties=OfSession(session_id=session.id)))
+    return True
+
+
+def _send(project: Project, args: object, command: str | None) -> bool:
+    del args
+    project.tell(CommandSent(properties=TuiCommand(command=command)))
+    return True

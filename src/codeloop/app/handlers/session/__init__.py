@@ -1,0 +1,1 @@
+"""Handlers of sessions and their messages."""

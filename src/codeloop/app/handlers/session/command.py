@@ -1,0 +1,202 @@
+"""Commands: a template becomes a prompt, with what was typed, what the shell says and the files it mentions."""
+
+import asyncio
+from pathlib import Path
+
+from codeloop.agent.recording import Recording
+from codeloop.agent.tool_context import CallContext
+from codeloop.app.handlers.session.prompt import agent_of, check_model, joined, prompt, sent_before, summarize
+from codeloop.app.project import Project
+from codeloop.app.prompt_parts import mime_of
+from codeloop.extend.agents import parse_ref
+from codeloop.extend.commands import COMPACT, commands_of
+from codeloop.extend.skills import load_skill, loaded_text
+from codeloop.extend.template import Piece, Shell, Text, expand, mentions
+from codeloop.kit.suggest import meant, near
+from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.agent import Agent
+from codeloop.schema.api.command import Command
+from codeloop.schema.api.session_inputs import (
+    AgentInput,
+    FileInput,
+    InitSession,
+    MessageWithParts,
+    PartInput,
+    Prompt,
+    RunCommand,
+    SubtaskInput,
+    Summarize,
+    TextInput,
+    TurnEnd,
+)
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.ids import new_id
+from codeloop.schema.limits import COMMAND_FILES, COMMAND_SHELLS
+from codeloop.schema.live_events import CommandExecuted, ExecutedCommand
+from codeloop.schema.message import AssistantMessage, Session
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.part import ToolPart, ToolPending
+from codeloop.schema.wire import replace
+from codeloop.tool.builtin.shell.bash import BashParams, bash
+from codeloop.tool.tool import ToolFailure
+
+
+async def listed(project: Project, args: NoArguments) -> list[Command]:
+    """Return the commands by name, without what is carried out; a skill's template is its text."""
+    del args
+    found = commands_of(project.setting.config, project.setting.skills)
+    return [_with_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT]
+
+
+def _with_text(project: Project, command: Command) -> Command:
+    if command.source != "skill":
+        return command
+    try:
+        return replace(command, template=load_skill(project.setting.skills.found[command.name]).content)
+    except CodeloopError:
+        return command
+
+
+async def command(project: Project, args: RunCommand) -> MessageWithParts:
+    """Expand a command, send it as a prompt, run the turn and give its last answer.
+
+    Raises OperationError: no such command, a line for the shell that is not allowed or was aborted, a file that can't
+    be read. Nothing is stored then.
+    """
+    found = commands_of(project.setting.config, project.setting.skills).get(args.command)
+    if found is None:
+        known = sorted(commands_of(project.setting.config, project.setting.skills))
+        there = f"{meant(near(args.command, known))} There are: {', '.join(known)}"
+        raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
+    session = project.store.session(args.session_id)
+    project.store.leases.check(session.id)
+    if (before := sent_before(project, args)) is not None:  # its lines for the shell have run
+        return await joined(project, before, args)
+    if found == COMPACT:
+        return await _compacted(project, args, session)
+    agent = agent_of(project, session, found.agent or args.agent)
+    message_id = args.message_id or new_id("msg")
+    text = await _text(project, args, found, agent, message_id)
+    parts = _parts(project, args, found, text, agent)
+    is_subtask = any(isinstance(part, SubtaskInput) for part in parts)
+    model = found.model or args.model
+    if found.model:
+        check_model(project, parse_ref(found.model), ("command", found.name, "model"))
+    answer = await prompt(
+        project,
+        Prompt(
+            session_id=args.session_id,
+            parts=[*parts, *args.parts],
+            message_id=message_id,
+            model=replace(parse_ref(model), variant=found.variant or args.variant) if model else None,
+            agent=args.agent if is_subtask else agent.name,
+            limits=args.limits,
+        ),
+    )
+    done = ExecutedCommand(
+        name=found.name, session_id=args.session_id, arguments=args.arguments, message_id=answer.info.id
+    )
+    project.store.whisper(CommandExecuted(properties=done))
+    return answer
+
+
+async def _compacted(project: Project, args: RunCommand, session: Session) -> MessageWithParts:
+    """Summarise the conversation now, with the model that is given, else the session's, else the configured one."""
+    model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
+    ref = parse_ref(model or await project.models.default(project.setting.config.model))
+    await summarize(project, Summarize(session_id=session.id, provider_id=ref.provider_id, model_id=ref.model_id))
+    entries = project.store.recent(session.id).entries
+    last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
+    return MessageWithParts(info=last.info, parts=list(last.parts), stop=TurnEnd(reason="done"))
+
+
+async def _text(project: Project, args: RunCommand, found: Command, agent: Agent, message_id: str) -> str:
+    """Return the prompt's text: the template filled in, each line for the shell replaced by what it printed."""
+    if found.source == "skill":
+        skill = loaded_text(load_skill(project.setting.skills.found[found.name]))
+        return f"{skill}\n\n{args.arguments.strip()}".strip()
+    pieces = expand(found.template, args.arguments)
+    shells = sum(isinstance(piece, Shell) for piece in pieces)
+    if shells > COMMAND_SHELLS.value:
+        raise OperationError("BadRequest", f"/{found.name} has {shells} shell lines, more than {COMMAND_SHELLS.value}.")
+    if not shells:
+        return "".join(piece.text for piece in pieces if isinstance(piece, Text)).strip()
+    part = ToolPart(
+        id=new_id("prt"),
+        session_id=args.session_id,
+        message_id=message_id,
+        call_id="command",
+        tool="bash",
+        state=ToolPending(input={}, raw=""),
+    )
+    context = CallContext(project.engine, agent, part, Recording())
+    working = asyncio.create_task(_said(project, found.name, context, pieces))
+    return (await project.runs.before_turn(args.session_id, working)).strip()
+
+
+async def _said(project: Project, name: str, context: CallContext, pieces: tuple[Piece, ...]) -> str:
+    said: list[str] = []
+    for piece in pieces:
+        match piece:
+            case Text(text=text):
+                said.append(text)
+            case Shell(line=line):
+                said.append(await _output(project, name, context, line))
+    return "".join(said)
+
+
+async def _output(project: Project, name: str, context: CallContext, line: str) -> str:
+    """Run a line as the tool bash does, with its permissions and its limits, where the project is."""
+    params = BashParams(command=line, workdir=str(project.workspace.directory), description=f"/{name}")
+    try:
+        return (await bash.run(params, context)).output.rstrip()
+    except Denied as error:
+        raise OperationError("BadRequest", f"/{name} was not sent: its line `{line}` is denied. {error}") from error
+    except Rejected as error:
+        raise OperationError("BadRequest", f"/{name} was not sent: its line `{line}` was rejected.") from error
+    except ToolFailure as error:
+        raise OperationError("BadRequest", f"/{name} was not sent: its line `{line}` failed: {error}") from error
+
+
+def _parts(project: Project, args: RunCommand, found: Command, text: str, agent: Agent) -> list[PartInput]:
+    """Return the parts of the prompt: for a subagent as its task, else the text and what it mentions.
+
+    Mentions are those of the template and of what was typed: what a shell line printed may be anybody's.
+    """
+    if found.subtask or (agent.mode == "subagent" and found.subtask is not False):
+        described = found.description or f"/{found.name}"
+        worker = agent.name if agent.mode != "primary" else "general"
+        model = parse_ref(found.model) if found.model else None
+        return [SubtaskInput(prompt=text, description=described, agent=worker, model=model, command=found.name)]
+    if found.source == "skill":
+        return [TextInput(text=text)]
+    said = (piece.text for piece in expand(found.template, args.arguments) if isinstance(piece, Text))
+    return [TextInput(text=text), *_mentioned(project, "\n".join(said))]
+
+
+def _mentioned(project: Project, text: str) -> list[PartInput]:
+    """Return the files and subagents that a text mentions; what is neither stays text alone."""
+    parts: list[PartInput] = []
+    for name in mentions(text):
+        agent = project.engine.agents.get(name)
+        if agent is not None and agent.mode != "primary":
+            parts.append(AgentInput(name=name))
+        elif len(parts) < COMMAND_FILES.value and (file := _file(project, name)) is not None:
+            parts.append(FileInput(mime=mime_of(file), url=file.as_uri(), filename=name))
+    return parts
+
+
+def _file(project: Project, name: str) -> Path | None:
+    try:
+        target = project.workspace.resolve(name)
+        return target.path if target.path.is_file() and not target.outside else None
+    except (OSError, ValueError):
+        return None
+
+
+async def init(project: Project, args: InitSession) -> bool:
+    """Have the model write the project's AGENTS.md; true when the turn is over. Raises as `command` does."""
+    model = f"{args.provider_id}/{args.model_id}"
+    wanted = RunCommand(session_id=args.session_id, command="init", model=model, message_id=args.message_id)
+    await command(project, wanted)
+    return True

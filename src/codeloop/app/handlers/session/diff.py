@@ -1,0 +1,39 @@
+"""What a session changed in files."""
+
+from collections.abc import Sequence
+
+from codeloop.agent.turn_diffs import turn_diffs
+from codeloop.app.handlers.session.revert import start_of, undone
+from codeloop.app.project import Project
+from codeloop.schema.api.session_requests import AskSessionDiff
+from codeloop.schema.errors import OperationError
+from codeloop.schema.message import AssistantMessage, FileDiff
+from codeloop.store.conversation import Entry
+from codeloop.workspace.snapshot.snapshots import Failed
+
+
+async def diff(project: Project, args: AskSessionDiff) -> list[FileDiff]:
+    """Return what the turn of a prompt changed (an answer stands for its prompt), or all turns; else what is undone.
+
+    Raises OperationError: no such session or message, contents that can't be had.
+    """
+    view = project.store.conversation(args.session_id)
+    if args.whole:
+        point = view.session.revert
+        end = start_of(view, point.message_id, point.part_id) if point is not None else None
+        return await _changed(project, view.entries[:end])
+    if args.message_id is None:
+        return list(await undone(project, view))
+    named = next((entry.info for entry in view.entries if entry.info.id == args.message_id), None)
+    if named is None:
+        raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
+    prompt = named.parent_id if isinstance(named, AssistantMessage) else named.id
+    answers = [e for e in view.entries if isinstance(e.info, AssistantMessage) and e.info.parent_id == prompt]
+    return await _changed(project, answers)
+
+
+async def _changed(project: Project, entries: Sequence[Entry]) -> list[FileDiff]:
+    diffs = await turn_diffs(project.snapshots, entries)
+    if isinstance(diffs, Failed):
+        raise OperationError("UnknownError", f"What was changed can't be told: {diffs.reason}.")
+    return list(diffs)

@@ -1,0 +1,125 @@
+"""Copies of sessions: the same messages under new ids, in a session of their own."""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+from codeloop import __version__
+from codeloop.agent.moves import is_open
+from codeloop.app.project import Project
+from codeloop.app.slugs import slug
+from codeloop.schema.api.session_requests import ForkSession
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import (
+    MessageInfo,
+    MessageUpdated,
+    PartInfo,
+    PartUpdated,
+    SessionCreated,
+    SessionInfo,
+    StoredEvent,
+)
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Message, Session, SessionTime, Tokens
+from codeloop.schema.part import CompactionPart, Part, ToolCompleted, ToolPart
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Entry
+
+_NUMBERED = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
+
+
+async def fork(project: Project, args: ForkSession) -> Session:
+    """Copy a session, up to a message that is left out: new ids, original times, no parent, one transaction.
+
+    The copy belongs to the directory of `project`, which is where it goes on. What is undone, and what a turn is still
+    working on, is not copied. Raises OperationError (NotFoundError).
+    """
+    view = project.store.conversation(args.session_id)
+    session = view.session
+    ends = {args.message_id, session.revert.message_id if session.revert else None} - {None}
+    if args.message_id is not None and all(entry.info.id != args.message_id for entry in view.entries):
+        raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
+    kept = tuple(takewhile(lambda entry: entry.info.id not in ends and not is_open(entry), view.entries))
+    cost, tokens = sums(kept)
+    now = copied_at(kept)
+    place = project.setting.place
+    made = replace(
+        session,
+        id=new_id("ses"),
+        slug=slug(),
+        directory=str(place.directory),
+        path=place.path,
+        title=_title(project, session.title),
+        version=__version__,
+        parent_id=None,
+        cost=cost,
+        tokens=tokens,
+        summary=None,
+        share=None,
+        revert=None,
+        time=SessionTime(created=now, updated=now),
+    )
+    project.store.append(*stored(made, renamed(kept, made.id)))
+    return made
+
+
+def _title(project: Project, title: str) -> str:
+    """Return the next free title of a copy: `name (fork #1)`, also for the copy of a copy."""
+    numbered = _NUMBERED.fullmatch(title)
+    start = f"{numbered[1] if numbered else title} (fork #"
+    found = (_NUMBERED.fullmatch(each) for each in project.store.queries.titles(start))
+    used = [int(each[2]) for each in found if each]
+    return f"{start}{max(used, default=0) + 1})"
+
+
+def copied_at(entries: Sequence[Entry]) -> int:
+    """Return when a copy is made (ms since the epoch): later than all that it holds, so sums know what is copied."""
+    return max(now_ms(), *(entry.info.time.created + 1 for entry in entries), 0)
+
+
+def sums(entries: Sequence[Entry]) -> tuple[float, Tokens]:
+    """Return dollars and tokens of the answers."""
+    cost, tokens = 0.0, NO_TOKENS
+    for entry in entries:
+        if isinstance(entry.info, AssistantMessage):
+            cost, tokens = cost + entry.info.cost, tokens.plus(entry.info.used)
+    return cost, tokens
+
+
+def stored(session: Session, entries: Sequence[Entry]) -> list[StoredEvent]:
+    """Return the events that make a session with its messages."""
+    now = now_ms()
+    events: list[StoredEvent] = [SessionCreated(properties=SessionInfo(session_id=session.id, info=session))]
+    for entry in entries:
+        events.append(MessageUpdated(properties=MessageInfo(session_id=session.id, info=entry.info)))
+        events += (PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now)) for part in entry.parts)
+    return events
+
+
+def renamed(entries: Sequence[Entry], session_id: str) -> list[Entry]:
+    """Return the entries with new ids, in the same order; what they say of each other holds among the new ones."""
+    ids = {entry.info.id: new_id("msg") for entry in entries}
+    return [owned(entry, session_id, lambda old: ids.get(old, old), lambda _: new_id("prt")) for entry in entries]
+
+
+def owned(entry: Entry, session_id: str, message_id: Callable[[str], str], part_id: Callable[[str], str]) -> Entry:
+    """Return an entry as one of a session, its ids put through the two functions."""
+    own = message_id(entry.info.id)
+    info: Message = replace(entry.info, id=own, session_id=session_id)
+    if isinstance(info, AssistantMessage):
+        info = replace(info, parent_id=message_id(info.parent_id))
+    return Entry(info, tuple(_owned_part(part, session_id, own, message_id, part_id) for part in entry.parts))
+
+
+def _owned_part(
+    part: Part, session_id: str, own: str, message_id: Callable[[str], str], part_id: Callable[[str], str]
+) -> Part:
+    part = replace(part, id=part_id(part.id), session_id=session_id, message_id=own)
+    match part:
+        case CompactionPart(tail_start_id=str(tail)):
+            return replace(part, tail_start_id=message_id(tail))
+        case ToolPart(state=ToolCompleted(attachments=list(files)) as state):
+            files = [replace(file, session_id=session_id, message_id=own) for file in files]
+            return replace(part, state=replace(state, attachments=files))
+        case _:
+            return part

@@ -1,0 +1,193 @@
+"""Sessions from files: our own export and the reference's, read with care, stored whole or not at all."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from codeloop import __version__
+from codeloop.app.handlers.session.fork import copied_at, owned, renamed, stored, sums
+from codeloop.app.project import Project
+from codeloop.app.slugs import slug
+from codeloop.schema.api.session_requests import ImportedSession, ImportSession
+from codeloop.schema.errors import MessageError, OperationError
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import Message, Session
+from codeloop.schema.part import Part
+from codeloop.schema.wire import JSON, replace
+from codeloop.store.conversation import Entry, order
+
+KINDS: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(Part))
+NAMES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(MessageError))
+LATEST = 1 << 47
+"""A time (ms since the epoch) beyond this, in the year 6429, is none."""
+_ID = re.compile(r"(ses|msg|prt)_[0-9A-Za-z]{1,64}")
+
+
+async def import_session(project: Project, args: ImportSession) -> ImportedSession:
+    """Store a session from a file. Ids are kept when all of them are free, else all are new: nothing is overwritten.
+
+    Raises OperationError (BadRequest) with the place of the first thing that is wrong; nothing is stored then.
+    """
+    notes: list[str] = []
+    session = _session(project, args.info, notes)
+    entries = _entries(args.messages, session, notes)
+    if _is_free(project, session, entries):
+        entries = [owned(entry, session.id, str, str) for entry in entries]
+    else:
+        notes.append("Some of its ids are in use here: it was stored as a copy, with new ids.")
+        old = [entry.info.id for entry in entries]
+        session = replace(session, id=new_id("ses"), time=replace(session.time, created=copied_at(entries)))
+        entries = renamed(entries, session.id)
+        session = _pointing(session, dict(zip(old, (entry.info.id for entry in entries), strict=True)))
+    cost, tokens = sums(entries)
+    session = replace(session, cost=session.cost or cost, tokens=session.tokens or tokens)
+    project.store.append(*stored(session, entries))
+    return ImportedSession(session=session, messages=len(entries), notes=notes)
+
+
+def _pointing(session: Session, ids: dict[str, str]) -> Session:
+    """Return the session with its point of undo among messages that have new ids."""
+    if session.revert is None:
+        return session
+    now = ids.get(session.revert.message_id)
+    return replace(session, revert=replace(session.revert, message_id=now, part_id=None) if now else None)
+
+
+def _session(project: Project, info: Any, notes: list[str]) -> Session:
+    """Read the session as one of this project. What could loosen permissions or point elsewhere is left out."""
+    place = project.setting.place
+    given: JSON = _object(info, "$.info")
+    defaults = {"slug": slug(), "version": __version__, "directory": ""}
+    session: Session = _read({**defaults, **given, "projectID": place.project_id}, Session, "$.info")
+    _check_times((session.time.created, session.time.updated), "$.info.time")
+    if session.permission and any(rule.action == "allow" for rule in session.permission):
+        notes.append("Rules of the session that allow something were left out.")
+        session = replace(session, permission=[rule for rule in session.permission if rule.action != "allow"])
+    if session.parent_id is not None and project.store.find_session(session.parent_id) is None:
+        notes.append("It was a subagent's session; the one it belongs to is not here.")
+        session = replace(session, parent_id=None)
+    directory = Path(session.directory)
+    if not directory.is_absolute() or not directory.is_relative_to(place.root) or ".." in directory.parts:
+        directory = place.directory
+    path = directory.relative_to(place.root)
+    return replace(
+        session,
+        directory=str(directory),
+        path="" if path == path.parent else str(path),
+        workspace_id=None,
+        share=None,
+        revert=replace(session.revert, snapshot=None, diff=None) if session.revert else None,
+    )
+
+
+def _entries(messages: Any, session: Session, notes: list[str]) -> list[Entry]:
+    entries: list[Entry] = []
+    for number, given in enumerate(_list(messages, "$.messages")):
+        place = f"$.messages[{number}]"
+        message = _object(given, place)
+        info = _message(_object(message.get("info"), f"{place}.info"), session, f"{place}.info")
+        entries.append(Entry(info, _parts(message.get("parts"), info, f"{place}.parts", notes)))
+    ids = [entry.info.id for entry in entries]
+    if len(set(ids)) < len(ids):
+        twice = next(number for number, each in enumerate(ids) if each in ids[:number])
+        raise _wrong(f"$.messages[{twice}].info.id", "this id is there twice")
+    return sorted(entries, key=lambda entry: order(entry.info))
+
+
+def _message(info: JSON, session: Session, place: str) -> Message:
+    if info.get("role") == "assistant":
+        name = info.get("agent") or info.get("mode") or "build"
+        info = {"agent": name, "mode": name, **info}
+        if info.get("error") is not None:
+            info["error"] = _error(_object(info["error"], f"{place}.error"))
+    message: Message = _read({**info, "sessionID": session.id}, Message, place)
+    _check_times((message.time.created,), f"{place}.time")
+    return message
+
+
+def _error(error: JSON) -> JSON:
+    """Return an error with a name that is known; what it said stays."""
+    name = error.get("name")
+    if isinstance(name, str) and name in NAMES:
+        return error
+    said = _loose(error.get("data")).get("message") or name or "unknown"
+    return {"name": "UnknownError", "data": {"message": str(said)}}
+
+
+def _parts(parts: Any, info: Message, place: str, notes: list[str]) -> tuple[Part, ...]:
+    read: list[Part] = []
+    for number, given in enumerate(_list(parts, place)):
+        here = f"{place}[{number}]"
+        part = {**_object(given, here), "sessionID": info.session_id, "messageID": info.id}
+        if isinstance(part.get("type"), str) and part["type"] not in KINDS:
+            notes.append(f"A part of the unknown type {part['type'][:40]!r} was left out: {here}")
+            continue
+        read.append(_read(_with_owner(part), Part, here))
+    return tuple(read)
+
+
+def _with_owner(part: JSON) -> JSON:
+    """Return a tool part whose attachments name their message, as some exports leave that out."""
+    state = _loose(part.get("state"))
+    if not isinstance(state.get("attachments"), list):
+        return part
+    owner = {"id": part.get("id"), "sessionID": part["sessionID"], "messageID": part["messageID"]}
+    files = [{**owner, **_loose(file)} for file in _list(state["attachments"], "")]
+    return {**part, "state": {**state, "attachments": files}}
+
+
+def _is_free(project: Project, session: Session, entries: Sequence[Entry]) -> bool:
+    """Return whether all ids can be kept: well made, in their order, and nowhere in use."""
+    messages = [entry.info.id for entry in entries]
+    parts = [part.id for entry in entries for part in entry.parts]
+    if not all(_ID.fullmatch(each) for each in (session.id, *messages, *parts)) or len(set(parts)) < len(parts):
+        return False
+    if not session.id.startswith("ses_") or not all(each.startswith("msg_") for each in messages):
+        return False
+    ordered = all(first.id < second.id for entry in entries for first, second in pairwise(entry.parts))
+    return ordered and not project.store.queries.taken([session.id], messages, parts)
+
+
+def _plain(value: Any, kind: Any, place: str) -> Any:
+    """Return an object or a list as such; what it holds is not looked at yet."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise _wrong(place, str(error)) from error
+
+
+def _read(value: Any, kind: Any, place: str) -> Any:
+    """Read a value as a struct that can be stored. Raises OperationError that names the place in the file."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(msgspec.convert(value, kind)), type=kind)
+    except msgspec.ValidationError as error:
+        what, _, inside = str(error).partition(" - at `$")
+        raise _wrong(place + inside.removesuffix("`"), what) from error
+    except (OverflowError, RecursionError, UnicodeEncodeError, msgspec.DecodeError) as error:
+        raise _wrong(place, f"it can't be stored ({error})") from error
+
+
+def _object(value: Any, place: str) -> JSON:
+    return _plain(value, JSON, place)
+
+
+def _list(value: Any, place: str) -> list[Any]:
+    return _plain(value, list[Any], place)
+
+
+def _loose(value: Any) -> JSON:
+    """Return an object; what is none, as an empty one."""
+    return _object(value, "") if isinstance(value, dict) else {}
+
+
+def _check_times(times: Sequence[int], place: str) -> None:
+    if not all(0 <= each < LATEST for each in times):
+        raise _wrong(place, "expected times in milliseconds since the epoch")
+
+
+def _wrong(place: str, what: str) -> OperationError:
+    return OperationError("BadRequest", f"This is no session as `export` writes it: {what}, at {place}.")

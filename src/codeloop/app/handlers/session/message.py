@@ -1,0 +1,152 @@
+"""Messages and parts: pages, and changes by hand, which a running turn allows for waiting prompts alone."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+
+import msgspec
+
+from codeloop.agent.queued import queued
+from codeloop.app.project import Project
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_requests import ListMessages, OfOneMessage, OfOnePart, OfOneSession, UpdatePart
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import (
+    MessageGone,
+    MessageRemoved,
+    PartGone,
+    PartInfo,
+    PartRemoved,
+    PartUpdated,
+    SessionInfo,
+    SessionUpdated,
+    StoredEvent,
+)
+from codeloop.schema.ids import now_ms
+from codeloop.schema.message import NO_TOKENS, AssistantMessage
+from codeloop.schema.part import Part
+from codeloop.schema.wire import Wire, replace
+from codeloop.store.conversation import Entry
+
+
+class Cursor(Wire):
+    """The oldest message of a page: its id, and when it was created (ms since the epoch)."""
+
+    id: str
+    time: int
+
+
+async def messages(project: Project, args: ListMessages) -> list[MessageWithParts]:
+    """Return messages of a session, oldest first."""
+    return page(project, args)[0]
+
+
+def page(project: Project, args: ListMessages) -> tuple[list[MessageWithParts], str | None]:
+    """Return messages, oldest first, and the cursor to the older ones, if there are any.
+
+    Raises OperationError: no such session, a limit below 1, a cursor that is none.
+    """
+    if args.limit is None and args.before is None:
+        return _listed(project.store.conversation(args.session_id).entries), None
+    project.store.session(args.session_id)
+    if args.limit is not None and args.limit < 1:
+        raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
+    before = None if args.before is None else _position(args.before)
+    entries, has_more = project.store.queries.page(args.session_id, args.limit, before)
+    return _listed(entries), cursor_to(entries[0]) if has_more and entries else None
+
+
+def cursor_to(entry: Entry) -> str:
+    """Return the cursor of a page that begins with this message."""
+    cursor = Cursor(id=entry.info.id, time=entry.info.time.created)
+    return base64.b64encode(msgspec.json.encode(cursor)).decode()
+
+
+def _position(before: str) -> tuple[int, str]:
+    padded = before + "=" * (-len(before) % 4)
+    try:
+        cursor = msgspec.json.decode(
+            base64.b64decode(padded, altchars=b"-_" if set(before) & set("-_") else None), type=Cursor
+        )
+    except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise OperationError("BadRequest", "before is not a cursor: take it from the header x-next-cursor.") from error
+    if abs(cursor.time) >= 1 << 53:
+        raise OperationError("BadRequest", "before is not a cursor: its time is out of range.")
+    return cursor.time, cursor.id
+
+
+def _listed(entries: Sequence[Entry]) -> list[MessageWithParts]:
+    return [MessageWithParts(info=entry.info, parts=list(entry.parts)) for entry in entries]
+
+
+async def get(project: Project, args: OfOneMessage) -> MessageWithParts:
+    """Return one message."""
+    return _listed([_entry(project, args.session_id, args.message_id)])[0]
+
+
+async def waiting(project: Project, args: OfOneSession) -> list[MessageWithParts]:
+    """Return the prompts that wait for a running turn, here or in another process, to take them up."""
+    view = project.store.conversation(args.session_id)
+    if not project.runs.is_running(args.session_id) and project.store.leases.other(args.session_id) is None:
+        return []
+    return _listed(queued(view))
+
+
+async def delete(project: Project, args: OfOneMessage) -> bool:
+    """Delete a message with its parts; a waiting prompt is cancelled by that. The session's sums sink with an answer.
+
+    Raises OperationError: NotFoundError; SessionBusyError when a turn runs that has taken it up.
+    """
+    entry = _changeable(project, args.session_id, args.message_id)
+    gone = MessageGone(session_id=args.session_id, message_id=args.message_id)
+    events: list[StoredEvent] = [MessageRemoved(properties=gone)]
+    if isinstance(entry.info, AssistantMessage):
+        session = project.store.session(args.session_id)
+        cost = max((session.cost or 0.0) - entry.info.cost, 0.0)
+        session = replace(session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(entry.info.used, -1))
+        events.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
+    project.store.append(*events)
+    return True
+
+
+async def update_part(project: Project, args: UpdatePart) -> Part:
+    """Put a part in the place of the one with its id: so a waiting prompt is edited. Raises as `delete` does."""
+    part = args.part
+    if (part.id, part.message_id, part.session_id) != (args.part_id, args.message_id, args.session_id):
+        raise OperationError("BadRequest", "The part is of another message or session than the path names.")
+    _check_part(_changeable(project, args.session_id, args.message_id), args.part_id)
+    project.store.append(PartUpdated(properties=PartInfo(session_id=part.session_id, part=part, time=now_ms())))
+    return part
+
+
+async def delete_part(project: Project, args: OfOnePart) -> bool:
+    """Delete a part. Raises as `delete` does."""
+    _check_part(_changeable(project, args.session_id, args.message_id), args.part_id)
+    gone = PartGone(session_id=args.session_id, message_id=args.message_id, part_id=args.part_id)
+    project.store.append(PartRemoved(properties=gone))
+    return True
+
+
+def _entry(project: Project, session_id: str, message_id: str) -> Entry:
+    entries = project.store.conversation(session_id).entries
+    entry = next((entry for entry in entries if entry.info.id == message_id), None)
+    if entry is None:
+        raise OperationError("NotFoundError", f"Message not found: {message_id}")
+    return entry
+
+
+def _check_part(entry: Entry, part_id: str) -> None:
+    if all(part.id != part_id for part in entry.parts):
+        raise OperationError("NotFoundError", f"Part not found: {part_id}")
+
+
+def _changeable(project: Project, session_id: str, message_id: str) -> Entry:
+    """Return a message that nothing works with: of an idle session, or a prompt that still waits."""
+    entry = _entry(project, session_id, message_id)
+    project.store.leases.check(session_id)
+    project.runs.check_free(session_id)
+    if session_id in project.store.statuses and entry not in queued(project.store.conversation(session_id)):
+        raise OperationError(
+            "SessionBusyError", f"Session {session_id} is busy and works with {message_id}. Abort its turn first."
+        )
+    return entry

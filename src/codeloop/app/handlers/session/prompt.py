@@ -1,0 +1,337 @@
+"""Prompts: what a person says becomes a stored message, and the session's turn is woken."""
+
+import asyncio
+import re
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+
+from codeloop.agent.compaction import room_of
+from codeloop.agent.engine import Policy, model_ref
+from codeloop.agent.moves import Stop, next_move, used_tokens
+from codeloop.app.handlers.session.revert import discard_reverted
+from codeloop.app.project import Project
+from codeloop.app.prompt_parts import attached
+from codeloop.config.written import written
+from codeloop.extend.agents import parse_ref
+from codeloop.kit import fault_injection
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.model.errors import UnknownModel
+from codeloop.schema.agent import Agent
+from codeloop.schema.api.session_inputs import (
+    FileInput,
+    MessageWithParts,
+    Prompt,
+    RunCommand,
+    RunLimits,
+    RunShell,
+    Summarize,
+    TextInput,
+    TurnEnd,
+)
+from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
+from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
+from codeloop.schema.limits import CHOSEN_ID
+from codeloop.schema.live_events import SessionDiff, SessionDiffs
+from codeloop.schema.message import AssistantMessage, Message, ModelRef, Session, SessionModel, UserMessage, UserTime
+from codeloop.schema.part import CompactionPart, Part, TextPart
+from codeloop.schema.permission import Rule
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Entry, next_created
+
+CUT_OFF = "The server ended while it worked on this. What was done is kept; say how to go on."
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+
+
+async def prompt(project: Project, args: Prompt) -> MessageWithParts:
+    """Store a prompt, run the turn and return its last answer. The turn goes on when the caller goes away.
+
+    A prompt that was stored before, by the same id and with the same text, is the same one, sent again by a client
+    that lost its connection: it is not stored twice and gets the answer of the first.
+    """
+    try:
+        message, parts = await _stored(project, args)
+    except OperationError:
+        if (before := sent_before(project, args)) is None:
+            raise
+        return await joined(project, before, args)
+    if args.no_reply:
+        return MessageWithParts(info=message, parts=parts)
+    stop = await asyncio.shield(project.runs.wake(args.session_id, policy_of(args.limits, message, project)))
+    return _answer(project, args.session_id, stop)
+
+
+async def prompt_async(project: Project, args: Prompt) -> None:
+    """Store a prompt and start the turn. One that is sent again is left as it is, as in `prompt`."""
+    try:
+        message, _ = await _stored(project, args)
+    except OperationError:
+        if sent_before(project, args) is None:
+            raise
+        return
+    if not args.no_reply:
+        project.runs.wake(args.session_id, policy_of(args.limits, message, project))
+
+
+def sent_before(project: Project, args: Prompt | RunCommand) -> Entry | None:
+    """Return the message as which a prompt is stored already; None: it is new, or its id is that of another one."""
+    entries = project.store.recent(args.session_id).entries if args.message_id is not None else ()
+    found = next((each for each in entries if each.info.id == args.message_id), None)
+    if found is None or not isinstance(found.info, UserMessage):
+        return None
+    if isinstance(args, Prompt):
+        given = [part.text for part in args.parts if isinstance(part, TextInput) and not part.synthetic]
+        stored = [part.text for part in found.parts if isinstance(part, TextPart) and not part.synthetic]
+        return found if given == stored else None
+    return found
+
+
+async def joined(project: Project, before: Entry, args: Prompt | RunCommand) -> MessageWithParts:
+    """Return what a prompt that was stored before is answered with, now or in a turn that still runs.
+
+    A turn that its process did not live to end is not begun again.
+    """
+    message = before.info
+    if not isinstance(message, UserMessage) or (isinstance(args, Prompt) and args.no_reply):
+        return MessageWithParts(info=message, parts=list(before.parts))
+    policy = policy_of(args.limits, message, project)
+    view = project.store.recent(args.session_id)
+    is_answered = any(getattr(each.info, "parent_id", None) == message.id for each in view.entries)
+    if project.runs.works_on(args.session_id) or not is_answered:
+        stop = await asyncio.shield(project.runs.wake(args.session_id, policy))
+    elif not isinstance(stop := next_move(view, policy), Stop):
+        stop = Stop("error", CUT_OFF)
+    return _answer(project, args.session_id, stop)
+
+
+async def summarize(project: Project, args: Summarize) -> bool:
+    """Put a summary in the place of the conversation; true when it is done."""
+    session = project.store.session(args.session_id)
+    project.store.leases.check(session.id)
+    project.runs.check_free(session.id)
+    model = ModelRef(provider_id=args.provider_id, model_id=args.model_id)
+    project.models.open(model_ref(model))
+    message = UserMessage(
+        id=new_id("msg"),
+        session_id=session.id,
+        time=UserTime(created=next_created(project.store.recent(session.id), now_ms())),
+        agent=session.agent or "build",
+        model=model,
+    )
+    part = CompactionPart(id=new_id("prt"), session_id=session.id, message_id=message.id, auto=args.auto)
+    project.store.append(
+        MessageUpdated(properties=MessageInfo(session_id=session.id, info=message)),
+        PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now_ms())),
+    )
+    stop = await asyncio.shield(project.runs.wake(session.id, policy_of(None, message, project)))
+    if stop.reason != "done":
+        kind = "UnknownError" if stop.reason == "error" else "BadRequest"
+        raise OperationError(kind, f"The conversation was not summarised: {stop.message or stop.reason}")
+    return True
+
+
+async def abort(project: Project, args: OfOneSession) -> bool:
+    """Stop a session's turn, if one runs."""
+    await project.runs.abort(args.session_id)
+    return True
+
+
+def agent_of(project: Project, session: Session, named: str | None) -> Agent:
+    """Return the agent to use: the named one, else the session's, else the configured one. Raises OperationError."""
+    return project.engine.agent(named or session.agent or project.setting.config.default_agent or "build")
+
+
+async def _stored(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
+    """Store a prompt; an abort ends what comes before that, such as reading a large file."""
+    return await project.runs.before_turn(args.session_id, asyncio.create_task(_store(project, args)))
+
+
+async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
+    session = project.store.session(args.session_id)
+    project.store.leases.check(session.id)
+    _check_format(args)
+    part_ids = [given.id for given in args.parts if given.id is not None]
+    check_ids(project, args.message_id, part_ids)
+    agent = agent_of(project, session, args.agent)
+    model = await model_of(project, args, session, agent)
+    project.models.open(model_ref(model))
+    message = UserMessage(
+        id=args.message_id or new_id("msg"),
+        session_id=session.id,
+        time=UserTime(created=next_created(project.store.recent(session.id), now_ms())),
+        agent=agent.name,
+        model=model,
+        system=args.system,
+        tools=args.tools,
+        format=args.format,
+    )
+    parts: list[Part] = []
+    switched = switch_note(_agent_before(project, session), agent.name)
+    for given in (*args.parts, *([TextInput(text=switched, synthetic=True)] if switched else [])):
+        if isinstance(given, FileInput):  # reading it, and scaling it down, takes its time
+            parts += await asyncio.to_thread(attached, project.workspace, message, given)
+        else:
+            parts += attached(project.workspace, message, given)
+    await fault_injection.reach("prompt.store")
+    project.runs.check_free(session.id)
+    check_ids(project, args.message_id, part_ids)  # once more: reading files took its time
+    discarded = discard_reverted(project.store, session.id)
+    session = project.store.session(session.id)  # a running turn may have changed it meanwhile
+    for event in discarded:
+        if isinstance(event, SessionUpdated):
+            session = event.properties.info
+    session = replace(
+        session,
+        agent=agent.name,
+        model=SessionModel(id=model.model_id, provider_id=model.provider_id, variant=model.variant),
+        permission=_with_tools(session, args.tools),
+        time=replace(session.time, updated=now_ms()),
+    )
+    project.store.append(
+        *discarded,
+        MessageUpdated(properties=MessageInfo(session_id=session.id, info=message)),
+        *(PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now_ms())) for part in parts),
+        SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)),
+    )
+    if discarded:  # nothing is undone any more
+        project.store.whisper(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=[])))
+    return message, parts
+
+
+def _agent_before(project: Project, session: Session) -> str | None:
+    entries = project.store.recent(session.id).entries
+    return next((entry.info.agent for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
+
+
+def switch_note(before: str | None, now: str) -> str | None:
+    """Return what the model is told when a prompt is for another agent than the one before it; None: nothing."""
+    if before is None or before == now:
+        return None
+    match before, now:
+        case _, "plan":
+            return "From here on you plan: change nothing but plan files. What was allowed before no longer is."
+        case "plan", _:
+            return f"Planning is over: you are the agent {now} now and may change files. A plan, if agreed, holds."
+        case _:
+            return f"You are the agent {now} now; what was said of the agent {before} no longer holds."
+
+
+def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) -> None:
+    """Refuse ids of a client's own choice that are none, or that are in use: what they name would be lost.
+
+    Raises OperationError.
+    """
+    named: list[tuple[str, Prefix, str]] = [("parts.id", "prt", each) for each in parts]
+    if message_id is not None:
+        named.append(("messageID", "msg", message_id))
+    for field, prefix, value in named:
+        if not is_id(value, prefix):
+            raise OperationError("BadRequest", f"{field} must begin with {prefix}: {value[: CHOSEN_ID.value]}")
+        if len(value) > CHOSEN_ID.value or not _PLAIN.fullmatch(value):
+            raise OperationError(
+                "BadRequest", f"{field} must be {prefix}_ and letters or digits, {CHOSEN_ID.value} characters at most."
+            )
+    messages = [message_id] if message_id is not None else []
+    if (messages or parts) and (len(set(parts)) < len(parts) or project.store.queries.taken((), messages, parts)):
+        raise OperationError(
+            "BadRequest", "messageID, or the id of a part, is in use. Choose another, or leave it out."
+        )
+
+
+def _check_format(args: Prompt) -> None:
+    """Refuse an output format that is not offered. Raises OperationError."""
+    if args.format is not None and args.format.get("type") != "text":
+        raise OperationError("BadRequest", "format: only the type text is offered. Ask for JSON in the prompt's words.")
+
+
+async def model_of(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
+    """Return the model to use: as asked for, else the agent's when the agent was, else the session's, else the default.
+
+    Raises CodeloopError when there is none, UnknownModel when it does not exist.
+    """
+    model = await _chosen(project, args, session, agent)
+    variant = args.variant if isinstance(args, Prompt) else None
+    return replace(model, variant=variant) if variant is not None else model
+
+
+async def _chosen(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
+    if args.model is not None:
+        check_model(project, args.model)
+        return args.model
+    if session.model is not None and (args.agent is None or agent.model is None):
+        return ModelRef(provider_id=session.model.provider_id, model_id=session.model.id, variant=session.model.variant)
+    if agent.model is not None:
+        check_model(project, agent.model, ("agent", agent.name, "model"))
+        return agent.model
+    with _naming(project, ("model",)):
+        return parse_ref(await project.models.default(project.setting.config.model))
+
+
+def check_model(project: Project, model: ModelRef, keys: Keys = ()) -> None:
+    """Refuse a model that does not exist, as soon as it is chosen; `keys`: the setting that chooses it.
+
+    Raises UnknownModel, naming near ones.
+    """
+    with _naming(project, keys):
+        project.models.check(model_ref(model))
+
+
+@contextmanager
+def _naming(project: Project, keys: Keys) -> Generator[None]:
+    """Add to an unknown model where it is chosen."""
+    try:
+        yield
+    except UnknownModel as error:
+        found = written(project.setting.loaded, keys)
+        if found is None:
+            raise
+        raise UnknownModel(f"{error}\nIt is chosen by {found[0]}.") from error
+
+
+def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[Rule] | None:
+    if not tools:
+        return session.permission
+    rules = [
+        Rule(permission=name, pattern="*", action="allow" if allowed else "deny") for name, allowed in tools.items()
+    ]
+    return [*(session.permission or ()), *rules]
+
+
+def policy_of(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
+    """Return what bounds the turn of a prompt. Raises CodeloopError when its model can't be had."""
+    limits = limits or RunLimits()
+    agent = project.engine.agent(message.agent)
+    bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]
+    compaction = project.setting.config.compaction
+    info = project.models.open(model_ref(message.model)).info
+    session = project.store.session(message.session_id)
+    return Policy(
+        steps=min(bounds, default=None),
+        cost=limits.cost,
+        cost_before=session.cost or 0.0,
+        tokens=limits.tokens,
+        tokens_before=used_tokens(session),
+        room=room_of(info, compaction.reserved),
+        compact=compaction.auto and limits.compact,
+        attended=limits.attended,
+    )
+
+
+def _answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:
+    entries = project.store.recent(session_id).entries
+    if not entries:
+        raise OperationError("NotFoundError", "The prompt was cancelled before anything answered it.")
+    last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
+    end = TurnEnd(reason=stop.reason, message=stop.message, context_window=_window(project, last.info))
+    return MessageWithParts(info=last.info, parts=list(last.parts), stop=end)
+
+
+def _window(project: Project, info: Message) -> int:
+    """Return how many tokens the model of an answer takes; 0 when that is not known, or no longer."""
+    if not isinstance(info, AssistantMessage):
+        return 0
+    with suppress(CodeloopError):
+        limits = project.models.open(f"{info.provider_id}/{info.model_id}").info.limits
+        return limits.context or limits.input or 0
+    return 0

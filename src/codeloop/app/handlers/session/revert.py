@@ -1,0 +1,310 @@
+"""Undo and redo: takes a session and the files that its agent changed back to a message, and forward again."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.agent.turn_diffs import Step, diffs_of, files_of, step_changes, with_diffs
+from codeloop.app.runs import Runs
+from codeloop.schema.api.session_requests import (
+    FileConflict,
+    FileDone,
+    FilesOutcome,
+    RevertedSession,
+    RevertSession,
+    UndoFiles,
+    UnrevertSession,
+)
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import MessageGone, MessageRemoved, SessionInfo, SessionUpdated, StoredEvent
+from codeloop.schema.ids import now_ms
+from codeloop.schema.limits import UNDO_TIME
+from codeloop.schema.live_events import SessionDiff, SessionDiffs
+from codeloop.schema.message import (
+    NO_TOKENS,
+    AssistantMessage,
+    FileDiff,
+    Revert,
+    Session,
+    UserMessage,
+)
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.store import Store
+from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
+from codeloop.workspace.snapshot.restore import Conflict, Restoration, RestoreResult, is_unwound, put_back, unwound
+from codeloop.workspace.snapshot.snapshots import Failed, Snapshots
+from codeloop.workspace.snapshot.step_recorder import file_diffs
+from codeloop.workspace.snapshot.tree_diff import TreeChange, lookup, overlaid
+
+
+class Place(Protocol):
+    """What undo needs of an open project."""
+
+    @property
+    def store(self) -> Store:
+        """Where the sessions are."""
+        ...
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """The snapshots of its work tree."""
+        ...
+
+    @property
+    def runs(self) -> Runs:
+        """The turns that run in this process."""
+        ...
+
+
+class _Plan(Struct, frozen=True):
+    """What a move in the conversation means for the files. `snapshot`: the tree from before the first undo."""
+
+    snapshot: str
+    moves: tuple[Restoration, ...]
+    conflicts: tuple[Conflict, ...]
+    diffs: tuple[FileDiff, ...]
+
+
+async def revert(place: Place, args: RevertSession) -> RevertedSession:
+    """Undo everything from a message on; an unknown message changes nothing.
+
+    Only files that still hold what the agent wrote are put back; the others are named in `outcome.conflicts`.
+    Raises OperationError: NotFoundError, SessionBusyError.
+    """
+    session, view = idle(place, args.session_id)
+    start = start_of(view, args.message_id, args.part_id)
+    if start is None:
+        return _answer(session, RestoreResult())
+    async with held(place, args):
+        return await _move(place, view, start, args)
+
+
+async def unrevert(place: Place, args: UnrevertSession) -> RevertedSession:
+    """Take back what `revert` did, files included, except those that somebody changed since."""
+    session, view = idle(place, args.session_id)
+    if session.revert is None:
+        return _answer(session, RestoreResult())
+    async with held(place, args):
+        return await _move(place, view, None, args)
+
+
+def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
+    """Return the events that make a revert final, for a new prompt: its messages go, the sums sink, no redo follows."""
+    session = store.session(session_id)
+    if session.revert is None:
+        return []
+    view = store.conversation(session_id)
+    start = start_of(view, session.revert.message_id, session.revert.part_id)
+    gone = view.entries[start:] if start is not None else ()
+    kept = files_of(entry.info for entry in view.entries[:start])
+    cost, tokens = session.cost or 0.0, session.tokens or NO_TOKENS
+    for entry in gone:
+        if isinstance(entry.info, AssistantMessage):
+            cost, tokens = max(cost - entry.info.cost, 0.0), tokens.plus(entry.info.used, -1)
+    if session.summary is not None:
+        session = with_diffs(session, [diff for entry in gone for diff in diffs_of(entry.info)], kept, -1)
+    info = replace(session, revert=None, cost=cost, tokens=tokens, time=replace(session.time, updated=now_ms()))
+    removed = (MessageGone(session_id=session.id, message_id=entry.info.id) for entry in gone)
+    return [
+        *(MessageRemoved(properties=each) for each in removed),
+        SessionUpdated(properties=SessionInfo(session_id=session.id, info=info)),
+    ]
+
+
+async def undone(place: Place, view: Conversation) -> tuple[FileDiff, ...]:
+    """Return what is undone in a reverted session: how its files stood before, against now; nothing in any other."""
+    point = view.session.revert
+    start = start_of(view, point.message_id, point.part_id) if point is not None else None
+    if start is None:
+        return ()
+    snapshots = place.snapshots
+    plan = await snapshots.beside(lambda: _plan(snapshots, view, start), UNDO_TIME)
+    return () if isinstance(plan, Failed) else plan.diffs
+
+
+async def _move(
+    place: Place, view: Conversation, target: int | None, args: RevertSession | UnrevertSession
+) -> RevertedSession:
+    """Go from where the session stands to `target` (None: its end), with the files.
+
+    The state that the files come from is stored before the first of them changes, so a program that is killed in
+    between leaves each file old or new, and the same call finishes the work.
+    """
+    session, snapshots = view.session, place.snapshots
+    plan = await snapshots.beside(lambda: _plan(snapshots, view, target), UNDO_TIME)
+    if isinstance(plan, Failed):
+        raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
+    point: Revert | None = None
+    if target is not None:
+        text = "".join(diff.patch or "" for diff in plan.diffs)
+        part_id = args.part_id if isinstance(args, RevertSession) else None
+        message_id = view.entries[target].info.id
+        point = Revert(message_id=message_id, part_id=part_id, snapshot=plan.snapshot, diff=text)
+    if not args.dry_run:  # a point without a diff is one that the files are still on their way to
+        begun = replace(point, diff=None) if point is not None else None
+        _store(place, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else begun)
+    outcome = await snapshots.beside(
+        lambda: put_back(snapshots.objects, snapshots.root, plan.moves, snapshots.notes, dry_run=args.dry_run),
+        UNDO_TIME,
+    )
+    snapshots.mark_changed()
+    if isinstance(outcome, Failed):
+        raise OperationError("UnknownError", f"The files are not all put back: {outcome.reason}. Do the same again.")
+    if not args.dry_run:
+        session = _store(place, session.id, point)
+        diffs = list(plan.diffs) if target is not None else []
+        place.store.whisper(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=diffs)))
+    return _answer(session, with_conflicts(outcome, plan.conflicts), plan.moves)
+
+
+def _store(place: Place, session_id: str, point: Revert | None) -> Session:
+    """Store where a session stands, unless it does already; what else of it has changed meanwhile stays."""
+    session = place.store.session(session_id)
+    if session.revert == point:
+        return session
+    session = replace(session, revert=point, time=replace(session.time, updated=now_ms()))
+    place.store.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
+    return session
+
+
+def with_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreResult:
+    """Return an outcome with further files that are left alone, each named once."""
+    known = {each.path for each in outcome.conflicts}
+    added = (*outcome.conflicts, *(each for each in more if each.path not in known))
+    return RestoreResult(outcome.restored, outcome.unchanged, tuple(sorted(added, key=lambda each: each.path)))
+
+
+def _plan(snapshots: Snapshots, view: Conversation, target: int | None) -> _Plan:
+    """Work out the moves. Blocks. Raises Missing, OSError."""
+    objects = snapshots.objects
+    objects.ensure()
+    old = view.session.revert
+    here = start_of(view, old.message_id, old.part_id) if old is not None else None
+    points = [point for point in (here, target) if point is not None]
+    first = min(points) if points else len(view.entries)
+    steps = [
+        step
+        for index in range(first, len(view.entries))
+        if (step := step_changes(snapshots, view.entries[index], index))
+    ]
+    lost = tuple(Conflict(path, "what it held is not kept any more") for step in steps for path in step.lost)
+    outside = tuple(Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside)
+    held, tree = _kept(snapshots, old, steps, here)
+    moves: list[Restoration] = []
+    conflicts: list[Conflict] = []
+    undone: list[TreeChange] = []
+    for path, now in held.items():
+        # The same undo once more: it may have been killed with this file still as it was.
+        expected = now if here == target else _at(now, steps, path, here)[0]
+        desired, whole = _at(now, steps, path, target)
+        if expected != desired:
+            moves.append(Restoration(path, expected, desired))
+        if not whole:
+            conflicts.append(Conflict(path, "it was changed since"))
+        if desired != now:
+            undone.append(TreeChange(path, desired, now))
+    return _Plan(tree, tuple(moves), (*conflicts, *lost, *outside), file_diffs(objects, undone))
+
+
+def _kept(
+    snapshots: Snapshots, old: Revert | None, steps: Sequence[Step], here: int | None
+) -> tuple[Mapping[str, TreeEntry | None], str]:
+    """Return what each file held before the first undo, and the tree that says so from now on.
+
+    Files that an earlier undo (to `here`) was about are in its tree; the others are read from the disk.
+    """
+    objects = snapshots.objects
+    start = EMPTY_TREE if old is None or old.snapshot is None else old.snapshot
+    before = {each.path for step in steps if here is not None and step.index >= here for each in step.changes}
+    held: dict[str, TreeEntry | None] = {}
+    for path in dict.fromkeys(each.path for step in steps for each in step.changes):
+        held[path] = lookup(objects, start, path) if path in before else snapshots.keep(path)
+    if start == EMPTY_TREE and snapshots.last is not None and objects.has(snapshots.last.tree):
+        start = snapshots.last.tree
+    return held, overlaid(objects, start, {path: item for path, item in held.items() if path not in before})
+
+
+def _at(held: TreeEntry | None, steps: Sequence[Step], path: str, point: int | None) -> tuple[TreeEntry | None, bool]:
+    """Return what a file is to hold when the session stands at `point`, and whether all changes since are undone."""
+    if point is None:
+        return held, True
+    changes = [each for step in steps if step.index >= point for each in step.changes if each.path == path]
+    return unwound(held, changes), is_unwound(held, changes)
+
+
+def start_of(view: Conversation, message_id: str, part_id: str | None) -> int | None:
+    """Return the index of the first entry that is undone: a user message, or the step that holds the part."""
+    index = _index(view.entries, message_id)
+    if index is None:
+        return None
+    info = view.entries[index].info
+    if isinstance(info, UserMessage) or (part_id and _has_part(view.entries[index], part_id)):
+        return index
+    return _index(view.entries, info.parent_id)
+
+
+def _index(entries: Sequence[Entry], message_id: str) -> int | None:
+    return next((index for index, entry in enumerate(entries) if entry.info.id == message_id), None)
+
+
+def _has_part(entry: Entry, part_id: str) -> bool:
+    return any(part.id == part_id for part in entry.parts)
+
+
+def idle(place: Place, session_id: str) -> tuple[Session, Conversation]:
+    """Return a session of this work tree that nothing works on. Raises OperationError."""
+    session = place.store.session(session_id)
+    if session.root != str(place.snapshots.root):
+        what = f"Session {session.id} belongs to {session.directory}, outside {place.snapshots.root}."
+        raise OperationError("BadRequest", f"{what} Nothing was changed.")
+    if place.runs.is_running(session.id):
+        raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
+    place.store.leases.check(session.id)
+    return session, place.store.conversation(session.id)
+
+
+def held(place: Place, args: RevertSession | UnrevertSession | UndoFiles) -> AbstractAsyncContextManager[None]:
+    """Keep turns away while files change. Raises OperationError (SessionBusyError)."""
+    return nullcontext() if args.dry_run else place.runs.held(args.session_id)
+
+
+def _answer(session: Session, outcome: RestoreResult, moves: Sequence[Restoration] = ()) -> RevertedSession:
+    return RevertedSession(**msgspec.structs.asdict(session), outcome=files_outcome(outcome, moves))
+
+
+def files_outcome(outcome: RestoreResult, moves: Sequence[Restoration]) -> FilesOutcome:
+    """Return an outcome as clients read it."""
+    restored = set(outcome.restored)
+    return FilesOutcome(
+        restored=list(outcome.restored),
+        unchanged=list(outcome.unchanged),
+        conflicts=[FileConflict(path=each.path, reason=each.reason) for each in outcome.conflicts],
+        done=_done([move for move in moves if move.path in restored]),
+    )
+
+
+def _done(moves: Sequence[Restoration]) -> list[FileDone]:
+    """Return what the moves did; a file that went and one that came with the same content are one that was moved."""
+    gone = {move.expected: move.path for move in moves if move.desired is None and move.expected is not None}
+    found: list[FileDone] = []
+    for move in moves:
+        match move:
+            case Restoration(expected=None, desired=TreeEntry() as item):
+                source = gone.pop(item, None)
+                found.append(FileDone(path=move.path, what="moved" if source else "created", source=source))
+            case Restoration(expected=TreeEntry(blob=old), desired=TreeEntry(blob=new)):
+                found.append(FileDone(path=move.path, what="content" if old != new else "mode"))
+            case _:
+                pass
+    found += (FileDone(path=path, what="deleted") for path in _left(moves, found))
+    return sorted(found, key=lambda each: each.path)
+
+
+def _left(moves: Sequence[Restoration], found: Sequence[FileDone]) -> list[str]:
+    """Return the files that were deleted and did not become another one."""
+    moved = {each.source for each in found}
+    return [move.path for move in moves if move.desired is None and move.path not in moved]

@@ -1,0 +1,176 @@
+"""Sessions: make, list, read, change, delete."""
+
+import asyncio
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from codeloop import __version__
+from codeloop.agent.title import UNTITLED
+from codeloop.app.handlers.session.prompt import check_model
+from codeloop.app.project import Project
+from codeloop.app.slugs import slug
+from codeloop.config.project_root import GLOBAL
+from codeloop.kit import fault_injection
+from codeloop.schema.api.session_requests import (
+    CreateSession,
+    ListEverything,
+    ListSessions,
+    OfOneSession,
+    UpdateSession,
+)
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import SessionCreated, SessionDeleted, SessionInfo, SessionUpdated
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.live_events import Status
+from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionTime, Todo
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import replace
+from codeloop.store.database import StoreError
+from codeloop.store.queries import ALL, SessionFilter, open_queries
+
+
+async def create(project: Project, args: CreateSession) -> Session:
+    """Make a session in the project's directory."""
+    place = project.setting.place
+    if args.parent_id is not None:
+        project.store.session(args.parent_id)
+    if args.agent is not None:
+        project.engine.agent(args.agent)
+    if args.model is not None:
+        check_model(project, ModelRef(provider_id=args.model.provider_id, model_id=args.model.id))
+    now = now_ms()
+    session = Session(
+        id=new_id("ses"),
+        slug=slug(),
+        project_id=place.project_id,
+        directory=str(place.directory),
+        path=place.path,
+        title=args.title or untitled(now),
+        version=__version__,
+        parent_id=args.parent_id,
+        agent=args.agent,
+        model=args.model,
+        metadata=args.metadata,
+        permission=args.permission,
+        cost=0.0,
+        tokens=NO_TOKENS,
+        time=SessionTime(created=now, updated=now),
+    )
+    await fault_injection.reach("session.create")
+    project.store.append(SessionCreated(properties=SessionInfo(session_id=session.id, info=session)))
+    return session
+
+
+def untitled(now: int) -> str:
+    """Return the title that a session has until one is made; `now` in ms since the epoch."""
+    return UNTITLED + datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+async def listed(project: Project, args: ListSessions) -> list[Session]:
+    """Return sessions, newest change first. Raises OperationError when `limit` is below 1."""
+    if args.limit < 1:
+        raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
+    below = (args.path or "").strip("/") or None
+    directory = args.directory if args.path is None and args.scope is None else None
+    if directory is not None and _is_top(project, directory):
+        directory = None
+    return project.store.queries.sessions(
+        SessionFilter(
+            directory=directory,
+            below=None if args.scope else below,
+            roots=args.roots,
+            start=args.start,
+            search=args.search,
+            limit=min(args.limit, ALL),
+        )
+    )
+
+
+def _is_top(project: Project, directory: str) -> bool:
+    """Return whether a directory is the top of the repository's work tree and so stands for the whole project."""
+    place = project.setting.place
+    return place.vcs is not None and place.project_id != GLOBAL and directory.rstrip("/") == str(place.root)
+
+
+async def everything(project: Project, args: ListEverything) -> list[Session]:
+    """Return the sessions of every project, newest change first; databases that can't be read are left out."""
+
+    def read() -> list[Session]:
+        found: list[Session] = []
+        for path in databases(project):
+            with suppress(StoreError), closing(open_queries(path)) as queries:
+                found += queries.sessions(SessionFilter(limit=min(args.limit, ALL)))
+        return sorted(found, key=lambda each: -each.time.updated)[: args.limit]
+
+    return await asyncio.to_thread(read)
+
+
+def databases(project: Project) -> list[Path]:
+    """Return the databases of all projects."""
+    return sorted(project.setting.paths.project("x").parent.glob("*/codeloop.db"))
+
+
+async def get(project: Project, args: OfOneSession) -> Session:
+    """Return a session."""
+    return project.store.session(args.session_id)
+
+
+async def update(project: Project, args: UpdateSession) -> Session:
+    """Rename a session, archive it, or change its metadata and rules. Its place in the list stays."""
+    session = project.store.session(args.session_id)
+    if args.title is not None:
+        if not args.title.strip():
+            raise OperationError("BadRequest", "A title can't be empty.")
+        session = replace(session, title=args.title)
+    if args.metadata is not None:
+        session = replace(session, metadata=args.metadata)
+    if args.permission is not None:
+        session = replace(session, permission=args.permission)
+    if args.time is not None:
+        session = replace(session, time=replace(session.time, archived=args.time.archived))
+    project.store.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
+    return session
+
+
+async def children(project: Project, args: OfOneSession) -> list[Session]:
+    """Return the sessions of a session's subagents, newest change first."""
+    return project.store.sessions(parent=project.store.session(args.session_id).id, limit=ALL)
+
+
+async def todo(project: Project, args: OfOneSession) -> list[Todo]:
+    """Return the task list that the model keeps."""
+    return project.store.todos(project.store.session(args.session_id).id)
+
+
+async def status(project: Project, args: NoArguments) -> dict[str, Status]:
+    """Return what the sessions are doing that are not idle, in this process."""
+    del args
+    return dict(project.store.statuses)
+
+
+async def delete(project: Project, args: OfOneSession) -> bool:
+    """Delete a session and its children, with everything they hold. Raises OperationError while one is worked on."""
+    family = _family(project, project.store.session(args.session_id))
+    for each in family:
+        project.store.leases.check(each.id)
+        if each.id in project.store.statuses or project.runs.works_on(each.id):
+            raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
+    project.store.append(
+        *(SessionDeleted(properties=SessionInfo(session_id=each.id, info=each)) for each in reversed(family))
+    )
+    return True
+
+
+def _family(project: Project, session: Session) -> list[Session]:
+    """Return a session and all below it, children after their parents."""
+    family = [session]
+    for each in family:
+        family += project.store.sessions(parent=each.id, limit=ALL)
+    return family
+
+
+async def share(project: Project, args: OfOneSession) -> Session:
+    """Refuse: a session never leaves this machine by itself. Raises OperationError."""
+    project.store.session(args.session_id)
+    raise OperationError("BadRequest", "Sharing is not offered: `codeloop export` writes a session to a file.")

@@ -1,0 +1,138 @@
+"""A command line that a person runs: a message of theirs and a call of the tool bash, so that the model sees both."""
+
+import asyncio
+
+from codeloop.agent.engine import Policy
+from codeloop.agent.recording import Recording
+from codeloop.agent.recovery import message_event, part_event
+from codeloop.agent.step import new_message
+from codeloop.agent.tool_context import CallContext
+from codeloop.app.handlers.session.prompt import agent_of, check_ids, model_of, policy_of
+from codeloop.app.handlers.session.revert import discard_reverted
+from codeloop.app.project import Project
+from codeloop.schema.agent import Agent
+from codeloop.schema.api.session_inputs import MessageWithParts, RunShell
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.event import MessageInfo, MessageUpdated
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import SHELL_TIMEOUT_MAX
+from codeloop.schema.live_events import SessionDiff, SessionDiffs
+from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
+from codeloop.schema.part import TextPart, ToolCompleted, ToolError, ToolPart, ToolRunning, ToolStart, ToolTime
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import next_created
+from codeloop.tool.builtin.shell.bash import BashParams, bash
+from codeloop.tool.tool import ToolFailure
+from codeloop.tool.truncate import truncated
+
+TOLD = "The user ran the following command themselves; the result below is what it printed."
+
+
+async def shell(project: Project, args: RunShell) -> MessageWithParts:
+    """Run a command line in the session's shell and give the answer that holds it; the model is not asked.
+
+    It is the person's own command, so no permission is asked and undo leaves alone what it changed.
+    Raises OperationError: no such session or agent, a command or an id that can't be used; SessionBusyError while a
+    turn runs.
+    """
+    session = project.store.session(args.session_id)
+    check_ids(project, args.message_id, ())
+    if not args.command.strip() or "\0" in args.command:
+        raise OperationError("BadRequest", "command is empty or holds a NUL character.")
+    agent = agent_of(project, session, args.agent)
+    model = await model_of(project, args, session, agent)
+    if project.runs.is_running(session.id) or session.id in project.store.statuses:
+        raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
+    message = UserMessage(
+        id=args.message_id or new_id("msg"),
+        session_id=session.id,
+        time=UserTime(created=next_created(project.store.recent(session.id), now_ms())),
+        agent=agent.name,
+        model=model,
+    )
+    command = _Command(project, agent, message, args.command)
+    try:
+        policy = policy_of(None, message, project)
+    except CodeloopError:  # the model can't be had: no matter for a command, and a prompt that comes is told
+        policy = Policy()
+    stop = await asyncio.shield(project.runs.wake(session.id, policy, command.run))
+    if command.done is None:
+        raise OperationError("UnknownError", f"The command was not run: {stop.message or stop.reason}")
+    return command.done
+
+
+class _OwnContext(CallContext):
+    """What a command touches that a person runs: they need nobody's leave."""
+
+    async def ask(self, need: Need) -> None:
+        """Return: it is their own command."""
+
+
+class _Command:
+    """One command line, from its two messages to its result in `done`."""
+
+    def __init__(self, project: Project, agent: Agent, message: UserMessage, line: str) -> None:
+        self.done: MessageWithParts | None = None
+        self._project = project
+        self._agent = agent
+        self._message = message
+        self._line = line
+
+    async def run(self) -> None:
+        """Store the messages, run the command, store what came of it; a cancel leaves it completed, with a note."""
+        info, part = self._begin()
+        context = _OwnContext(self._project.engine, self._agent, part, Recording())
+        params = BashParams(command=self._line, timeout=SHELL_TIMEOUT_MAX.value)
+        try:
+            result = await bash.run(params, context)
+            limits = self._project.engine.output
+            scratch = self._project.workspace.scratch
+            result = truncated(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
+            self._finish(info, _completed(part, result.output, result.metadata))
+        except asyncio.CancelledError:
+            state = context.present().state
+            shown = (state.metadata or {}) if isinstance(state, ToolRunning) else {}
+            self._finish(info, _completed(part, str(shown.get("output", "")), {**shown, "exit": None}))
+            raise
+        except ToolFailure as error:
+            time = ToolTime(start=info.time.created, end=max(now_ms(), info.time.created))
+            state = ToolError(input=part.state.input, error=str(error), time=time, metadata=error.metadata)
+            self._finish(info, replace(part, state=state))
+        finally:
+            context.close()
+
+    def _begin(self) -> tuple[AssistantMessage, ToolPart]:
+        """Store the person's message and the answer with the running call, in one transaction."""
+        store, message = self._project.store, self._message
+        told = TextPart(
+            id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=TOLD, synthetic=True
+        )
+        said = MessageUpdated(properties=MessageInfo(session_id=message.session_id, info=message))
+        discarded = discard_reverted(store, message.session_id)
+        store.append(*discarded, said, part_event(told))
+        if discarded:  # nothing is undone any more
+            store.whisper(SessionDiff(properties=SessionDiffs(session_id=message.session_id, diff=[])))
+        info = new_message(self._project.engine, message.session_id, message)
+        part = ToolPart(
+            id=new_id("prt"),
+            session_id=info.session_id,
+            message_id=info.id,
+            call_id=new_id("tool"),
+            tool="bash",
+            state=ToolRunning(input={"command": self._line}, time=ToolStart(start=info.time.created)),
+        )
+        store.append(message_event(info), part_event(part))
+        return info, part
+
+    def _finish(self, info: AssistantMessage, part: ToolPart) -> None:
+        info = replace(info, time=replace(info.time, completed=max(now_ms(), info.time.created)))
+        self._project.store.append(message_event(info), part_event(part))
+        self.done = MessageWithParts(info=info, parts=[part])
+
+
+def _completed(part: ToolPart, output: str, metadata: dict[str, object]) -> ToolPart:
+    start = part.state.time.start if isinstance(part.state, ToolRunning) else now_ms()
+    time = ToolTime(start=start, end=max(now_ms(), start))
+    state = ToolCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)
+    return replace(part, state=state)

@@ -1,0 +1,129 @@
+"""Undo and redo of single files: what a turn did to them is taken back or done again; the conversation stays."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.agent.turn_diffs import step_changes
+from codeloop.app.handlers.session.revert import Place, files_outcome, held, idle, start_of, with_conflicts
+from codeloop.schema.api.session_requests import UndoFiles, UndoneFiles
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import UNDO_TIME
+from codeloop.schema.message import AssistantMessage, Session
+from codeloop.store.conversation import Conversation
+from codeloop.workspace.snapshot.object_store import TreeEntry
+from codeloop.workspace.snapshot.restore import Conflict, Restoration, is_unwound, put_back, unwound
+from codeloop.workspace.snapshot.snapshots import Failed, Snapshots
+from codeloop.workspace.snapshot.tree_diff import TreeChange
+
+UNTOUCHED = "no turn of this session changed it"
+Turns = Sequence[tuple[str, Mapping[str, list[TreeChange]]]]
+"""The prompts of the turns that changed something, oldest first, each with its changes by path."""
+
+
+class _Plan(Struct, frozen=True):
+    prompt: str | None
+    moves: tuple[Restoration, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+async def undo_files(place: Place, args: UndoFiles) -> UndoneFiles:
+    """Take back what the last turn did to some files, as far as they hold what it wrote; or do it again.
+
+    The last turn is the newest one that changed one of them and is not taken back there yet. Raises OperationError.
+    """
+    session, view = idle(place, args.session_id)
+    snapshots = place.snapshots
+    names = [_relative(snapshots.root, session, each) for each in args.files]
+    async with held(place, args):
+        plan = await snapshots.beside(lambda: _plan(snapshots, view, names, redo=args.redo), UNDO_TIME)
+        if isinstance(plan, Failed):
+            raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
+        outcome = await snapshots.beside(
+            lambda: put_back(snapshots.objects, snapshots.root, plan.moves, snapshots.notes, dry_run=args.dry_run),
+            UNDO_TIME,
+        )
+        snapshots.mark_changed()
+    if isinstance(outcome, Failed):
+        raise OperationError("UnknownError", f"The files are not all changed: {outcome.reason}. Do the same again.")
+    found = files_outcome(with_conflicts(outcome, plan.conflicts), plan.moves)
+    return UndoneFiles(message_id=plan.prompt, outcome=found)
+
+
+def _relative(root: Path, session: Session, name: str) -> str:
+    """Return a path relative to the work tree; empty for its top. Raises OperationError when it is outside."""
+    path = Path(os.path.normpath(Path(session.directory) / name))
+    real = root if path == root else Path(os.path.realpath(path.parent)) / path.name
+    if not name or "\0" in name or not real.is_relative_to(root):
+        raise OperationError("BadRequest", f"{name or 'An empty name'} is not in {root}. Nothing was changed.")
+    return "" if real == root else str(real.relative_to(root))
+
+
+def _plan(snapshots: Snapshots, view: Conversation, names: Sequence[str], *, redo: bool) -> _Plan:
+    """Choose the turn and work out the moves. Blocks. Raises Missing, OSError."""
+    snapshots.objects.ensure()
+    turns = _turns(snapshots, view)
+    paths = {path for _, changes in turns for path in changes if any(_is_meant(path, name) for name in names)}
+    now = {path: snapshots.keep(path) for path in paths}
+    choose = _redoable if redo else _undoable
+    chosen = {path: choose(now[path], path, turns) for path in sorted(paths)}
+    places = [at for at in chosen.values() if at is not None]
+    conflicts = [Conflict(name or ".", UNTOUCHED) for name in names if not any(_is_meant(each, name) for each in paths)]
+    if not places:
+        why = "nothing of it is undone" if redo else "what the session did to it is undone"
+        return _Plan(None, conflicts=(*conflicts, *(Conflict(path, why) for path in sorted(paths & set(names)))))
+    at = min(places) if redo else max(places)
+    prompt, changes = turns[at]
+    moves: list[Restoration] = []
+    for path in (path for path, each in chosen.items() if each == at):
+        desired = changes[path][-1].after if redo else unwound(now[path], changes[path])
+        if desired != now[path]:
+            moves.append(Restoration(path, now[path], desired))
+        if not redo and not is_unwound(now[path], changes[path]):
+            conflicts.append(Conflict(path, "it was changed since"))
+    others = (path for path, each in chosen.items() if each != at and path in names)
+    conflicts += (Conflict(path, "the last turn did not change it") for path in others)
+    return _Plan(prompt, tuple(moves), tuple(conflicts))
+
+
+def _turns(snapshots: Snapshots, view: Conversation) -> Turns:
+    """Return what the turns that are not undone did, oldest first."""
+    point = view.session.revert
+    end = start_of(view, point.message_id, point.part_id) if point is not None else None
+    turns: dict[str, dict[str, list[TreeChange]]] = {}
+    for index, entry in enumerate(view.entries[:end]):
+        if isinstance(entry.info, AssistantMessage) and (step := step_changes(snapshots, entry, index)):
+            changes = turns.setdefault(entry.info.parent_id, {})
+            for change in step.changes:
+                changes.setdefault(change.path, []).append(change)
+    return list(turns.items())
+
+
+def _is_meant(path: str, name: str) -> bool:
+    """Return whether a name is this file, or a folder above it."""
+    return name in {"", path} or path.startswith(f"{name}/")
+
+
+def _undoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
+    """Return the place of the newest turn that wrote what a file holds; of the newest at all when nobody's did.
+
+    None when all that was done to it is taken back.
+    """
+    changed = [at for at in range(len(turns) - 1, -1, -1) if path in turns[at][1]]
+    for at in changed:
+        if unwound(now, turns[at][1][path]) != now:
+            return at
+    return None if any(now == turns[at][1][path][0].before for at in changed) else changed[0]
+
+
+def _redoable(now: TreeEntry | None, path: str, turns: Turns) -> int | None:
+    """Return the place of the oldest turn whose change of a file is taken back; None when the last one stands."""
+    for at in range(len(turns) - 1, -1, -1):
+        changes = turns[at][1].get(path)
+        if changes and now == changes[-1].after:
+            return None
+        if changes and now == changes[0].before:
+            return at
+    return None

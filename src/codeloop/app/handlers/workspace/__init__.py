@@ -1,0 +1,1 @@
+"""Handlers of files, searches, version control and terminals."""

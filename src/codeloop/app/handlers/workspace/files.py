@@ -1,0 +1,172 @@
+"""Files and folders of the work tree; nothing outside of it is read."""
+
+import asyncio
+import base64
+import mimetypes
+import os
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.app.handlers.workspace.vcs import git_of
+from codeloop.app.project import Project
+from codeloop.kit.diff import split_lines, unified
+from codeloop.schema.api.files import FileContent, FileNode, FilePatch, FileStatus, OfOnePath, PatchHunk
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import FILES_CONTENT, SNAPSHOT_DIFF
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.wire import replace
+from codeloop.tool.file_access import readable
+from codeloop.workspace.files.encoding import NotText, decode, is_binary
+from codeloop.workspace.files.media_type import media_type
+from codeloop.workspace.files.safe_open import FileRefused, load
+from codeloop.workspace.git.repository import GitFailed
+from codeloop.workspace.git.working_diff import changed
+from codeloop.workspace.search.directory import entries
+from codeloop.workspace.snapshot.snapshots import user_excludes
+
+_SAMPLE = 8_192
+_HUNK = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
+
+
+class _Inside(Struct, frozen=True):
+    """A path of the work tree. `named`: absolute, as asked for; `real`: with every link followed; `root`: the top."""
+
+    named: Path
+    real: Path
+    root: Path
+
+
+async def listed(project: Project, args: OfOnePath) -> list[FileNode]:
+    """Return a folder's entries, folders first. Raises OperationError: missing, no folder, outside, unreadable."""
+
+    def read() -> list[FileNode]:
+        place = _inside(project, args.path)
+        try:
+            found = entries(place.root, place.real, user_excludes(project.environment))
+        except FileNotFoundError as error:
+            raise OperationError("NotFoundError", f"Folder not found: {args.path}") from error
+        except FileRefused as error:
+            raise OperationError("BadRequest", f"{args.path} is no folder that can be listed.") from error
+        except OSError as error:
+            raise _unreadable(args.path, error) from error
+        directory = project.workspace.directory
+        return [
+            FileNode(
+                name=readable(entry.name),
+                path=readable(os.path.relpath(place.named / entry.name, directory)) + ("/" if entry.is_folder else ""),
+                absolute=readable(str(place.named / entry.name)),
+                type="directory" if entry.is_folder else "file",
+                ignored=entry.ignored,
+            )
+            for entry in found
+        ]
+
+    return await asyncio.to_thread(read)
+
+
+async def read(project: Project, args: OfOnePath) -> FileContent:
+    """Return a file; a missing one is empty. Text that differs from the last commit's comes with the difference.
+
+    Raises OperationError: it is outside, too large, no regular file, or can't be read.
+    """
+    place, data = await asyncio.to_thread(_loaded, project, args.path)
+    if data is None:
+        return FileContent(type="text", content="")
+    text = _text(data)
+    if text is None:
+        mime = media_type(data) or mimetypes.guess_type(place.named.name)[0] or "application/octet-stream"
+        content = await asyncio.to_thread(base64.b64encode, data)
+        return FileContent(type="binary", content=content.decode(), encoding="base64", mime_type=mime)
+    shown = FileContent(type="text", content=text.rstrip())
+    before = await _committed(project, place) if len(data) <= SNAPSHOT_DIFF.value else None
+    if before is None or before.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
+        return shown
+    name = readable(os.path.relpath(place.named, project.workspace.directory))
+    return await asyncio.to_thread(_with_difference, shown, name, before, text)
+
+
+async def status(project: Project, args: NoArguments) -> list[FileStatus]:
+    """Return the files that differ from the last commit; paths are relative to the directory. Raises GitFailed."""
+    del args
+    git = git_of(project)
+    if git is None:
+        return []
+    return [
+        FileStatus(
+            path=readable(os.path.relpath(git.root / each.file, project.workspace.directory)),
+            added=each.additions,
+            removed=each.deletions,
+            status=each.status,
+        )
+        for each in await changed(git, await git.commit("HEAD"), None)
+    ]
+
+
+def _inside(project: Project, path: str) -> _Inside:
+    """Find a path in the work tree before anything of it is read. Raises OperationError when it leads out."""
+    if "\0" in path:
+        raise OperationError("BadRequest", "The path holds a NUL character, which no file has in its name.")
+    workspace = project.workspace
+    named = Path(os.path.normpath(workspace.directory / path))
+    real, root = Path(os.path.realpath(named)), Path(os.path.realpath(workspace.root))
+    if not real.is_relative_to(root):
+        raise OperationError("BadRequest", f"{readable(path)} is outside of the work tree {root}; name a file in it.")
+    return _Inside(named, real, root)
+
+
+def _loaded(project: Project, path: str) -> tuple[_Inside, bytes | None]:
+    place = _inside(project, path)
+    try:
+        return place, load(place.real, FILES_CONTENT.value).data
+    except FileNotFoundError:
+        return place, None
+    except FileRefused as error:
+        raise OperationError("BadRequest", readable(str(error))) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str, error: OSError) -> OperationError:
+    return OperationError("BadRequest", f"{readable(path)} can't be read: {error.strerror}.")
+
+
+def _text(data: bytes) -> str | None:
+    """Return the text of a file; None: it is binary."""
+    if media_type(data) is not None or is_binary(data[:_SAMPLE]):
+        return None
+    try:
+        return readable(decode(data).content)
+    except NotText:
+        return None
+
+
+async def _committed(project: Project, place: _Inside) -> str | None:
+    """Return the text that the last commit has of a file; None: none, or it can't be known."""
+    git = git_of(project)
+    if git is None:
+        return None
+    try:
+        data = await git.blob("HEAD", str(place.real.relative_to(place.root)), SNAPSHOT_DIFF.value)
+    except GitFailed:
+        return None
+    return None if data is None else _text(data)
+
+
+def _with_difference(shown: FileContent, name: str, before: str, after: str) -> FileContent:
+    """Add the difference, with the whole file around it."""
+    everything = max(len(split_lines(before)), len(split_lines(after)))
+    patch = unified(name, before, after, everything).patch
+    hunks: list[PatchHunk] = []
+    for line in patch.removesuffix("\n").split("\n"):
+        head = _HUNK.fullmatch(line)
+        if head is not None:
+            starts = (int(number) for number in head.groups())
+            hunks.append(PatchHunk(**dict(zip(_NUMBERS, starts, strict=True)), lines=[]))
+        elif hunks:
+            hunks[-1].lines.append(line)
+    return replace(shown, diff=patch, patch=FilePatch(old_file_name=name, new_file_name=name, hunks=hunks))
+
+
+_NUMBERS = ("old_start", "old_lines", "new_start", "new_lines")

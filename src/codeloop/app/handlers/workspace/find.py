@@ -1,0 +1,61 @@
+"""Searches: what is in files, and what they are called."""
+
+import asyncio
+
+from codeloop.app.handlers.project.project import location
+from codeloop.app.project import Project
+from codeloop.schema.api.files import FileSystemEntry, FindFiles, FindSymbols, FindText, FoundFiles, FoundLine, Symbol
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import FILES_NAMED, FILES_QUERY
+from codeloop.schema.operation import NoArguments
+from codeloop.tool.file_access import readable
+from codeloop.workspace.search.file_index import IndexedName, Kind, find_names
+from codeloop.workspace.search.rg_matches import SearchFailed
+
+_FILES = 100
+_COMPLETIONS = 20
+
+
+async def text(project: Project, args: FindText) -> list[FoundLine]:
+    """Return the first lines that match a regular expression, paths relative to the directory.
+
+    Raises OperationError with ripgrep's words for a bad pattern.
+    """
+    workspace = project.workspace
+    try:
+        return await workspace.ripgrep.lines(workspace.directory, args.pattern, workspace.environment)
+    except SearchFailed as error:
+        raise OperationError("BadRequest", f"The files can't be searched: {readable(str(error))}") from error
+
+
+async def files(project: Project, args: FindFiles) -> list[str]:
+    """Return the paths of files and folders whose path holds the query's characters, the best first."""
+    kind: Kind | None = args.type or ("file" if args.dirs is False else None)
+    return [readable(name.path) for name in await _named(project, args, kind, _FILES)]
+
+
+async def symbols(project: Project, args: FindSymbols) -> list[Symbol]:
+    """Return no symbols: nothing indexes them."""
+    del project, args
+    return []
+
+
+async def fs_find(project: Project, args: FindFiles) -> FoundFiles:
+    """Return what a path may be completed to: as `files`, with where the directory is."""
+    found = await _named(project, args, args.type, _COMPLETIONS)
+    data = [FileSystemEntry(path=readable(name.path), type="directory" if name.is_folder else "file") for name in found]
+    return FoundFiles(location=await location(project, NoArguments()), data=data)
+
+
+async def _named(project: Project, args: FindFiles, kind: Kind | None, usual: int) -> list[IndexedName]:
+    limit = usual if args.limit is None else args.limit
+    if not 1 <= limit <= FILES_NAMED.value:
+        raise OperationError("BadRequest", f"limit is {limit}; it must be 1 to {FILES_NAMED.value}.")
+    if len(args.query) > FILES_QUERY.value:
+        raise OperationError("BadRequest", f"query is longer than {FILES_QUERY.value} characters; name less.")
+    workspace = project.workspace
+    try:
+        names = await workspace.names.names(workspace.directory, workspace.ripgrep, workspace.environment)
+    except SearchFailed as error:
+        raise OperationError("BadRequest", f"The files can't be listed: {readable(str(error))}") from error
+    return await asyncio.to_thread(find_names, names, args.query, kind, limit)

@@ -1,0 +1,85 @@
+"""Terminals."""
+
+from codeloop.app.project import Project
+from codeloop.schema.api.pty import CreatePty, OfOnePty, Pty, PtyShell, PtyTicket, UpdatePty
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import PTY_TICKET, PTY_TITLE
+from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyEnd, PtyExited, PtyId, PtyInfo, PtyUpdated
+from codeloop.schema.operation import NoArguments
+from codeloop.workspace.terminal.shell_choice import program_of
+from codeloop.workspace.terminal.shell_choice import shells as installed
+from codeloop.workspace.terminal.terminals import Terminal
+
+
+async def shells(project: Project, args: NoArguments) -> list[PtyShell]:
+    """Return the shells that are installed."""
+    del args
+    return installed(project.workspace.environment)
+
+
+async def listed(project: Project, args: NoArguments) -> list[Pty]:
+    """Return every terminal, the oldest first."""
+    del args
+    return [terminal.info for terminal in project.terminals.all()]
+
+
+async def create(project: Project, args: CreatePty) -> Pty:
+    """Open a terminal. Refused when its directory or program is not there, or too many are open."""
+
+    def exited(terminal: Terminal, code: int) -> None:
+        project.tell(PtyExited(properties=PtyEnd(id=terminal.id, exit_code=code)))
+
+    _check_title(args.title)
+    workspace = project.workspace
+    try:
+        program = program_of(args, workspace.directory, workspace.environment)
+        terminal = project.terminals.open(program, exited)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise OperationError("BadRequest", f"The terminal can't be opened: {reason}.") from error
+    terminal.title = args.title or terminal.title
+    project.tell(PtyCreated(properties=PtyInfo(info=terminal.info)))
+    return terminal.info
+
+
+async def get(project: Project, args: OfOnePty) -> Pty:
+    """Return one terminal."""
+    return found(project, args.pty_id).info
+
+
+async def update(project: Project, args: UpdatePty) -> Pty:
+    """Rename or resize a terminal."""
+    _check_title(args.title)
+    terminal = found(project, args.pty_id)
+    terminal.title = args.title or terminal.title
+    if args.size is not None:
+        terminal.resize(args.size.rows, args.size.cols)
+    project.tell(PtyUpdated(properties=PtyInfo(info=terminal.info)))
+    return terminal.info
+
+
+async def remove(project: Project, args: OfOnePty) -> bool:
+    """End a terminal with everything that runs in it."""
+    terminal = found(project, args.pty_id)
+    await project.terminals.remove(terminal.id)
+    project.tell(PtyDeleted(properties=PtyId(id=terminal.id)))
+    return True
+
+
+async def ticket(project: Project, args: OfOnePty) -> PtyTicket:
+    """Return a ticket: with it a client connects to the terminal, once, without the credential."""
+    terminal = found(project, args.pty_id)
+    return PtyTicket(ticket=project.terminals.tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds))
+
+
+def found(project: Project, pty_id: str) -> Terminal:
+    """Return a terminal that runs. Raises OperationError when there is none."""
+    terminal = project.terminals.get(pty_id)
+    if terminal is None:
+        raise OperationError("PtyNotFoundError", f"There is no terminal {pty_id}; it may have ended.")
+    return terminal
+
+
+def _check_title(title: str | None) -> None:
+    if title is not None and len(title) > PTY_TITLE.value:
+        raise OperationError("BadRequest", f"The title is longer than {PTY_TITLE.value} characters.")

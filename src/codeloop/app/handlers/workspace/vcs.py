@@ -1,0 +1,87 @@
+"""What git says of the work tree."""
+
+import asyncio
+
+from codeloop.app.project import Project
+from codeloop.schema.api.files import AskDiff, VcsFileDiff, VcsFileStatus, VcsInfo
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import VCS_CONTEXT
+from codeloop.schema.operation import NoArguments
+from codeloop.tool.file_access import readable
+from codeloop.workspace.git.repository import Git, GitFailed
+from codeloop.workspace.git.working_diff import changed
+
+_CONTEXT = 3
+
+
+async def get(project: Project, args: NoArguments) -> VcsInfo:
+    """Return the branch that is checked out and the one that others start from, as far as there are such."""
+    del args
+    git = git_of(project)
+    if git is None:
+        return VcsInfo()
+    try:
+        branch, default = await asyncio.gather(git.branch(), git.default_branch())
+    except GitFailed:
+        return VcsInfo()
+    return VcsInfo(
+        branch=None if branch is None else readable(branch),
+        default_branch=None if default is None else readable(default.name),
+    )
+
+
+async def status(project: Project, args: NoArguments) -> list[VcsFileStatus]:
+    """Return the files that differ from the last commit. Raises GitFailed."""
+    del args
+    git = git_of(project)
+    if git is None:
+        return []
+    return [
+        VcsFileStatus(file=readable(each.file), additions=each.additions, deletions=each.deletions, status=each.status)
+        for each in await changed(git, await git.commit("HEAD"), None)
+    ]
+
+
+async def diff(project: Project, args: AskDiff) -> list[VcsFileDiff]:
+    """Return the files that differ from the last commit, or from where this branch left the default one, with patches.
+
+    Raises OperationError: too many lines of context, no default branch. Raises GitFailed.
+    """
+    context = _CONTEXT if args.context is None else args.context
+    if not 0 <= context <= VCS_CONTEXT.value:
+        raise OperationError("BadRequest", f"context is {context}; it must be 0 to {VCS_CONTEXT.value}.")
+    git = git_of(project)
+    if git is None:
+        return []
+    head = await git.commit("HEAD")
+    base = head if args.mode == "git" or head is None else await _branched(git, head)
+    return [
+        VcsFileDiff(
+            file=readable(each.file),
+            additions=each.additions,
+            deletions=each.deletions,
+            patch=None if each.patch is None else readable(each.patch),
+            status=each.status,
+        )
+        for each in await changed(git, base, context)
+    ]
+
+
+def git_of(project: Project) -> Git | None:
+    """Return git for the project's work tree; None outside a repository."""
+    place = project.setting.place
+    return Git(place.root, project.workspace.environment) if place.vcs == "git" else None
+
+
+async def _branched(git: Git, head: str) -> str:
+    """Return the commit at which the present branch left the default one."""
+    default = await git.default_branch()
+    if default is None:
+        raise OperationError(
+            "BadRequest",
+            "There is no default branch to compare with: no remote's HEAD, no main, no master. Use mode=git.",
+        )
+    base = await git.merge_base(head, default.ref)
+    if base is None:
+        raise OperationError("BadRequest", f"This branch and {default.name} have no commit in common. Use mode=git.")
+    return base

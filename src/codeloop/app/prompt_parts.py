@@ -1,0 +1,151 @@
+"""What a prompt brings along becomes parts of its message: text as it is, text files as a read that has been done."""
+
+import base64
+import mimetypes
+import os
+from pathlib import Path
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
+
+from codeloop.schema.api.session_inputs import AgentInput, FileInput, PartInput, SubtaskInput, TextInput
+from codeloop.schema.errors import OperationError
+from codeloop.schema.ids import new_id
+from codeloop.schema.limits import ATTACHED_FILE, IMAGE_FILE, READ_PDF
+from codeloop.schema.message import UserMessage
+from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
+from codeloop.schema.wire import replace
+from codeloop.workspace.files.image import ImageRefused, fit_image
+from codeloop.workspace.files.safe_open import FileRefused, load
+from codeloop.workspace.workspace import Workspace
+
+
+def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> list[Part]:
+    """Return the parts of one piece of a prompt. Raises OperationError when a named file can't be read."""
+    session_id, message_id = message.session_id, message.id
+    match given:
+        case TextInput():
+            return [
+                TextPart(
+                    id=given.id or new_id("prt"),
+                    text=given.text.encode("utf-8", "replace").decode(),
+                    synthetic=given.synthetic,
+                    ignored=given.ignored,
+                    metadata=given.metadata,
+                    session_id=session_id,
+                    message_id=message_id,
+                )
+            ]
+        case AgentInput():
+            note = f"The user asks for the subagent {given.name}: hand this to it with the task tool."
+            mention = AgentPart(
+                id=given.id or new_id("prt"),
+                session_id=session_id,
+                message_id=message_id,
+                name=given.name,
+                source=given.source,
+            )
+            request = TextPart(
+                id=new_id("prt"), session_id=session_id, message_id=message_id, text=note, synthetic=True
+            )
+            return [mention, request]
+        case SubtaskInput():
+            work = SubtaskPart(
+                id=given.id or new_id("prt"),
+                session_id=session_id,
+                message_id=message_id,
+                prompt=given.prompt,
+                description=given.description,
+                agent=given.agent,
+                model=given.model,
+                command=given.command,
+            )
+            return [work]
+        case FileInput():
+            part = FilePart(
+                id=given.id or new_id("prt"),
+                mime=given.mime,
+                url=given.url,
+                filename=given.filename,
+                source=given.source,
+                session_id=session_id,
+                message_id=message_id,
+            )
+            return _file(workspace, part)
+
+
+def _file(workspace: Workspace, part: FilePart) -> list[Part]:
+    if not part.url.startswith("file://"):
+        return [_data_part(part) if part.url.startswith("data:") and part.mime.startswith("image/") else part]
+    target = workspace.resolve(unquote(urlsplit(part.url).path))
+    named = replace(part, filename=part.filename or target.path.name)
+    if part.mime == "application/pdf":
+        return [_with_data(named, part.mime, _read(target.path, READ_PDF.value))]
+    if part.mime.startswith("image/"):
+        return [_picture(named, _read(target.path, IMAGE_FILE.value))]
+    text = read_text(target.path)
+    name = workspace.relative(target.path)
+    told = TextPart(
+        id=new_id("prt"),
+        session_id=part.session_id,
+        message_id=part.message_id,
+        text=f"The user attached the file {name}:\n{text}",
+        synthetic=True,
+    )
+    return [told, part]
+
+
+def _data_part(part: FilePart) -> Part:
+    """Return an image that a client sent as a `data:` URL, brought to what services take."""
+    header, _, data = part.url.partition(",")
+    try:
+        raw = base64.b64decode(data, validate=True) if header.endswith(";base64") else unquote_to_bytes(data)
+    except ValueError:
+        return _left_out(part, "its base64 data is broken")
+    return _picture(part, raw)
+
+
+def _picture(part: FilePart, data: bytes) -> Part:
+    try:
+        picture = fit_image(data)
+    except ImageRefused as error:
+        return _left_out(part, str(error))
+    if picture.data is data and picture.mime == part.mime and part.url.startswith("data:"):
+        return part
+    return _with_data(part, picture.mime, picture.data)
+
+
+def _with_data(part: FilePart, mime: str, data: bytes) -> FilePart:
+    return replace(part, mime=mime, url=f"data:{mime};base64,{base64.b64encode(data).decode()}")
+
+
+def _left_out(part: FilePart, reason: str) -> TextPart:
+    """Return the line that stands for an image that no service takes, so that the prompt is answered all the same."""
+    return TextPart(
+        id=part.id,
+        session_id=part.session_id,
+        message_id=part.message_id,
+        text=f"The user attached the image {part.filename or 'without a name'}, which is left out: {reason}.",
+        synthetic=True,
+    )
+
+
+def read_text(path: Path) -> str:
+    """Return a file that a person attached, as text. Raises OperationError when it is missing, too large or no text."""
+    try:
+        return _read(path, ATTACHED_FILE.value).decode()
+    except UnicodeDecodeError:
+        raise OperationError("BadRequest", f"The attached file {path} is not UTF-8 text.") from None
+
+
+def _read(path: Path, limit: int) -> bytes:
+    real = Path(os.path.realpath(path))
+    try:
+        return load(real, limit).data
+    except FileRefused as error:
+        raise OperationError("BadRequest", f"The attached file {path} can't be read: {error}.") from error
+    except OSError as error:
+        raise OperationError("BadRequest", f"The attached file {path} can't be read: {error.strerror}.") from error
+
+
+def mime_of(path: Path) -> str:
+    """Guess a file's mime type from its name; text when there is nothing to go by."""
+    return mimetypes.guess_type(path.name)[0] or "text/plain"

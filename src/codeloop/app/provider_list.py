@@ -1,0 +1,198 @@
+"""Providers and their models as clients list them, without any key."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import lru_cache
+
+from codeloop.app.open_models import OneModel, Source
+from codeloop.config.redact import open_address, open_options, open_settings
+from codeloop.model.catalog.default_model import local_model, preferred_model
+from codeloop.model.catalog.local_servers import Found
+from codeloop.model.catalog.vendors import PROTOCOLS
+from codeloop.model.chat import ModelInfo
+from codeloop.model.errors import ModelUnavailable, UnknownModel
+from codeloop.model.provider import Provider
+from codeloop.model.providers import Providers
+from codeloop.schema.api.providers import (
+    CachePrice,
+    KnownProviders,
+    Modalities,
+    ModelApi,
+    ModelCapabilities,
+    ModelDetails,
+    ModelLimit,
+    ModelPrice,
+    ModelStatus,
+    ProviderDetails,
+    ProviderSource,
+    UsableProviders,
+)
+from codeloop.schema.wire import replace
+
+_SOURCES: dict[str, ProviderSource] = {
+    "configuration": "config",
+    "none": "config",
+    "environment": "env",
+    "credentials": "api",
+}
+_STATUS: dict[str, ModelStatus] = {"alpha": "alpha", "beta": "beta", "deprecated": "deprecated"}
+_TEXT = Modalities(text=True, audio=False, image=False, video=False, pdf=False)
+
+
+class Listing:
+    """The providers of a project as clients see them; what a provider's models are is put together once.
+
+    `source` is where the project's models come from: a model that stands in for all others is listed first.
+    """
+
+    def __init__(self, providers: Providers, source: Source) -> None:
+        self._providers = providers
+        self._source = source
+        self._models: dict[str, dict[str, ModelDetails]] = {}
+        self._default: dict[str, str] = {}
+        self._building = asyncio.Lock()
+
+    async def usable(self) -> UsableProviders:
+        """Return the providers that can be used now: with a key, without need of one, or answering on this machine.
+
+        Of each the models that we can speak to; first the provider of the model that is used when none is named.
+        """
+        first, preferred = await self._first()
+        sources = self._sources()
+        listed = [_spoken(self._details(self._providers.provider(name), source)) for name, source in sources.items()]
+        listed = [*self._standing_in(), *_with_local(listed, await self._answering())]
+        listed = sorted((each for each in listed if each.models), key=lambda each: each.id != first)
+        default = self._defaults(listed)
+        if preferred in {model for each in listed if each.id == first for model in each.models}:
+            default[first] = preferred
+        return UsableProviders(providers=listed, default=default)
+
+    async def known(self) -> KnownProviders:
+        """Return every provider there is, also those that no key is set for."""
+        usable = await self.usable()
+        async with self._building:  # the first time thousands of models are read
+            listed = await asyncio.to_thread(self._everything)
+        known = {each.id: each for each in (*listed, *(each for each in usable.providers if not self._lists(each.id)))}
+        default = {**self._defaults(known.values()), **usable.default}
+        return KnownProviders(
+            all=list(known.values()), default=default, connected=[each.id for each in usable.providers]
+        )
+
+    async def _first(self) -> tuple[str, str]:
+        """Return provider and model that are used when none is named; empty when there is none."""
+        with suppress(ModelUnavailable):
+            provider_id, _, model_id = (await self._source.default(None)).partition("/")
+            return provider_id, model_id
+        return "", ""
+
+    def _lists(self, provider_id: str) -> bool:
+        """Return whether the models of a provider are known without asking it."""
+        return bool(self._models.get(provider_id))
+
+    def _everything(self) -> list[ProviderDetails]:
+        sources = self._sources()
+        return [self._details(each, sources.get(each.id, "custom")) for each in self._providers.all()]
+
+    def _sources(self) -> dict[str, ProviderSource]:
+        """Return the ids of the providers that have a key or need none, and where it is from."""
+        return {each.provider.id: _SOURCES[each.source] for each in self._providers.usable()}
+
+    def _standing_in(self) -> list[ProviderDetails]:
+        if not isinstance(self._source, OneModel):
+            return []
+        info = self._source.info
+        return [_unasked(info.provider_id, info.provider_id.capitalize(), {info.id: _model(info, "")})]
+
+    def _details(self, provider: Provider, source: ProviderSource) -> ProviderDetails:
+        models = self._models.get(provider.id)
+        if models is None:
+            infos = self._providers.models(provider.id)
+            url = open_address(provider.url)
+            preferred = preferred_model(infos.values())
+            if preferred is not None:
+                self._default[provider.id] = preferred.id
+            models = self._models[provider.id] = {name: _model(info, url) for name, info in infos.items()}
+        return ProviderDetails(
+            id=provider.id,
+            name=provider.name,
+            source=source,
+            env=list(provider.env),
+            options=open_options(provider.config.options),
+            models=models,
+        )
+
+    def _defaults(self, listed: Iterable[ProviderDetails]) -> dict[str, str]:
+        """Return the model to begin with of each provider that has one."""
+        found = {each.id: self._default.get(each.id) or next(iter(each.models), None) for each in listed}
+        return {name: model for name, model in found.items() if model is not None}
+
+    async def _answering(self) -> list[ProviderDetails]:
+        """Return the servers on this machine that answer, with their models; the one that suits best comes first."""
+        return [self._local(found) for found in await self._providers.answering()]
+
+    def _local(self, found: Found) -> ProviderDetails:
+        best = local_model(found.models)
+        models: dict[str, ModelDetails] = {}
+        for name in sorted(found.models, key=lambda name: name != best):
+            with suppress(UnknownModel):  # the configuration may leave it out
+                models[name] = _model(self._providers.info(f"{found.server.id}/{name}"), found.server.url)
+        return _unasked(found.server.id, found.server.name, models)
+
+
+def _unasked(provider_id: str, name: str, models: dict[str, ModelDetails]) -> ProviderDetails:
+    """Return a provider that needs no key."""
+    return ProviderDetails(id=provider_id, name=name, source="custom", env=[], options={}, models=models)
+
+
+def _spoken(provider: ProviderDetails) -> ProviderDetails:
+    """Leave out models whose protocol we do not speak."""
+    return replace(
+        provider, models={name: model for name, model in provider.models.items() if model.api.npm in PROTOCOLS}
+    )
+
+
+def _with_local(listed: list[ProviderDetails], found: list[ProviderDetails]) -> list[ProviderDetails]:
+    """Add the servers that answer; where one is also configured, the models that are listed there count."""
+    known = {each.id: each for each in listed if each.models}
+    return [*known.values(), *(each for each in found if each.id not in known)]
+
+
+@lru_cache(maxsize=64)
+def _reads(names: frozenset[str]) -> Modalities:
+    return Modalities(
+        text="text" in names,
+        audio="audio" in names,
+        image="image" in names,
+        video="video" in names,
+        pdf="pdf" in names,
+    )
+
+
+def _model(info: ModelInfo, url: str) -> ModelDetails:
+    prices, limits = info.prices, info.limits
+    return ModelDetails(
+        id=info.id,
+        provider_id=info.provider_id,
+        api=ModelApi(id=info.api_id or info.id, url=url, npm=info.npm),
+        name=info.name,
+        family=info.family or None,
+        capabilities=ModelCapabilities(
+            temperature=info.temperature,
+            reasoning=info.reasoning,
+            attachment=info.attachment,
+            toolcall=info.tool_call,
+            input=_reads(info.input),
+            output=_TEXT,
+            interleaved={"field": info.reasoning_field} if info.reasoning_field else False,
+        ),
+        cost=ModelPrice(
+            input=prices.input, output=prices.output, cache=CachePrice(read=prices.cache_read, write=prices.cache_write)
+        ),
+        limit=ModelLimit(context=limits.context, output=limits.output, input=limits.input or None),
+        status=_STATUS.get(info.status, "active"),
+        options=open_settings(info.options) if info.options else {},
+        headers={},
+        release_date=info.release_date,
+        variants={},
+    )

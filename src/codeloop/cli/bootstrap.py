@@ -1,0 +1,49 @@
+"""What must hold before a command's own modules are there: signals, and whether JSON was asked for."""
+
+import os
+import signal
+from contextlib import suppress
+from itertools import pairwise
+from types import FrameType
+from typing import NoReturn
+
+INTERRUPTED = 130
+RESULT = (
+    b'{"type":"result","reason":"interrupted","exitCode":130,"message":"Interrupted.","text":"","cost":0.0,'
+    b'"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"steps":0,"durationMs":0,"denied":[]}\n'
+)
+
+
+def handled() -> list[signal.Signals]:
+    """Return the signals that end a command; `nohup` has SIGHUP ignored, and so it stays."""
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *(() if is_ignored else (signal.SIGHUP,))]
+
+
+def catch_signals(arguments: list[str]) -> None:
+    """Have a signal end the command called by `arguments`: `run` with its result, any other by KeyboardInterrupt.
+
+    Until its loop takes over, `run` has nothing open, so it may end at once. An exception would leave half-imported
+    modules behind, which then can't tell the result.
+    """
+    if arguments[:1] != ["run"]:
+        return
+
+    def came(_number: int, _frame: FrameType | None) -> None:
+        end(arguments)
+
+    for number in handled():
+        signal.signal(number, came)
+
+
+def end(arguments: list[str]) -> NoReturn:
+    """End the process as interrupted, with the result of a `run` that is to be told as JSON."""
+    if arguments[:1] == ["run"] and wants_json(arguments):
+        with suppress(OSError):
+            os.write(1, RESULT)
+    os._exit(INTERRUPTED)
+
+
+def wants_json(arguments: list[str]) -> bool:
+    """Return whether a run that has not read its flags yet is to be told as JSON."""
+    return "--format=json" in arguments or ("--format", "json") in pairwise(arguments)

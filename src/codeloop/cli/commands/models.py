@@ -1,0 +1,160 @@
+"""`codeloop models`: what can be used, with limits and prices."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import click
+import msgspec
+
+from codeloop.app.project import Startup, find_setting, providers_of
+from codeloop.cli.output.columns import columns
+from codeloop.cli.output.style import count
+from codeloop.cli.target.provider_table import Table, open_table
+from codeloop.model.catalog.catalog import Catalog
+from codeloop.model.catalog.refresh import refresh as fetch
+from codeloop.model.catalog.vendors import NEEDS_CHOICE
+from codeloop.model.chat import ModelInfo
+from codeloop.model.credentials.environment import environment_key
+from codeloop.model.errors import ModelUnavailable, NoModel
+from codeloop.model.offers import UNTRUSTED, Offer, offers
+from codeloop.model.provider import NO_PROVIDER_CONFIG
+from codeloop.model.providers import NO_KEY, NO_MODEL, Providers
+from codeloop.schema.errors import CodeloopError
+
+HEAD = ("", "model", "context", "output", "$ in", "$ out", "$ cached", "")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A model in `--json`: limits in tokens (0: unknown), prices in dollars per million tokens."""
+
+    ref: str
+    name: str
+    default: bool
+    status: str
+    reasoning: bool
+    reads: list[str]
+    context: int
+    output: int
+    input_price: float
+    output_price: float
+    cache_read_price: float
+    cache_write_price: float
+    usable: bool
+    reason: str
+    """Why it can't be used here and now; empty when it can."""
+
+
+@click.command()
+@click.argument("provider", required=False)
+@click.option("--all", "everything", is_flag=True, help="Also what can't be used here, and why; deprecated models too.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@click.option("--refresh", is_flag=True, help="Fetch the newest catalog first.")
+def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bool) -> None:
+    """List the models that can be used, here and now, of one PROVIDER or of all. `*` marks the default.
+
+    Prices are dollars per million tokens.
+    """
+    import asyncio
+
+    table = open_table()
+    if refresh:
+        found = asyncio.run(fetch(table.setting.paths.cache, os.environ, Catalog()))
+        click.echo(f"codeloop: Fetched the catalog: {found} providers.", err=True)
+        table = open_table()
+    every, reasons, default = asyncio.run(_found(table, provider, everything=everything))
+    listed = every if everything else [each for each in every if not each.why and each.model.status != "deprecated"]
+    if not provider and not everything:
+        for line in _left_out(table.providers, reasons):
+            click.echo(f"codeloop: {line}", err=True)
+    if not listed and provider:
+        raise ModelUnavailable(_none_of(provider, every))
+    if not listed:
+        raise NoModel(NO_MODEL)
+    if as_json:
+        rows = [_row(each, default) for each in listed]
+        click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
+    else:
+        lines = [HEAD, *(_cells(each, default) for each in listed)]
+        click.echo(columns(lines, right=frozenset({2, 3, 4, 5, 6})))
+
+
+async def _found(table: Table, provider: str | None, *, everything: bool) -> tuple[list[Offer], dict[str, str], str]:
+    """Return models, why providers can't be used, and the `provider/model` that is used when none is named."""
+    providers = table.providers
+    try:
+        default = await providers.default()
+    except ModelUnavailable:
+        default = ""
+    known = {each.id for each in providers.every()}
+    untrusted = _untrusted(table, known)
+    if provider and provider not in known and provider not in {each.provider_id for each in untrusted}:
+        providers.provider(provider)  # raises, naming near ones
+    found, reasons = await offers(providers, [provider] if provider else known if everything else None)
+    wanted = [each for each in untrusted if provider in {None, each.provider_id}]
+    return [*found, *(Offer(each, UNTRUSTED) for each in wanted)], reasons, default
+
+
+def _untrusted(table: Table, known: set[str]) -> list[ModelInfo]:
+    """Return the models of providers that only the configuration of an untrusted project names."""
+    if not any(name.startswith("provider") for name in table.setting.loaded.ignored):
+        return []
+    with suppress(CodeloopError):
+        trusted = providers_of(find_setting(Startup(directory=Path.cwd(), trust=True)), os.environ)
+        return [model for each in trusted.every() if each.id not in known for model in trusted.listing(each).values()]
+    return []
+
+
+def _left_out(providers: Providers, reasons: dict[str, str]) -> Iterator[str]:
+    """Return a line for each provider that has a key, or is configured, and can't be used all the same."""
+    stored = providers.credentials.entries()
+    for provider in providers.every():
+        if provider.id not in reasons:
+            continue
+        held = environment_key(provider.env, os.environ) if provider.id not in NEEDS_CHOICE else None
+        has = f"{held[0]} is set" if held else "a key is stored" if provider.id in stored else ""
+        if has or provider.config is not NO_PROVIDER_CONFIG:
+            although = f", although {has}" if has else ""
+            yield f"{provider.id} is not listed: {reasons[provider.id]}{although}. See: codeloop models --all"
+
+
+def _none_of(provider: str, every: list[Offer]) -> str:
+    reasons = sorted({each.why for each in every if each.why})
+    why = f": {'; '.join(reasons)}" if reasons else ""
+    login = f" Store one: `codeloop auth login {provider}`." if NO_KEY in reasons else ""
+    return f"No model of `{provider}` can be used here{why}.{login} `codeloop models {provider} --all` lists them."
+
+
+def _cells(offer: Offer, default: str) -> tuple[str, ...]:
+    model = offer.model
+    limits, prices = model.limits, model.prices
+    paid = (prices.input, prices.output, prices.cache_read)
+    return (
+        "*" if model.ref == default else " ",
+        model.ref,
+        count(limits.context) if limits.context else "?",
+        count(limits.output) if limits.output else "?",
+        *(f"{price:.2f}" if price else "-" for price in paid),
+        ", ".join(word for word in ("" if model.status == "active" else model.status, offer.why) if word),
+    )
+
+
+def _row(offer: Offer, default: str) -> Row:
+    model = offer.model
+    return Row(
+        ref=model.ref,
+        name=model.name,
+        default=model.ref == default,
+        status=model.status,
+        reasoning=model.reasoning,
+        reads=sorted(model.input),
+        context=model.limits.context,
+        output=model.limits.output,
+        input_price=model.prices.input,
+        output_price=model.prices.output,
+        cache_read_price=model.prices.cache_read,
+        cache_write_price=model.prices.cache_write,
+        usable=not offer.why,
+        reason=offer.why,
+    )

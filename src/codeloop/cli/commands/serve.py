@@ -1,0 +1,209 @@
+"""`codeloop serve`: lets other programs drive the agent over HTTP."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from codeloop.app.app import App
+from codeloop.app.project import Setting, Startup, find_setting
+from codeloop.cli.bootstrap import handled
+from codeloop.cli.exit_codes import UsageProblem
+from codeloop.cli.output.streams import Outlet, Output, standard
+from codeloop.config.files import reason
+from codeloop.config.server_credential import PASSWORDS, first_set, publish, username_of, withdraw
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import OUTPUT_READER, SERVER_SIGNAL
+from codeloop.server.guard import origin_of
+from codeloop.server.log import logged
+from codeloop.server.server import Listening, Server, find_address
+
+PORT = 4096
+LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """The flags of `serve`."""
+
+    hostname: str | None
+    port: int | None
+    cors: tuple[str, ...]
+    password: str | None
+    no_password: bool
+    log_level: str | None
+    trust: bool
+
+
+class Secret(Struct, frozen=True):
+    """The password of the server, None for none. `source`: the variable or flag that it is from, "": it is random."""
+
+    password: str | None
+    source: str = ""
+
+
+@click.command()
+@click.option("--hostname", metavar="HOST", help="Address to listen on. [default: server.hostname, else 127.0.0.1]")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"Port; 0: a free one. [default: server.port, else {PORT}, or a free one when that is taken]",
+)
+@click.option("--cors", metavar="ORIGIN", multiple=True, help="Let web pages of this origin ask; may be repeated.")
+@click.option(
+    "--password",
+    metavar="TEXT",
+    help="The password that clients must say. Other people on this machine can see it in the list of processes: "
+    "better set CODELOOP_SERVER_PASSWORD. [default: a random one, which our own programs find]",
+)
+@click.option("--no-password", is_flag=True, help="Let everybody on this machine in.")
+@click.option(
+    "--log-level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    help="How much the log holds. [default: log_level, else INFO]",
+)
+@click.option("--trust", is_flag=True, help="Trust this directory's configuration while the server runs.")
+def serve(**flags: Any) -> None:
+    """Serve this directory, and any other that a client names, over HTTP until a signal ends it.
+
+    Clients say user name and password: HTTP Basic, `Bearer PASSWORD`, or the query auth_token=BASE64(USER:PASSWORD).
+    Exit codes: 0 ended by a signal, 1 error, 2 usage, 130 ended by a second signal.
+    """
+    _fill_descriptors()
+    asked = Asked(**flags)
+    secret = _secret(asked)
+    startup = Startup(directory=Path.cwd(), trust=asked.trust)
+    setting = find_setting(startup)
+    stdout, stderr = standard(Outlet(patience=OUTPUT_READER.seconds))
+    for warning in setting.loaded.warnings:
+        stderr.write(f"codeloop: {inert(warning)}\n")
+    listening = _listening(asked, secret, setting, stderr)
+    with logged(setting.paths.log, asked.log_level or setting.config.log_level or "INFO"):
+        asyncio.run(_served(startup, setting, listening, secret, (stdout, stderr)))
+
+
+def _fill_descriptors() -> None:
+    """See that no file or socket of ours gets the number of a standard stream that was closed."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        continue
+    os.close(descriptor)
+
+
+def _secret(asked: Asked) -> Secret:
+    """Find the server's password. Raises UsageProblem."""
+    if asked.password is not None:
+        if asked.no_password:
+            raise UsageProblem("--password and --no-password contradict each other. Give one of them.")
+        if not asked.password:
+            raise UsageProblem("--password is empty. Give one, or leave it out for a random one.")
+        return Secret(asked.password, "--password")
+    if asked.no_password:
+        return Secret(None, "--no-password")
+    name = first_set(os.environ, PASSWORDS)
+    return Secret(os.environ[name], name) if name else Secret(secrets.token_urlsafe(32))
+
+
+def _listening(asked: Asked, secret: Secret, setting: Setting, stderr: Output) -> Listening:
+    """Put flags and configuration together. Raises UsageProblem, CodeloopError."""
+    configured = setting.config.server
+    host = asked.hostname if asked.hostname is not None else configured.hostname or "127.0.0.1"
+    port = asked.port if asked.port is not None else configured.port
+    if port is not None and not 0 <= port <= 65535:
+        raise CodeloopError(f"server.port is {port}, which is no port. Choose one from 0 to 65535.")
+    username = username_of(os.environ)
+    if ":" in username:
+        raise UsageProblem(f"The user name {username!r} holds a colon, which HTTP Basic can't carry. Choose another.")
+    if secret.source in {"", "--no-password"} and find_address(host, port or 0).is_foreign:
+        raise UsageProblem(
+            f"Other machines can reach {host}, and whoever gets in can run any command as you. Set a long password in "
+            "CODELOOP_SERVER_PASSWORD (or --password) first, or listen on 127.0.0.1."
+        )
+    return Listening(
+        host=host,
+        port=PORT if port is None else port,
+        is_port_free=port is None,
+        username=username,
+        password=secret.password,
+        origins=_origins(asked.cors, configured.cors, stderr),
+    )
+
+
+def _origins(asked: Sequence[str], configured: Sequence[str], stderr: Output) -> tuple[str, ...]:
+    """Return the web pages that may ask. Raises UsageProblem for a flag that is no origin."""
+    found: list[str] = []
+    for text in configured:
+        try:
+            found.append(origin_of(text))
+        except CodeloopError as error:
+            stderr.write(f"codeloop: server.cors: {inert(str(error))} Ignored.\n")
+    try:
+        return (*found, *(origin_of(text) for text in asked))
+    except CodeloopError as error:
+        raise UsageProblem(f"--cors: {error}") from error
+
+
+async def _served(
+    startup: Startup, setting: Setting, listening: Listening, secret: Secret, outputs: tuple[Output, Output]
+) -> None:
+    stdout, stderr = outputs
+    ended = _ended_by_signal()
+    server = Server(App(startup), listening)
+    try:
+        await server.start()
+        where = _published(server, secret, setting)
+        stdout.write(f"opencode server listening on {server.url}\n")
+        stderr.write(f"codeloop: {where}\ncodeloop: To work with it: codeloop attach {server.url}\n")
+        await ended.wait()
+    finally:
+        withdraw(setting.paths, server.url)
+        await server.stop()
+
+
+def _ended_by_signal() -> asyncio.Event:
+    """Return what a first signal sets; a second one ends the process at once.
+
+    What passes a terminal's or a group's signal on as well (`timeout`, `npm`) makes one signal two.
+    """
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    first = 0.0
+
+    def came() -> None:
+        nonlocal first
+        if not ended.is_set():
+            first = loop.time()
+            ended.set()
+        elif loop.time() - first > SERVER_SIGNAL.seconds:
+            raise KeyboardInterrupt
+
+    for number in handled():
+        loop.add_signal_handler(number, came)
+    return ended
+
+
+def _published(server: Server, secret: Secret, setting: Setting) -> str:
+    """Write the credential where our own programs find it; gives a line that tells people where it is.
+
+    Raises CodeloopError when a random one can't be written, as nobody could know it.
+    """
+    user = server.listening.username
+    withdraw(setting.paths, server.url, of_any=True)
+    if secret.password is None:
+        return "No password is needed: everybody on this machine can have any command run as you."
+    try:
+        file = publish(setting.paths, server.url, user, secret.password)
+    except OSError as error:
+        if secret.source:
+            return f"The password of {user} is that of {secret.source}; it could not be kept ({reason(error)})."
+        raise CodeloopError(
+            f"The random password can't be written below {setting.paths.state}: {reason(error)}. "
+            "Set one in CODELOOP_SERVER_PASSWORD."
+        ) from error
+    if secret.source:
+        return f"The password of {user} is that of {secret.source}."
+    return f"The password of {user} is in {file}; our own programs find it there."

@@ -1,0 +1,53 @@
+"""`codeloop trust`: say which directories may configure more than restrictions."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from codeloop.config.paths import Paths, find_paths
+from codeloop.config.project_root import find_place
+from codeloop.config.trust import store
+from codeloop.schema.errors import CodeloopError
+
+
+@click.command()
+@click.argument("directory", required=False, type=click.Path(path_type=Path))
+@click.option("--remove", is_flag=True, help="Take the trust back.")
+@click.option("--list", "is_list", is_flag=True, help="Show the trusted directories.")
+def trust(directory: Path | None, *, remove: bool, is_list: bool) -> None:
+    """Trust the project around DIRECTORY (the current one when left out).
+
+    A trusted project's configuration may start programs, name servers and allow tools. Until then it can only restrict.
+    """
+    paths = find_paths(os.environ)
+    known = store.read_trust(paths)
+    if known.warning:
+        click.echo(f"codeloop: {known.warning}", err=True)
+    if is_list:
+        if directory or remove:
+            raise click.UsageError("--list goes with nothing else.")
+        _show(known)
+    elif remove:
+        _remove(paths, directory or Path.cwd())
+    else:
+        root = find_place(directory or Path.cwd(), paths, os.environ).root
+        store.trust(paths, root)
+        click.echo(f"Trusted: {root}")
+
+
+def _show(known: store.TrustList) -> None:
+    for root, entry in sorted(known.directories.items()):
+        since = datetime.fromtimestamp(entry.time / 1000, UTC).astimezone()
+        gone = "" if Path(root).is_dir() else "  (no longer there)"
+        click.echo(f"{since:%Y-%m-%d %H:%M}  {root}{gone}")
+    if not known.directories:
+        click.echo("No directory is trusted.")
+
+
+def _remove(paths: Paths, directory: Path) -> None:
+    root = find_place(directory, paths, os.environ).root if directory.is_dir() else directory
+    if not store.distrust(paths, root):
+        raise CodeloopError(f"{root} was not trusted. `codeloop trust --list` shows what is.")
+    click.echo(f"No longer trusted: {root}")

@@ -1,0 +1,54 @@
+"""Agents, commands and models as a shell completes them: what the configuration of the directory holds."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from click.shell_completion import CompletionItem
+
+from codeloop.app.project import Startup, find_setting, providers_of
+from codeloop.cli.completion.choices import Choice, begun
+from codeloop.extend.agents import agents_of
+from codeloop.extend.commands import commands_of
+from codeloop.permission.defaults import base_rules
+
+
+def agents(typed: str) -> list[CompletionItem[str]]:
+    """Return the agents that are not hidden."""
+    return begun(_agents, typed)
+
+
+def commands(typed: str) -> list[CompletionItem[str]]:
+    """Return the commands."""
+    return begun(_commands, typed)
+
+
+def models(typed: str) -> list[CompletionItem[str]]:
+    """Return the models of the providers that have a key."""
+    return begun(_models, typed)
+
+
+def _agents(typed: str) -> Iterator[Choice]:
+    del typed
+    setting = find_setting(Startup(directory=Path.cwd()))
+    scratch = setting.paths.project(setting.place.project_id) / "tool-output"
+    for name, agent in sorted(agents_of(setting.config, base_rules(scratch, *setting.skills.readable)).items()):
+        if not agent.hidden:
+            yield name, agent.description or ""
+
+
+def _commands(typed: str) -> Iterator[Choice]:
+    del typed
+    setting = find_setting(Startup(directory=Path.cwd()))
+    for name, command in sorted(commands_of(setting.config, setting.skills).items()):
+        yield name, command.description or ""
+
+
+def _models(typed: str) -> Iterator[Choice]:
+    """Yield the models of each provider that has a key and may be meant."""
+    providers = providers_of(find_setting(Startup(directory=Path.cwd())), os.environ)
+    for usable in providers.usable():
+        start = f"{usable.provider.id}/"
+        if start.startswith(typed) or typed.startswith(start):
+            for name, info in sorted(providers.models(usable.provider.id).items()):
+                yield start + name, info.name

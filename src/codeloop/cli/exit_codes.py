@@ -1,0 +1,48 @@
+"""The exit codes of the command line; docs/cli.md lists them."""
+
+from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.errors import APIError, CodeloopError, ContextOverflowError, MessageError, ProviderAuthError
+
+DONE = 0
+ERROR = 1
+USAGE = 2
+PROVIDER = 3
+LIMIT = 4
+DENIED = 5
+TIMEOUT = 124
+INTERRUPTED = 130
+
+OF_REASON = {
+    "done": DONE,
+    "idle": DONE,
+    "length": PROVIDER,
+    "filtered": PROVIDER,
+    "limit": LIMIT,
+    "rejected": DENIED,
+    "aborted": INTERRUPTED,
+}
+
+
+class UsageProblem(CodeloopError):
+    """The command was called wrongly; the message says how it is called."""
+
+
+def of_error(error: CodeloopError) -> int:
+    """Return the exit code of an error that ended a command."""
+    match error:
+        case UsageProblem():
+            return USAGE
+        case ModelUnavailable():
+            return PROVIDER
+        case _:
+            return ERROR
+
+
+def of_turn(answer: MessageWithParts) -> int:
+    """Return the exit code of a turn that has ended."""
+    reason = answer.stop.reason if answer.stop else "done"
+    if reason in OF_REASON:
+        return OF_REASON[reason]
+    error: MessageError | None = getattr(answer.info, "error", None)
+    return PROVIDER if isinstance(error, APIError | ContextOverflowError | ProviderAuthError) else ERROR

@@ -1,0 +1,1 @@
+"""Follows what a session does, and shows it."""

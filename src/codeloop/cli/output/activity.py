@@ -1,0 +1,129 @@
+"""A sign of life: what is waited for, and for how long, on the last line of a terminal."""
+
+import time
+
+from codeloop.cli.follow.subagents import works_in_background
+from codeloop.cli.output.streams import Output
+from codeloop.cli.output.style import paint
+from codeloop.cli.output.tool_call import heading
+from codeloop.cli.output.width import columns_of, cut_to
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionCreated, SessionUpdated
+from codeloop.schema.live_events import Busy, Idle, Retry, SessionIdle, StatusChanged
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import (
+    ReasoningPart,
+    StepFinishPart,
+    StepStartPart,
+    TextPart,
+    ToolPart,
+    ToolPending,
+    ToolRunning,
+)
+
+MODEL = "model"
+"""The key of what is waited for from the model; a call's is the id of its part."""
+
+
+class Activity:
+    """What goes on now: the model's work, and the calls that run."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, str] = {}
+        self._details: dict[str, str] = {}
+        self._since: dict[str, float] = {}
+        self._sessions: dict[str, str] = {}
+        """The calls that subagents work for, by the subagents' sessions."""
+        self._background: set[str] = set()
+
+    def take(self, event: Event) -> None:
+        """Take in an event of the session."""
+        match event:
+            case StatusChanged(properties=p) if isinstance(p.status, Idle):
+                self._rest()
+            case StatusChanged(properties=p) if isinstance(p.status, Busy | Retry):
+                self.begin(MODEL, "Waiting to try again" if isinstance(p.status, Retry) else "Waiting for the model")
+            case SessionIdle():
+                self._rest()
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
+                self.begin(MODEL, "Summarizing the conversation")
+            case PartUpdated(properties=p):
+                self._part(p.part)
+            case PartRemoved(properties=p):
+                self._labels.pop(p.part_id, None)
+            case _:
+                pass
+
+    def take_subagent(self, event: Event) -> None:
+        """Take in an event of a subagent's session."""
+        match event:
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
+                key = self._sessions.get(p.session_id, p.session_id)
+                self._details[key] = heading(p.part) if isinstance(p.part.state, ToolRunning) else ""
+            case SessionCreated(properties=p) | SessionUpdated(properties=p):
+                if works_in_background(p.info):
+                    self.begin(p.info.id, one_line(p.info.title, 80))
+                    self._background.add(p.info.id)
+                else:
+                    self.end(p.info.id)
+            case _:
+                pass
+
+    def begin(self, key: str, label: str) -> None:
+        """Show that something is waited for; the time counts from when its label changed."""
+        if self._labels.get(key) != label:
+            self._labels[key] = label
+            self._since[key] = time.monotonic()
+            self._details[key] = ""
+
+    def end(self, key: str) -> None:
+        """Show it no longer."""
+        self._labels.pop(key, None)
+
+    def _rest(self) -> None:
+        """Show of a session that rests what goes on in the background alone."""
+        self._labels = {key: label for key, label in self._labels.items() if key in self._background}
+
+    def _part(self, part: object) -> None:
+        match part:
+            case StepStartPart():
+                self.begin(MODEL, "Waiting for the model")
+            case ReasoningPart():
+                self.begin(MODEL, "Thinking")
+            case TextPart(time=span):
+                self.begin(MODEL, "Writing" if span is None or span.end is None else "Waiting for the model")
+            case ToolPart(state=ToolPending()):
+                self.begin(MODEL, f"Writing a call of {one_line(part.tool, 40)}")
+            case ToolPart(state=ToolRunning(metadata=metadata)):
+                self.end(MODEL)
+                self.begin(part.id, heading(part))
+                if child := (metadata or {}).get("sessionId"):
+                    self._sessions[str(child)] = part.id
+                elif output := str((metadata or {}).get("output", "")).strip():
+                    self._details[part.id] = inert(output.splitlines()[-1])
+            case ToolPart():
+                self.end(part.id)
+            case StepFinishPart():
+                self.end(MODEL)
+            case _:
+                pass
+
+    def line(self, room: int) -> str:
+        """Return what goes on in one line of at most `room` columns; empty when nothing does."""
+        if not self._labels:
+            return ""
+        key = next(reversed(self._labels))
+        others = f" (+{len(self._labels) - 1})" if len(self._labels) > 1 else ""
+        elapsed = _elapsed(int(time.monotonic() - self._since[key]))
+        detail = f"  {' '.join(self._details[key].split())}" if self._details.get(key) else ""
+        return cut_to(f"… {cut_to(self._labels[key], max(room // 2, 20))}{others}  {elapsed}{detail}", room)
+
+
+def draw(activity: Activity, output: Output, *, colour: bool) -> None:
+    """Show what goes on on the last line of a terminal, until something else is written."""
+    line = activity.line(columns_of(output) - 1)
+    output.overlay(paint(line, "dim", colour=colour))
+
+
+def _elapsed(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min {seconds % 60} s"

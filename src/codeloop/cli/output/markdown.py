@@ -1,0 +1,219 @@
+"""Markdown for a terminal, as it streams in: what is written stays as it is, nothing is drawn twice.
+
+A mark is held back until it is known what it means; what is never closed is shown as it came. Patterns are compiled
+when they are first used: a pipe needs none of them.
+"""
+
+import re
+
+from codeloop.cli.output.style import Look, paint
+from codeloop.cli.output.width import width_of
+
+UNDECIDED = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
+WHOLE_LINES = r" *(#{1,6}\s|\||```|~~~)"
+PREFIX = r"( *)(?:([-*+])( +)(?=\S)|(\d{1,9}[.)] +)|(> ?))"
+RULE = r" {0,3}([-*_])( *\1){2,} *"
+HEADING = r" {0,3}#{1,6}\s+(.*?)\s*#*\s*"
+FENCE = r" *(`{3,}|~{3,})\s*([^`]*)"
+DELIMITER = r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*"
+LINK = r"\[([^\]\n]+)\]\(([^)\s]+)\)"
+OPEN_LINK = r"\[[^\]\n]*(\](\([^)\s]*)?)?"
+MARK = r"`+|\*+|\[|\\"
+SGR = r"\x1b\[[0-9;]*m"
+BEFORE = " ([{\"'“>-—"
+AFTER = " .,;:!?)]}\"'”-—"
+HELD = 4_000
+"""Characters that are held back for a mark that may still be closed."""
+
+
+class Markdown:
+    """Renders text piece by piece; without `styled` it stays as it is. `columns`: the terminal's width."""
+
+    def __init__(self, *, styled: bool, columns: int) -> None:
+        self._styled = styled
+        self._columns = columns
+        self._line = ""
+        self._before = " "
+        """The character before what is held back."""
+        self._is_begun = False
+        self._fence = ""
+        self._rows: list[str] = []
+
+    def feed(self, text: str) -> str:
+        """Return what can be shown of the text so far."""
+        if not self._styled:
+            return text
+        *whole, last = text.split("\n")
+        shown = ""
+        for line in whole:
+            self._line += line
+            shown += self._end_line("\n")
+        self._line += last
+        return shown + self._partial()
+
+    def end(self) -> str:
+        """Return what is left."""
+        return self._end_line("") + self._table() if self._line or self._rows else ""
+
+    def _partial(self) -> str:
+        """Show what is decided of a line that is not complete."""
+        line = self._line
+        if not line or self._rows:
+            return ""
+        if self._fence:
+            if not self._is_begun and self._fence.startswith(line.strip()[:3]):
+                return ""
+            shown = ("" if self._is_begun else "  ") + paint(line, "cyan", colour=True)
+            self._line, self._is_begun = "", True
+            return shown
+        shown = ""
+        if not self._is_begun:
+            if re.fullmatch(UNDECIDED, line) or re.match(WHOLE_LINES, line):
+                return ""
+            shown = self._begin()
+        spans, self._line = self._inline(self._line, is_final=len(self._line) > HELD)
+        return shown + spans
+
+    def _end_line(self, end: str) -> str:
+        line, is_begun = self._line, self._is_begun
+        if self._fence:
+            self._line, self._is_begun = "", False
+            if not is_begun and line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
+                self._fence = ""
+                return ""
+            return ("" if is_begun or not line else "  ") + paint(line, "cyan", colour=True) + end
+        if not is_begun:
+            if line.lstrip().startswith("|"):
+                self._rows.append(line)
+                self._line = ""
+                return ""
+            before = self._table()
+            special = self._special(line)
+            if special is not None:
+                self._line = ""
+                return before + special + (end if special else "")
+            shown = before + self._begin()
+        else:
+            shown = ""
+        spans, _ = self._inline(self._line, is_final=True)
+        self._line, self._is_begun, self._before = "", False, " "
+        return shown + spans + end
+
+    def _special(self, line: str) -> str | None:
+        """Return a line that is a fence, a rule or a heading; None when it is text."""
+        if fence := re.fullmatch(FENCE, line):
+            self._fence = fence[1]
+            return paint(f"  {fence[2].strip()}", "dim", colour=True) if fence[2].strip() else ""
+        if re.fullmatch(RULE, line):
+            return paint("─" * min(self._columns - 1, 40), "dim", colour=True)
+        if heading := re.fullmatch(HEADING, line):
+            return paint(_plain(_inline(heading[1])), "bold", colour=True)
+        return None
+
+    def _begin(self) -> str:
+        """Take the mark of a list or a quotation off the line."""
+        self._is_begun, self._before = True, " "
+        prefix = re.match(PREFIX, self._line)
+        if prefix is None:
+            return ""
+        self._line = self._line[prefix.end() :]
+        indent, bullet, gap, number, _ = prefix.groups()
+        if bullet:
+            return f"{indent}•{gap}"
+        return f"{indent}{number}" if number else indent + paint("│ ", "dim", colour=True)
+
+    def _inline(self, text: str, *, is_final: bool) -> tuple[str, str]:
+        shown, rest = _spans(text, self._before, is_final=is_final)
+        taken = text[: len(text) - len(rest)]
+        self._before = taken[-1:] or self._before
+        return shown, rest
+
+    def _table(self) -> str:
+        """Show the rows that were held back: in columns when they have room."""
+        rows, self._rows = self._rows, []
+        if not rows:
+            return ""
+        if len(rows) < 2 or not re.fullmatch(DELIMITER, rows[1].strip()):
+            return "".join(_inline(row) + "\n" for row in rows)
+        cells = [[_inline(cell.strip()) for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))] for row in rows]
+        del cells[1]
+        count = max(map(len, cells))
+        cells = [row + [""] * (count - len(row)) for row in cells]
+        widths = [max(width_of(_plain(row[at])) for row in cells) for at in range(count)]
+        if sum(widths) + 2 * (count - 1) >= self._columns:
+            return "".join(_inline(row) + "\n" for row in rows)
+        lines = [
+            "  ".join(cell + " " * (wide - width_of(_plain(cell))) for cell, wide in zip(row, widths, strict=True))
+            for row in cells
+        ]
+        head = paint(_plain(lines[0]).rstrip(), "bold", colour=True)
+        under = paint("  ".join("─" * wide for wide in widths), "dim", colour=True)
+        return "".join(f"{line.rstrip()}\n" for line in (head, under, *lines[1:]))
+
+
+def _inline(text: str) -> str:
+    return _spans(text, " ", is_final=True)[0]
+
+
+def _plain(text: str) -> str:
+    return re.sub(SGR, "", text)
+
+
+def _spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
+    """Return emphasis, code and links as they are shown, and what has to wait for more of the line."""
+    shown, at = "", 0
+    while (found := re.search(MARK, text[at:])) is not None:
+        start = at + found.start()
+        shown += text[at:start]
+        run, at = found.group(), start + len(found.group())
+        if not _can_open(text, start, run, text[start - 1] if start else before):
+            shown += run
+            continue
+        span, end = _closed(text, start, run)
+        if not is_final and (span is None or end == len(text)):
+            return shown, text[start:]
+        if span is None:
+            shown += run
+        else:
+            shown, at = shown + span, end
+    return shown + text[at:], ""
+
+
+def _can_open(text: str, start: int, run: str, before: str) -> bool:
+    """Return whether a mark may begin a span; patterns such as `src/*.py` are text."""
+    after = start + len(run)
+    match run[0]:
+        case "*":
+            return before in BEFORE and len(run) < 4 and text[after : after + 1] != " "
+        case "[":
+            return bool(re.match(LINK, text[start:]) or re.fullmatch(OPEN_LINK, text[start:]))
+        case _:
+            return True
+
+
+def _closed(text: str, start: int, run: str) -> tuple[str | None, int]:
+    """Return the span that begins with a mark, and its end; None while it is not complete."""
+    inside = start + len(run)
+    if run == "\\":
+        follows = text[inside : inside + 1]
+        return (None, inside) if not follows else (follows if follows in "*`[" else run + follows, inside + 1)
+    if run == "[":
+        link = re.match(LINK, text[start:])
+        if link is None:
+            return None, inside
+        where = "" if link[1] == link[2] else paint(f" ({link[2]})", "dim", colour=True)
+        return paint(link[1], "underline", colour=True) + where, start + link.end()
+    for close in re.finditer(r"`+" if run[0] == "`" else r"\*+", text[inside:]):
+        inner, end = text[inside : inside + close.start()], inside + close.end()
+        if close.group() != run:
+            continue
+        if run[0] == "`":
+            return paint(inner.strip() or inner, "cyan", colour=True), end
+        if inner[-1:] != " " and text[end : end + 1] in AFTER:
+            return _emphasis(inner, len(run)), end
+    return None, inside
+
+
+def _emphasis(inner: str, marks: int) -> str:
+    look: Look = "italic" if marks == 1 else "bold"
+    return paint(_plain(_inline(inner)), look, colour=True)

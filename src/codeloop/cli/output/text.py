@@ -1,0 +1,158 @@
+"""A turn as text: the answer on stdout, everything about it on stderr."""
+
+from codeloop.cli.output.activity import Activity, draw
+from codeloop.cli.output.speech import Streamed, Withheld
+from codeloop.cli.output.streams import Output
+from codeloop.cli.output.style import duration, has_colour, has_redraw, paint
+from codeloop.cli.output.tool_call import condensed, lines
+from codeloop.cli.run.result import Outcome, summary
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated
+from codeloop.schema.ids import now_ms
+from codeloop.schema.live_events import PartDelta, Retry, StatusChanged, ToastShown
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import ReasoningPart, TextPart, ToolCompleted, ToolError, ToolPart
+
+TITLE = 40
+"""Characters of what a subagent works on."""
+COMPACTED = "The conversation so far was replaced by a summary ({} characters)."
+
+
+class TextView:
+    """Shows a session's turns; `prompt_id`: the one message whose answer a pipe gets, None: every answer."""
+
+    def __init__(
+        self, answer: Output, progress: Output, *, thinking: bool = False, prompt_id: str | None = None
+    ) -> None:
+        self._answer = answer
+        self._progress = progress
+        self._thinking = thinking
+        self._colour = has_colour(progress.stream)
+        self._terminal = next((each for each in (progress, answer) if has_redraw(each.stream)), None)
+        self._activity = Activity()
+        is_terminal = answer.stream.isatty()
+        self._speech = Streamed(answer, self.note) if is_terminal else Withheld(answer, self._narrate, prompt_id)
+        self._hidden: set[str] = set()
+        """Messages whose text is not the model's answer: prompts and summaries."""
+        self._summaries: set[str] = set()
+        self._thoughts: dict[str, int] = {}
+        """How much of each piece of thinking was shown, in characters."""
+        self._shown: set[str] = set()
+        self._answering = ""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a terminal that shows what goes on."""
+        return self._terminal is not None
+
+    def show(self, event: Event) -> None:
+        """Show one event of the session."""
+        if self._terminal is not None and not isinstance(event, PartDelta):
+            self._activity.take(event)
+        match event:
+            case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
+                self._hidden.add(p.info.id)
+                self._head(p.info)
+                self._speech.show(event)
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
+                self._hidden.add(p.info.id)
+                self._summaries.add(p.info.id)
+            case PartUpdated(properties=p) if p.part.message_id in self._hidden:
+                if isinstance(p.part, TextPart) and p.part.message_id in self._summaries:
+                    self._summary(p.part)
+            case PartUpdated(properties=p):
+                self._part(event, p.part)
+            case PartDelta(properties=p) if p.part_id in self._thoughts:
+                self._think(p.part_id, p.delta)
+            case ToastShown(properties=p):
+                self.note(inert(p.message))
+            case StatusChanged(properties=p) if isinstance(p.status, Retry):
+                wait = max(0, p.status.next - now_ms())
+                reason = inert(p.status.message)
+                self.note(f"{reason} Trying again in {duration(wait)} (attempt {p.status.attempt}).")
+            case _:
+                self._clear()
+                self._speech.show(event)
+
+    def show_subagent(self, event: Event, title: str) -> None:
+        """Show a finished call of a subagent on one line."""
+        if self._terminal is not None:
+            self._activity.take_subagent(event)
+        part = event.properties.part if isinstance(event, PartUpdated) else None
+        if isinstance(part, ToolPart) and isinstance(part.state, ToolCompleted | ToolError):
+            if part.id not in self._shown:
+                self._shown.add(part.id)
+                who = paint(f"  {one_line(title, TITLE)}:", "dim", colour=self._colour)
+                self._line(f"{who} {condensed(part, colour=self._colour)}")
+        elif isinstance(event, StatusChanged) and isinstance(event.properties.status, Retry):
+            self.note(f"  {one_line(title, TITLE)}: {one_line(event.properties.status.message, 200)}")
+
+    def tick(self) -> None:
+        """Show what goes on, unless a line of the answer is being written."""
+        if self._terminal is not None and self._answer.is_at_start and self._progress.is_at_start:
+            draw(self._activity, self._terminal, colour=has_colour(self._terminal.stream))
+
+    def note(self, text: str) -> None:
+        """Write a line to stderr."""
+        self._line(paint(text, "yellow", colour=self._colour))
+
+    def finish(self, outcome: Outcome) -> None:
+        """Write the sums, and why it ended when it is not simply done."""
+        self._speech.finish()
+        if outcome.message:
+            look = "red" if outcome.exit_code else "yellow"
+            self._line(paint(f"codeloop: {inert(outcome.message)}", look, colour=self._colour))
+        if outcome.session_id:
+            self._line(paint(summary(outcome), "dim", colour=self._colour))
+
+    def _head(self, prompt: UserMessage) -> None:
+        """Say who answers, whenever that is somebody else."""
+        answering = f"{prompt.agent} · {prompt.model.provider_id}/{prompt.model.model_id}"
+        if answering != self._answering:
+            self._answering = answering
+            self._line(paint(inert(answering), "dim", colour=self._colour))
+
+    def _part(self, event: Event, part: object) -> None:
+        match part:
+            case TextPart() if not part.synthetic:
+                self._clear()
+                self._speech.show(event)
+            case ReasoningPart() if self._thinking:
+                self._think(part.id, part.text[self._thoughts.get(part.id, 0) :])
+                if part.time.end is not None and not self._progress.is_at_start:
+                    self._progress.write("\n")
+            case ToolPart():
+                self._speech.show(event)
+                if isinstance(part.state, ToolCompleted | ToolError) and part.id not in self._shown:
+                    self._shown.add(part.id)
+                    self._line("\n".join(lines(part, colour=self._colour)))
+            case _:
+                pass
+
+    def _summary(self, part: TextPart) -> None:
+        if part.text and part.id not in self._shown:
+            self._shown.add(part.id)
+            self.note(COMPACTED.format(len(part.text)))
+            if self._thinking:
+                self._narrate(part.text)
+
+    def _think(self, part_id: str, more: str) -> None:
+        self._thoughts[part_id] = self._thoughts.get(part_id, 0) + len(more)
+        self._clear()
+        line = more.rstrip("\n")
+        self._progress.write(paint(inert(line), "dim", colour=self._colour) + more[len(line) :])
+
+    def _narrate(self, text: str) -> None:
+        self._line(paint(inert(text), "dim", colour=self._colour))
+
+    def _line(self, text: str) -> None:
+        """Write whole lines to stderr, below what stands on the terminal."""
+        self._clear()
+        if not self._progress.is_at_start:
+            self._progress.write("\n")
+        self._progress.write(text + "\n")
+
+    def _clear(self) -> None:
+        """Take away what goes on, before something is written to the other stream."""
+        if self._terminal is not None:
+            self._terminal.overlay("")

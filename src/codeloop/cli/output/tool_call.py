@@ -1,0 +1,99 @@
+"""One tool call in a few lines of text: what tool, on what, what changed, how long."""
+
+from typing import Any, cast
+
+from codeloop.cli.output.style import Look, duration, paint
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.part import ToolCompleted, ToolError, ToolPart
+from codeloop.schema.wire import JSON
+
+SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
+WIDTH = 100
+DIFF_LINES = 60
+OUTPUT_LINES = 6
+SHELL_NOTES = "\n\n<shell_metadata>\n"
+
+
+def heading(part: ToolPart) -> str:
+    """Return the tool and its subject on one line."""
+    if part.tool == "invalid":  # the name that the model used
+        return f"{part.tool:<6} {one_line(str(part.state.input.get('tool', '')), WIDTH)}".rstrip()
+    subject = next((str(part.state.input[key]) for key in SUBJECTS if part.state.input.get(key)), "")
+    if isinstance(part.state, ToolCompleted) and part.state.title and part.tool != "bash":
+        subject = part.state.title
+    return f"{part.tool:<6} {one_line(subject, WIDTH)}".rstrip()
+
+
+def condensed(part: ToolPart, *, colour: bool) -> str:
+    """Return the finished call on one line."""
+    return lines(part, colour=colour)[0]
+
+
+def lines(part: ToolPart, *, colour: bool) -> list[str]:
+    """Return the finished call as lines."""
+    match part.state:
+        case ToolCompleted(metadata=metadata, time=time):
+            exit_code = metadata.get("exit", 0) if part.tool == "bash" else 0
+            notes = [*_counts(metadata), *([f"exit {exit_code}"] if exit_code else []), duration(time.end - time.start)]
+            failed = bool(exit_code) or part.tool == "invalid"
+            body = _body(part.tool, metadata, part.state.output, failed=failed)
+        case ToolError(error=error, time=time):
+            notes = [duration(time.end - time.start)]
+            failed = True
+            body = _looking("red", inert(error).splitlines()[:OUTPUT_LINES])
+        case _:
+            return [heading(part)]
+    mark = paint("✗", "red", colour=colour) if failed else paint("✓", "green", colour=colour)
+    first = f"{mark} {paint(heading(part), 'bold', colour=colour)}  {paint(' · '.join(notes), 'dim', colour=colour)}"
+    return [first, *(f"  {paint(line, look, colour=colour)}" for look, line in body)]
+
+
+def _counts(metadata: JSON) -> list[str]:
+    changed = metadata.get("filediff")
+    if not isinstance(changed, dict):
+        return []
+    diff = cast("dict[str, Any]", changed)
+    return [f"+{diff.get('additions', 0)} -{diff.get('deletions', 0)}"]
+
+
+def _body(tool: str, metadata: JSON, output: str, *, failed: bool) -> list[tuple[Look, str]]:
+    diff = metadata.get("diff")
+    if isinstance(diff, str) and diff:
+        return _diff(diff)
+    if tool == "todowrite":
+        return [("dim", f"{MARKS.get(todo['status'], ' ')} {inert(todo['content'])}") for todo in metadata["todos"]]
+    if tool in {"bash", "invalid"} or failed:
+        text, *notes = output.rsplit(SHELL_NOTES, 1) if tool == "bash" else [output]
+        shown = inert(text).strip().splitlines()
+        whole = metadata.get("lines") if metadata.get("truncated") else None
+        before = (whole if isinstance(whole, int) else len(shown)) - OUTPUT_LINES
+        more = [f"… {before:,} lines before"] if before > 0 else []
+        return _looking("dim", [*more, *(line[:WIDTH] for line in shown[-OUTPUT_LINES:]), *_shell_notes(notes)])
+    return []
+
+
+def _shell_notes(notes: list[str]) -> list[str]:
+    """Return what the model was told beside a command's output, without its tags; the exit code is in the heading."""
+    lines = inert("".join(notes)).splitlines()[:-1]
+    return [line for line in lines if not line.startswith("exit code ")]
+
+
+def _looking(look: Look, lines: list[str]) -> list[tuple[Look, str]]:
+    return [(look, line) for line in lines]
+
+
+MARKS = {"completed": "[x]", "in_progress": "[>]", "cancelled": "[-]", "pending": "[ ]"}
+
+
+def _diff(diff: str) -> list[tuple[Look, str]]:
+    shown: list[tuple[Look, str]] = []
+    inside = False
+    for line in inert(diff).splitlines():
+        inside = inside or line.startswith("@@")
+        if not inside:
+            continue
+        look: Look = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+        shown.append((look, line))
+    if len(shown) > DIFF_LINES:
+        shown = [*shown[:DIFF_LINES], ("dim", f"… {len(shown) - DIFF_LINES} more lines")]
+    return shown

@@ -1,0 +1,112 @@
+"""A stored session as text: prompts, answers, calls and sums, in the form in which they ran."""
+
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
+
+from codeloop.cli.output.markdown import Markdown
+from codeloop.cli.output.streams import Outlet, Output, standard
+from codeloop.cli.output.style import has_colour, paint, spent
+from codeloop.cli.output.text import COMPACTED
+from codeloop.cli.output.tool_call import heading, lines
+from codeloop.cli.output.width import columns_of
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.errors import error_message
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage
+from codeloop.schema.part import (
+    FilePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCompleted,
+    ToolError,
+    ToolPart,
+    ToolPending,
+)
+
+Children = Mapping[str, list[MessageWithParts]]
+"""The messages of subagents by the ids of their sessions."""
+
+
+def transcript(
+    session: Session,
+    messages: list[MessageWithParts],
+    *,
+    thinking: bool,
+    queued: Collection[str] = (),
+    children: Children = MappingProxyType({}),
+) -> None:
+    """Print a session on stdout; `queued`: the ids of prompts that wait for a running turn to take them up.
+
+    That the conversation was summarized is told on stderr; with `thinking` the summary too.
+    """
+    out, notes = standard(Outlet())
+    colour = has_colour(out.stream)
+    out.write(paint(inert(session.title), "bold", colour=colour) + "\n")
+    for message in messages:
+        match message.info:
+            case UserMessage():
+                out.write("\n" + "".join(_user(part, colour=colour) for part in message.parts))
+                if message.info.id in queued:
+                    out.write(paint("  queued", "yellow", colour=colour) + "\n")
+            case AssistantMessage(summary=True):
+                said = "".join(part.text for part in message.parts if isinstance(part, TextPart))
+                notes.write(paint(COMPACTED.format(len(said)), "yellow", colour=has_colour(notes.stream)) + "\n")
+                if thinking and said:
+                    notes.write(paint(inert(said), "dim", colour=has_colour(notes.stream)) + "\n")
+            case AssistantMessage(error=error):
+                for part in message.parts:
+                    out.write(_assistant(part, out, colour=colour, thinking=thinking))
+                    out.write("".join(f"{line}\n" for line in _below(part, children, "    ", colour=colour)))
+                if error is not None:
+                    out.write(paint(f"! {inert(error_message(error))}", "red", colour=colour) + "\n")
+    sums = " · ".join((*spent(session.tokens or NO_TOKENS, session.cost or 0), session.id))
+    out.write("\n" + paint(sums, "dim", colour=colour) + "\n")
+
+
+def _user(part: Part, *, colour: bool) -> str:
+    match part:
+        case TextPart(text=text) if not part.synthetic:
+            return "".join(paint(f"> {line}", "cyan", colour=colour) + "\n" for line in inert(text).splitlines())
+        case FilePart(filename=name, url=url):
+            return paint(f"> [{inert(name or url[:80])}]", "cyan", colour=colour) + "\n"
+        case _:
+            return ""
+
+
+def _assistant(part: Part, out: Output, *, colour: bool, thinking: bool) -> str:
+    match part:
+        case TextPart(text=text) if text.strip():
+            markdown = Markdown(styled=colour and out.stream.isatty(), columns=columns_of(out))
+            shown = markdown.feed(inert(text).rstrip("\n"))
+            return shown + markdown.end() + "\n"
+        case ReasoningPart(text=text) if thinking and text.strip():
+            return paint(inert(text).rstrip("\n"), "dim", colour=colour) + "\n"
+        case ToolPart():
+            return "\n".join(lines(part, colour=colour)) + "\n"
+        case _:
+            return ""
+
+
+def _below(part: Part, children: Children, indent: str, *, colour: bool) -> Iterator[str]:
+    """Yield the calls of the subagent that a call started, one line each, and how its session is shown."""
+    if not isinstance(part, ToolPart) or part.tool != "task" or isinstance(part.state, ToolPending):
+        return
+    child = str((part.state.metadata or {}).get("sessionId", ""))
+    for message in children.get(child, ()):
+        for call in message.parts:
+            if isinstance(call, ToolPart):
+                yield f"{indent}{_mark(call, colour=colour)} {paint(heading(call), 'dim', colour=colour)}"
+                yield from _below(call, children, indent + "    ", colour=colour)
+    if child in children:
+        yield indent + paint(f"codeloop session show {child}", "dim", colour=colour)
+
+
+def _mark(part: ToolPart, *, colour: bool) -> str:
+    match part.state:
+        case ToolCompleted():
+            return paint("✓", "green", colour=colour)
+        case ToolError():
+            return paint("✗", "red", colour=colour)
+        case _:
+            return "…"

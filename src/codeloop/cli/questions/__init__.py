@@ -1,0 +1,1 @@
+"""Questions: shown in words, answered at the terminal."""

@@ -1,0 +1,242 @@
+"""A permission question in words: what will happen, by which tool, for whom, and what each answer does. Pure.
+
+What somebody else wrote (a command, a path, a diff) stands behind a mark on every row, so that no text in it can pass
+for the question itself.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.cli.output.style import Look
+from codeloop.cli.output.width import width_of
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.wire import JSON
+
+MARK, WRAPPED = "  │ ", "  ┆ "
+HEAD, TAIL = 300, 100
+"""Rows of a very long command or diff that are shown of its beginning and its end."""
+LABEL = 80
+_FILE = re.compile("^Index: ", re.MULTILINE)
+DOUBTFUL = "uncertain"
+
+
+class Asking(Struct, frozen=True):
+    """Who asks: the tool's name, and the subagent when it is one; empty when that is not known."""
+
+    tool: str = ""
+    subagent: str = ""
+
+
+class Words(Struct, frozen=True):
+    """A question: `title` in one line; `rows`: what is judged, each with its look; `always`: what that allows."""
+
+    title: str
+    rows: list[tuple[Look, str]]
+    always: str
+
+
+def in_words(request: PermissionRequest, asking: Asking, columns: int) -> Words:
+    """Put a question in words, in rows of at most `columns`."""
+    what = _TITLES.get(request.permission, _other)(request, asking)
+    by = f" ({asking.tool})" if asking.tool else ""
+    whom = f", for the {asking.subagent}" if asking.subagent else ""
+    rows = list(_rows(request, columns))
+    if request.metadata.get(DOUBTFUL):
+        rows.append(("yellow", "  Not all of what it does can be known before it runs."))
+    always = f"\n     {WRAPPED.strip()} ".join(_wrapped(_always(request, asking), max(columns - 15, 20)))
+    return Words(f"{what}{by}{whom}", rows, always)
+
+
+def marked(text: str, columns: int) -> list[str]:
+    """Return a text line by line, each row with its mark; a line that is too long goes on behind another mark."""
+    room = max(columns - len(MARK) - 1, 20)
+    rows: list[str] = []
+    for line in inert(text).rstrip("\n").split("\n"):
+        first, *more = _wrapped(line.expandtabs(4), room)
+        rows += [MARK + first, *(WRAPPED + piece for piece in more)]
+    if len(rows) > HEAD + TAIL:
+        rows[HEAD:-TAIL] = [f"  … {len(rows) - HEAD - TAIL} more rows are not shown here …"]
+    return rows
+
+
+def _wrapped(line: str, room: int) -> list[str]:
+    pieces, start, used = list[str](), 0, 0
+    for at, char in enumerate(line):
+        wide = width_of(char)
+        if used + wide > room:
+            pieces.append(line[start:at])
+            start, used = at, 0
+        used += wide
+    return [*pieces, line[start:]]
+
+
+def _rows(request: PermissionRequest, columns: int) -> Iterator[tuple[Look, str]]:
+    """Return what the answer is about: the command, the diff, the call, each once."""
+    given = request.metadata
+    command, diff, call = given.get("command"), given.get("diff"), given.get("input")
+    if isinstance(diff, str) and diff:
+        yield from _diff(diff, request.patterns, columns)
+    elif isinstance(command, str) and command:
+        yield from _bold(command, columns)
+    elif isinstance(call, dict):
+        values = cast("JSON", call)
+        own = values.get("command")
+        shown = own if isinstance(own, str) and set(values) <= {"command", "description"} else _readable(values)
+        yield from _bold(shown, columns)
+    elif request.permission == "bash":
+        yield from _bold("\n".join(request.patterns), columns)
+
+
+def _bold(text: str, columns: int) -> Iterator[tuple[Look, str]]:
+    for row in marked(text, columns):
+        yield "bold", row
+
+
+def _readable(call: JSON) -> str:
+    return msgspec.json.format(msgspec.json.encode(call), indent=2).decode()
+
+
+def _diff(diff: str, paths: list[str], columns: int) -> Iterator[tuple[Look, str]]:
+    files = _FILE.split(diff)[1:] or [diff]
+    for file in files:
+        name, _, rest = file.partition("\n")
+        if len(files) > 1:
+            path = next((path for path in paths if name == path or name.endswith(f"/{path}")), name)
+            yield "bold", f"  {one_line(path, columns - 4)}"
+        hunks = rest[rest.find("@@") :] if "@@" in rest else rest
+        look: Look = "dim"
+        for row in marked(hunks, columns):
+            if row.startswith(MARK):
+                sign = row[len(MARK) :][:1]
+                look = "green" if sign == "+" else "red" if sign == "-" else "dim"
+            yield look, row
+
+
+def _always(request: PermissionRequest, asking: Asking) -> str:
+    if not request.always:
+        return ""
+    where = "for this subagent" if asking.subagent else "in this session"
+    if request.always == ["*"]:
+        return f"{_EVERYTHING.get(request.permission, f'every {request.permission}')} {where}"
+    names = ", ".join(f"`{one_line(pattern, LABEL)}`" for pattern in request.always)
+    return f"{_EVERY.get(request.permission, 'every')} {names} {where}"
+
+
+def _named(request: PermissionRequest) -> str:
+    return ", ".join(one_line(pattern, LABEL) for pattern in request.patterns)
+
+
+def _edit(request: PermissionRequest, asking: Asking) -> str:
+    del asking
+    if "command" in request.metadata:
+        return f"Run a command that may change {_named(request)}"
+    if len(request.patterns) > 1:
+        return f"Change {len(request.patterns)} files"
+    diff = str(request.metadata.get("diff") or "")
+    first = diff.partition("@@ ")[2]
+    verb = "Make" if first.startswith("-0,0") else "Delete" if first.partition(" ")[2].startswith("+0,0") else "Change"
+    return f"{verb} {_named(request)}"
+
+
+def _read(request: PermissionRequest, asking: Asking) -> str:
+    del asking
+    return f"{'Run a command that reads' if 'command' in request.metadata else 'Read'} {_named(request)}"
+
+
+def _outside(request: PermissionRequest, asking: Asking) -> str:
+    if "command" in request.metadata:
+        folders = ", ".join(one_line(pattern.removesuffix("*"), LABEL) for pattern in request.patterns)
+        return f"Run a command that works outside the project, in {folders}"
+    path = request.metadata.get("filepath")
+    where = one_line(path, LABEL) if isinstance(path, str) else _named(request)
+    return f"{_VERBS.get(asking.tool, 'Use')} {where}, outside the project"
+
+
+def _fetch(request: PermissionRequest, asking: Asking) -> str:
+    del asking
+    led = request.metadata.get("redirect")
+    first = one_line(str(led or request.metadata.get("url") or request.patterns[0]), 200)
+    return f"Fetch {first}" + (", to which the page led" if led else "")
+
+
+def _private(request: PermissionRequest, asking: Asking) -> str:
+    del asking
+    address = one_line(str(request.metadata.get("address", "")), LABEL)
+    url = one_line(str(request.metadata.get("url") or request.patterns[0]), 200)
+    return f"Fetch {url} from an address that is not public, {address}"
+
+
+def _task(request: PermissionRequest, asking: Asking) -> str:
+    del asking
+    about = one_line(str(request.metadata.get("description") or ""), LABEL)
+    return f"Start the subagent {_named(request)}" + (f": {about}" if about else "")
+
+
+def _repeat(request: PermissionRequest, asking: Asking) -> str:
+    del asking
+    return f"The same call for the third time: {one_line(str(request.metadata.get('tool') or _named(request)), LABEL)}"
+
+
+def _other(request: PermissionRequest, asking: Asking) -> str:
+    del asking
+    shown = "" if request.patterns == ["*"] else f": {_named(request)}"
+    return f"Use {one_line(request.permission, LABEL)}{shown}"
+
+
+def _saying(start: str, *, named: bool = True) -> Callable[[PermissionRequest, Asking], str]:
+    return lambda request, _: f"{start} {_named(request)}" if named else start
+
+
+_TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
+    "bash": _saying("Run a command", named=False),
+    "edit": _edit,
+    "read": _read,
+    "list": _saying("List the folder"),
+    "glob": _saying("Find files by the pattern"),
+    "grep": _saying("Search in files for"),
+    "external_directory": _outside,
+    "webfetch": _fetch,
+    "webfetch_private": _private,
+    "websearch": _saying("Search the web for"),
+    "task": _task,
+    "skill": _saying("Load the skill"),
+    "doom_loop": _repeat,
+    "todowrite": _saying("Write the list of tasks", named=False),
+    "todoread": _saying("Read the list of tasks", named=False),
+    "question": _saying("Ask you a question", named=False),
+    "plan_exit": _saying("End planning, to carry out the plan", named=False),
+}
+_VERBS = {
+    **dict.fromkeys(("read",), "Read"),
+    **dict.fromkeys(("list",), "List"),
+    **dict.fromkeys(("glob", "grep"), "Search"),
+    **dict.fromkeys(("edit", "multiedit", "apply_patch"), "Change"),
+    "write": "Write",
+}
+_EVERY = {
+    "bash": "every",
+    "external_directory": "every tool on every path of",
+    "read": "reading",
+    "skill": "loading",
+    "doom_loop": "every repeated call of",
+    "webfetch_private": "fetching from",
+}
+_EVERYTHING = {
+    "edit": "every change of a file",
+    "read": "reading every file",
+    "list": "listing every folder",
+    "glob": "every search for files",
+    "grep": "every search in files",
+    "webfetch": "fetching every public page",
+    "websearch": "every search on the web",
+    "task": "starting every subagent",
+    "todowrite": "writing the list of tasks",
+    "todoread": "reading the list of tasks",
+    "question": "every question",
+    "plan_exit": "ending to plan",
+}

@@ -1,0 +1,107 @@
+"""What a person means by the words of an answer. Pure."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+Meaning = Literal["yes", "always", "no", "words", "unclear"]
+
+_YES = {
+    *(
+        "y",
+        "yes",
+        "yep",
+        "yeah",
+        "yup",
+        "ya",
+        "ye",
+        "aye",
+        "ok",
+        "okay",
+        "k",
+        "sure",
+        "fine",
+        "good",
+        "right",
+        "correct",
+    ),
+    *("allow", "allowed", "accept", "approve", "approved", "agreed", "go", "go ahead", "do it", "do that", "run it"),
+    *("once", "of course", "certainly", "absolutely", "definitely", "please", "please do", "sounds good", "looks good"),
+    *("lgtm", "go for it", "proceed", "continue", "alright", "all right", "why not", "just this once", "this once"),
+}
+_ALWAYS = {"a", "always", "allow always", "always allow", "yes always", "all", "every time", "ya always", "forever"}
+_NO = {
+    *("n", "no", "nope", "nah", "never", "reject", "deny", "denied", "refuse", "stop", "cancel", "abort", "dont"),
+    *("do not", "not now", "no way", "please dont", "better not", "rather not", "absolutely not", "of course not"),
+}
+_POLITE = re.compile(r"\b(please|thanks|thank you|thx|pls|just)\b")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+class Chosen(Struct, frozen=True):
+    """The answer to a question of the model: `labels`, or else why it is asked again in `problem`."""
+
+    labels: list[str] = []
+    problem: str = ""
+
+
+def meaning(line: str, *, always: bool) -> Meaning:
+    """Return what an answer to a permission question means; `always`: that is one of the answers.
+
+    The numbers are those of the answers in their order. Words that begin with a no, or with neither, are for the
+    model; what begins with a yes and goes on otherwise is unclear, as is what holds fewer than two words.
+    """
+    plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
+    numbers: dict[str, Meaning] = {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
+    short = " ".join(_POLITE.sub(" ", plain).split())
+    for form in (plain, short):
+        if form in numbers:
+            return numbers[form]
+        if form in _ALWAYS:
+            return "always" if always else "unclear"
+        if _is_only(form, _NO):
+            return "no"
+        if _is_only(form, _YES):
+            return "yes"
+    words = _WORD.findall(plain)
+    if len(words) < 2 or plain.split()[0] in (_YES - {"go", "do", "please", "run", "once", "continue"}):
+        return "unclear"
+    return "words"
+
+
+def chosen(line: str, labels: Sequence[str], *, several: bool, free: bool) -> Chosen:
+    """Return the options that an answer names, by number or by their words, or the person's own words if `free`."""
+    text = line.strip()
+    by_words = {label.strip().lower(): label for label in labels}
+    if text.lower() in by_words:
+        return Chosen([by_words[text.lower()]])
+    pieces = [piece.strip().lower() for piece in re.split(r"[,;&]|\band\b|\n", text) if piece.strip()]
+    if all(re.fullmatch(r"[\d\s.#)]+", piece) for piece in pieces):
+        pieces = [number for piece in pieces for number in re.findall(r"\d+", piece)]
+    found: list[str] = []
+    for piece in pieces:
+        if piece.isdecimal() and labels:
+            if not (len(piece) < 4 and 0 < int(piece) <= len(labels)):
+                return Chosen(problem=f"There is no option {piece[:20]}. They go from 1 to {len(labels)}.")
+            found.append(labels[int(piece) - 1])
+        elif piece in by_words:
+            found.append(by_words[piece])
+        elif free:
+            return Chosen([text])
+        else:
+            return Chosen(problem="That is none of the options. Answer with a number.")
+    found = list(dict.fromkeys(found))
+    if len(found) > 1 and not several:
+        return Chosen(problem="Only one can be chosen.")
+    return Chosen(found) if found else Chosen(problem="Answer with a number." if labels else "")
+
+
+def _is_only(form: str, known: set[str]) -> bool:
+    """Return whether a text consists of these words and turns of phrase."""
+    rest = form
+    for phrase in known:
+        if " " in phrase:
+            rest = re.sub(rf"\b{phrase}\b", " ", rest)
+    return bool(form) and all(word in known for word in rest.split())

@@ -1,0 +1,1 @@
+"""One prompt from the command line, to its end."""

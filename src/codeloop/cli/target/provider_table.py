@@ -1,0 +1,32 @@
+"""The provider table as commands that send nothing need it."""
+
+import os
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from codeloop.app.project import Setting, Startup, find_setting, providers_of
+from codeloop.kit.terminal_text import inert
+from codeloop.model.credentials.store import Credentials
+from codeloop.model.providers import Providers
+
+
+class Table(Struct, frozen=True):
+    """The setting of the current directory, with keys and providers."""
+
+    setting: Setting
+    providers: Providers
+
+    @property
+    def credentials(self) -> Credentials:
+        """The stored keys."""
+        return self.providers.credentials
+
+
+def open_table() -> Table:
+    """Read the configuration of the current directory. Raises `CodeloopError` when it can't be used."""
+    setting = find_setting(Startup(directory=Path.cwd()))
+    for warning in setting.loaded.warnings:
+        click.echo(f"codeloop: {inert(warning)}", err=True)
+    return Table(setting, providers_of(setting, os.environ))

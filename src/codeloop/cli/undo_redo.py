@@ -1,0 +1,124 @@
+"""Taking the last turn of a session back, and forward again, and telling what became of the files."""
+
+from collections.abc import Callable, Sequence
+
+import click
+
+from codeloop.cli.exit_codes import ERROR, UsageProblem
+from codeloop.client.client import Client
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_requests import (
+    FilesOutcome,
+    ListMessages,
+    RevertSession,
+    UndoFiles,
+    UnrevertSession,
+)
+from codeloop.schema.message import Session, UserMessage
+from codeloop.schema.operation import SESSION_MESSAGES, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
+from codeloop.schema.part import TextPart
+
+SHOWN = 60
+UNDONE = {
+    "content": "put back",
+    "mode": "put back (mode)",
+    "created": "brought back",
+    "deleted": "deleted",
+    "moved": "moved back",
+}
+REDONE = {
+    "content": "restored",
+    "mode": "restored (mode)",
+    "created": "created again",
+    "deleted": "deleted again",
+    "moved": "moved again",
+}
+Say = Callable[[str], object]
+
+
+def _warn(text: str) -> None:
+    click.echo(text, err=True)
+
+
+async def undo_last(
+    client: Client, session: Session, *, dry_run: bool, say: Say = click.echo, warn: Say = _warn
+) -> int:
+    """Undo the last turn that is not undone yet; gives the exit code. Raises UsageProblem when there is none."""
+    turns = await _turns(client, session)
+    is_begun = session.revert is not None and session.revert.diff is None  # and was broken off: it is finished
+    before = turns[: _position(turns, session) + is_begun]
+    if not before:
+        raise UsageProblem(f"There is nothing to undo in {session.id}.")
+    last = before[-1]
+    answer = await client.call(
+        SESSION_REVERT, RevertSession(session_id=session.id, message_id=last.info.id, dry_run=dry_run)
+    )
+    done = "Would undo" if dry_run else "Undone"
+    return tell(answer.outcome, f"{done}: {_prompt(last)}", UNDONE, (say, warn))
+
+
+async def redo_last(
+    client: Client, session: Session, *, dry_run: bool, say: Say = click.echo, warn: Say = _warn
+) -> int:
+    """Take the last undo back; gives the exit code. Raises UsageProblem when nothing is undone."""
+    if session.revert is None:
+        raise UsageProblem(f"Nothing is undone in {session.id}.")
+    turns = await _turns(client, session)
+    position = _position(turns, session)
+    what = _prompt(turns[position]) if position < len(turns) else "the last step"
+    if position + 1 < len(turns):
+        later = turns[position + 1].info.id
+        answer = await client.call(
+            SESSION_REVERT, RevertSession(session_id=session.id, message_id=later, dry_run=dry_run)
+        )
+    else:
+        answer = await client.call(SESSION_UNREVERT, UnrevertSession(session_id=session.id, dry_run=dry_run))
+    done = "Would redo" if dry_run else "Redone"
+    return tell(answer.outcome, f"{done}: {what}", REDONE, (say, warn))
+
+
+async def undo_some(client: Client, session: Session, files: Sequence[str], *, redo: bool, dry_run: bool) -> int:
+    """Take back what the last turn did to some files, or do it again; returns the exit code."""
+    given = UndoFiles(session_id=session.id, files=list(files), redo=redo, dry_run=dry_run)
+    answer = await client.call(UNDO_FILES, given)
+    turns = await _turns(client, session)
+    prompt = next((_prompt(turn) for turn in turns if turn.info.id == answer.message_id), None)
+    done = ("Would redo" if redo else "Would undo") if dry_run else ("Redone" if redo else "Undone")
+    heading = f"There is nothing to {'redo' if redo else 'undo'} in these files."
+    if prompt is not None:
+        heading = f"{done} in these files: {prompt}"
+    return tell(answer.outcome, heading, REDONE if redo else UNDONE, (click.echo, _warn))
+
+
+async def _turns(client: Client, session: Session) -> list[MessageWithParts]:
+    messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
+    return [message for message in messages if isinstance(message.info, UserMessage)]
+
+
+def _position(turns: list[MessageWithParts], session: Session) -> int:
+    """Return where a session stands among its turns: those from there on are undone."""
+    point = session.revert.message_id if session.revert is not None else None
+    return next((index for index, turn in enumerate(turns) if turn.info.id == point), len(turns))
+
+
+def _prompt(turn: MessageWithParts) -> str:
+    texts = (part.text for part in turn.parts if isinstance(part, TextPart) and not part.synthetic)
+    return f"“{one_line(next(texts, ''), SHOWN)}”"
+
+
+def tell(outcome: FilesOutcome | None, heading: str, words: dict[str, str], sayers: tuple[Say, Say]) -> int:
+    """Return what became of the files; returns 1 when some were left alone."""
+    say, warn = sayers
+    if outcome is None:
+        return 0
+    say(heading)
+    would = "would be " if heading.startswith("Would") else ""
+    for each in outcome.done:
+        source = f"{inert(each.source)} -> " if each.source else ""
+        say(f"  {would}{words[each.what]}  {source}{inert(each.path)}")
+    for conflict in outcome.conflicts:
+        warn(f"  {would}left alone  {inert(conflict.path)}: {inert(conflict.reason)}")
+    if not outcome.done and not outcome.conflicts:
+        say("  no file had to change")
+    return ERROR if outcome.conflicts else 0

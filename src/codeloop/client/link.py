@@ -1,0 +1,85 @@
+"""Whether a server answers: a person hears once that it went away, when it is tried again, and that it is back."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CLIENT_BACKOFF_MOST, CLIENT_GONE, CLIENT_QUIET, CLIENT_SILENCE
+
+
+class ServerLost(CodeloopError):
+    """The server can't be reached, or the connection to it broke. `why`: that alone; `is_unsent`: nothing was sent."""
+
+    def __init__(self, message: str, why: str, *, is_unsent: bool = False) -> None:
+        super().__init__(message)
+        self.why = why
+        self.is_unsent = is_unsent
+
+
+class Link:
+    """The state of the connections to one server. `heard` is called with what a person should know of it."""
+
+    def __init__(self) -> None:
+        self.heard: Callable[[str], object] = lambda _: None
+        self.opened: asyncio.Future[None] | None = None
+        """Done when the stream of events was lost and is open again."""
+        self._was_up = False
+        self._since = 0.0
+        self._is_quiet = False
+
+    @property
+    def is_down(self) -> bool:
+        """Return whether the server answered once and does not any more."""
+        return bool(self._since)
+
+    def lost(self, error: ServerLost, url: str) -> None:
+        """Take in that the server can't be reached: return to try again later.
+
+        Raises `error` when it was never reached, and ServerLost when it has been away for `client.gone`.
+        """
+        if not self._was_up:
+            raise error
+        now = time.monotonic()
+        if not self._since:
+            self._since, self._is_quiet = now, False
+            until = time.strftime("%H:%M:%S", time.localtime(time.time() + CLIENT_GONE.seconds))
+            self.heard(
+                f"The connection to {url} is lost: {error.why}. It is tried again now, then at least every "
+                f"{CLIENT_BACKOFF_MOST.seconds:g} s, until {until}."
+            )
+        elif now > self._since + CLIENT_GONE.seconds:
+            raise ServerLost(
+                f"The server at {url} did not come back within {CLIENT_GONE.seconds:g} s: {error.why}. Start it again "
+                "(`codeloop serve`).",
+                error.why,
+            )
+
+    def quiet(self, url: str) -> None:
+        """Take in that an open stream shows no sign of life. The server may hang, or the network: nobody can tell."""
+        if not self._is_quiet:
+            self._is_quiet = True
+            rest = CLIENT_SILENCE.seconds - CLIENT_QUIET.seconds
+            self.heard(
+                f"The connection to {url} is silent: the server is stopped or busy, or the network is gone. Waiting; "
+                f"it is opened again in {rest:.0f} s."
+            )
+
+    def up(self, url: str) -> None:
+        """Take in that the server has answered."""
+        self._was_up = True
+        if self._since or self._is_quiet:
+            self._since, self._is_quiet = 0.0, False
+            self.heard(f"The server at {url} is back.")
+
+    def reopened(self) -> None:
+        """Take in that the stream of events is open again after it was lost."""
+        if self.opened is not None and not self.opened.done():
+            self.opened.set_result(None)
+        self.opened = None
+
+    def next_opening(self) -> asyncio.Future[None]:
+        """Return what is done when the stream is open again after it was lost the next time."""
+        if self.opened is None:
+            self.opened = asyncio.get_running_loop().create_future()
+        return self.opened

@@ -1,0 +1,142 @@
+"""Which keys a configuration may hold: those that we use, and those of the reference that we pass over silently."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import is_object
+from codeloop.kit.suggest import near
+from codeloop.schema.config import (
+    AgentConfig,
+    CommandConfig,
+    CompactionConfig,
+    Config,
+    ModalitiesConfig,
+    ModelConfig,
+    ModelCostConfig,
+    ModelLimitConfig,
+    ProviderConfig,
+    SearchConfig,
+    ServerConfig,
+    ToolOutputConfig,
+)
+from codeloop.schema.wire import JSON
+
+# Normalised into other keys, or of no use to us.
+_ACCEPTED: dict[type[msgspec.Struct], frozenset[str]] = {
+    Config: frozenset(
+        (
+            *("$schema", "tools", "mode", "logLevel", "autoshare", "theme", "keybinds", "tui", "layout", "references"),
+            *("reference", "subagent_depth", "attachment", "enterprise", "disable_lsp_download"),
+        )
+    ),
+    ProviderConfig: frozenset(("id",)),
+    ModelConfig: frozenset(("family", "release_date", "experimental", "status", "provider", "variants", "knowledge")),
+    ModelCostConfig: frozenset(("context_over_200k",)),
+    ServerConfig: frozenset(("mdns", "mdnsDomain")),
+    CompactionConfig: frozenset(("tail_turns", "preserve_recent_tokens")),
+}
+_PERMISSIONS = frozenset(
+    (
+        *("*", "read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", "task"),
+        *("skill", "lsp", "todowrite", "todoread", "webfetch", "webfetch_private", "websearch", "codesearch"),
+        *(
+            "external_directory",
+            "doom_loop",
+            "question",
+            "plan_enter",
+            "plan_exit",
+            "bash_output",
+            "bash_kill",
+            "batch",
+        ),
+    )
+)
+_OURS_ALONE = frozenset(("restrictions",))
+
+# The sections below a struct: the key, the struct it holds, and whether it holds many of them by name.
+_SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], bool], ...]] = {
+    Config: (
+        ("provider", ProviderConfig, True),
+        ("command", CommandConfig, True),
+        ("server", ServerConfig, False),
+        ("search", SearchConfig, False),
+        ("compaction", CompactionConfig, False),
+        ("tool_output", ToolOutputConfig, False),
+    ),
+    ProviderConfig: (("models", ModelConfig, True),),
+    ModelConfig: (
+        ("limit", ModelLimitConfig, False),
+        ("cost", ModelCostConfig, False),
+        ("modalities", ModalitiesConfig, False),
+    ),
+}
+
+
+# Sections that take keys of others too (options of a model, tools of a server): only what is near one of ours is told.
+_OPEN: tuple[tuple[Keys, frozenset[str]], ...] = (
+    (("provider", "*", "options"), frozenset(("baseURL", "apiKey", "headers", "timeout", "chunkTimeout"))),
+    (("permission",), _PERMISSIONS),
+    *(
+        (place, names)
+        for section in ("agent", "mode")
+        for place, names in (
+            ((section, "*"), frozenset((*AgentConfig.__struct_encode_fields__, "tools", "maxSteps", "top_k"))),
+            ((section, "*", "permission"), _PERMISSIONS),
+        )
+    ),
+    (("skills",), frozenset(("paths", "urls"))),
+)
+
+
+class Unknown(NamedTuple):
+    """A key that means nothing to us, and the keys that may be meant. `is_dropped`: nothing ever reads it."""
+
+    keys: Keys
+    near: list[str]
+    is_dropped: bool = True
+
+
+def settings(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """Return the keys of a section that a person may set and that mean something to us."""
+    return frozenset(kind.__struct_encode_fields__) - _OURS_ALONE
+
+
+def unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Keys = ()) -> Iterator[Unknown]:
+    """Yield every key that nothing will ever read, and in sections that others read too those near one of ours."""
+    if not is_object(value):
+        return
+    known = settings(kind) | _ACCEPTED.get(kind, frozenset())
+    for key in value:
+        if key not in known:
+            yield Unknown((*keys, key), near(key, sorted(known)))
+    for name, section, is_many in _SECTIONS.get(kind, ()):
+        inner = value.get(name)
+        if not is_many:
+            yield from unknown_keys(inner, section, (*keys, name))
+        elif is_object(inner):
+            for each, entry in inner.items():
+                yield from unknown_keys(entry, section, (*keys, name, each))
+    if not keys:
+        for place, names in _OPEN:
+            yield from _misspelt(value, place, names)
+
+
+def _misspelt(value: JSON, place: Keys, names: frozenset[str]) -> Iterator[Unknown]:
+    for keys, section in found(value, place):
+        for key in section if is_object(section) else ():
+            if key not in names and (meant := near(key, sorted(names))):
+                yield Unknown((*keys, key), meant, is_dropped=False)
+
+
+def found(value: Any, place: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+    """Yield what stands at a place, with its keys; `*` is any key."""
+    if len(keys) == len(place):
+        yield keys, value
+    elif is_object(value):
+        wanted = place[len(keys)]
+        for key, inner in value.items():
+            if wanted in ("*", key):
+                yield from found(inner, place, (*keys, key))

@@ -1,0 +1,285 @@
+"""The configuration as a client may see it: in the form of a configuration file, and without any secret.
+
+What is left out is left out whole, so that a client that sends back what it read takes nothing away.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from codeloop.config.layers import Origin, dotted
+from codeloop.config.load import Loaded
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.wire import JSON
+
+_SECRET = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer|private", re.IGNORECASE)
+_CLOSED = frozenset(("headers", "environment", "env"))
+_ADDRESSES = frozenset(("baseURL", "enterpriseUrl"))
+_REFERENCE = re.compile(r"\{(env|file):")
+_USER = re.compile(r"(?<=://)[^/?#@]*@")
+_SHORTEST_SECRET = 12
+"""Characters; a shorter text may stand elsewhere by chance."""
+_FREE = frozenset(
+    ("provider", "agent", "command", "mcp", "lsp", "formatter", "plugin", "skills", "experimental", "instructions")
+)
+"""Sections whose texts may be anything; in the others, and under `_CHOICES`, clients count on the values."""
+_CHOICES = frozenset(("model", "agent", "mode", "variant", "color", "npm", "name"))
+_LARGEST = 1 << 53
+_LEVELS = frozenset(("DEBUG", "INFO", "WARN", "ERROR"))
+_MCP = ("type", "enabled", "timeout", "cwd")
+
+
+def shown(loaded: Loaded, username: str) -> JSON:
+    """Return the merged configuration; `username` where none is configured.
+
+    `{env:..}` and `{file:..}` stand as they were written. Restrictions of untrusted projects are not in it: the rules
+    of each agent hold them.
+    """
+    hidden: set[str] = set()
+    values = msgspec.to_builtins(loaded.config)
+    found = _sections(values, hidden)
+    written = {path: origin for path, origin in loaded.provenance.items() if _refers(origin)}
+    if written:
+        free = {key: _as_written(value, (key,), written) for key, value in values.items() if key in _FREE}
+        found = _sections({**values, **free}, hidden)
+    texts = sorted((text for text in hidden if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)
+    masked = {key: _without(value, texts if key in _FREE else []) for key, value in found.items()}
+    return {"username": username, **masked, "mode": {}, "plugin": masked.get("plugin", [])}
+
+
+def open_options(options: JSON) -> JSON:
+    """Return a provider's options: addresses, numbers and switches; other texts may be keys."""
+    return _provider_options(options, set())
+
+
+def open_settings(options: JSON) -> JSON:
+    """Return a model's options, without those that are secrets by their names."""
+    return _options(options, set())
+
+
+def open_address(url: str) -> str:
+    """Return an address without user, query and fragment."""
+    return _address(url, set())
+
+
+def _sections(values: JSON, hidden: set[str]) -> JSON:
+    found = {key: _SHOWN[key](value, hidden) for key, value in values.items() if key in _SHOWN}
+    level = str(values.get("log_level", "")).upper()
+    if level in _LEVELS:
+        found["logLevel"] = level
+    if "permission" in values:
+        found["permission"] = permission_form(values["permission"])
+    search = values.get("search", {})
+    hidden.update(_texts(search.get("apiKey")))
+    return {key: value for key, value in found.items() if value not in (None, {})}
+
+
+def permission_form(rules: list[JSON]) -> JSON:
+    """Return rules as a configuration file has them: `{"bash": {"git *": "allow"}, "edit": "deny"}`.
+
+    Rules that a later one covers wholly are left out. Of rules for one permission with others between them the place
+    of the first counts, which a file can't say otherwise.
+    """
+    form: dict[str, JSON] = {}
+    for rule in _uncovered(rules):
+        form.setdefault(rule["permission"], {})[rule["pattern"]] = rule["action"]
+    return {name: each["*"] if each.keys() == {"*"} else each for name, each in form.items()}
+
+
+def _uncovered(rules: list[JSON]) -> list[JSON]:
+    later: set[tuple[str, str]] = set()
+    kept: list[JSON] = []
+    for rule in reversed(rules):
+        permission, pattern = rule["permission"], rule["pattern"]
+        if not later & {("*", "*"), (permission, "*"), ("*", pattern), (permission, pattern)}:
+            kept.append(rule)
+        later.add((permission, pattern))
+    return kept[::-1]
+
+
+def _as_is(value: Any, _hidden: set[str]) -> Any:
+    return value
+
+
+def _agents(agents: JSON, hidden: set[str]) -> JSON:
+    return {name: each for name, agent in agents.items() if (each := _agent(agent, hidden))}
+
+
+def _agent(agent: JSON, hidden: set[str]) -> JSON:
+    found = {key: value for key, value in agent.items() if key not in {"permission", "restrictions", "options"}}
+    if "permission" in agent:
+        found["permission"] = permission_form(agent["permission"])
+    if "options" in agent:
+        found["options"] = _options(agent["options"], hidden)
+    return found
+
+
+def _providers(providers: JSON, hidden: set[str]) -> JSON:
+    return {name: _provider(provider, hidden) for name, provider in providers.items()}
+
+
+def _provider(provider: JSON, hidden: set[str]) -> JSON:
+    found = dict(provider)
+    if "api" in found:
+        found["api"] = _address(found["api"], hidden)
+    if "options" in found:
+        found["options"] = _provider_options(found["options"], hidden)
+    if "models" in found:
+        found["models"] = {name: _model(model, hidden) for name, model in found["models"].items()}
+    return found
+
+
+def _provider_options(options: JSON, hidden: set[str]) -> JSON:
+    found: JSON = {}
+    for key, value in options.items():
+        if key in _ADDRESSES and isinstance(value, str):
+            found[key] = _address(value, hidden)
+        elif value is None or isinstance(value, bool | int | float):
+            found[key] = value
+        elif key in _CLOSED or _SECRET.search(key):
+            hidden.update(_texts(value))
+    return found
+
+
+def _model(model: JSON, hidden: set[str]) -> JSON:
+    """Return a model; of limits and prices only what says both of what clients count on."""
+    hidden.update(_texts(model.get("headers")))
+    found = {key: value for key, value in model.items() if key not in {"headers", "disabled", "options"}}
+    if "options" in model:
+        found["options"] = _options(model["options"], hidden)
+    for key, needed in (("cost", {"input", "output"}), ("limit", {"context", "output"})):
+        if key in found and not needed <= found[key].keys():
+            del found[key]
+    return found
+
+
+def _servers(servers: JSON, hidden: set[str]) -> JSON:
+    return {name: _server(server, hidden) for name, server in servers.items()}
+
+
+def _server(server: JSON, hidden: set[str]) -> JSON:
+    """Return an MCP server: of its command the program only, since arguments hold keys as often as variables do."""
+    found = {key: server[key] for key in _MCP if key in server}
+    if is_list(server.get("command")):
+        found["command"] = server["command"][:1]
+    if isinstance(server.get("url"), str):
+        found["url"] = _address(server["url"], hidden)
+    for key in ("environment", "headers", "oauth"):
+        hidden.update(_texts(server.get(key)))
+    return found
+
+
+def _tools(value: Any, hidden: set[str]) -> Any:
+    """Return language servers or formatters: a switch, or by name."""
+    return {name: _options(each, hidden) for name, each in value.items()} if is_object(value) else value
+
+
+def _plugins(plugins: list[Any], hidden: set[str]) -> list[Any]:
+    return [_options(_address(each, hidden) if isinstance(each, str) else each, hidden) for each in plugins]
+
+
+def _skills(skills: JSON, hidden: set[str]) -> JSON:
+    found = _options(skills, hidden)
+    if is_list(found.get("urls")):
+        found["urls"] = [_address(str(url), hidden) for url in found["urls"]]
+    return found
+
+
+def _options(value: Any, hidden: set[str]) -> Any:
+    """Return settings that belong to somebody else, without what is a secret by its name."""
+    if is_list(value):
+        return [_options(each, hidden) for each in value]
+    if not is_object(value):
+        return value
+    found: JSON = {}
+    for key, each in value.items():
+        if (key in _CLOSED or _SECRET.search(key)) and not isinstance(each, bool | int | float | None):
+            hidden.update(_texts(each))
+        else:
+            found[key] = _options(each, hidden)
+    return found
+
+
+def _address(url: str, hidden: set[str]) -> str:
+    if "://" not in url:
+        return url
+    plain = re.split(r"[?#]", _USER.sub("", url), maxsplit=1)[0]
+    if plain != url:
+        hidden.update(re.split(r"[:@?&=#]", " ".join((*_USER.findall(url), url.partition("?")[2]))))
+    return plain
+
+
+def _texts(value: Any) -> list[str]:
+    """Return every text inside a value."""
+    if isinstance(value, str):
+        return [value, *value.split()]
+    inner = value.values() if is_object(value) else value if is_list(value) else ()
+    return [text for each in inner for text in _texts(each)]
+
+
+def _without(value: Any, texts: list[str]) -> Any:
+    """Return a value in which none of these texts stands, and no integer that JSON readers can't hold."""
+    if isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
+        return _LARGEST if value > 0 else -_LARGEST
+    if isinstance(value, str):
+        for text in texts:
+            value = value.replace(text, "***")
+        return value
+    if is_object(value):
+        return {key: _without(each, texts) for key, each in value.items()}
+    return [_without(each, texts) for each in value] if is_list(value) else value
+
+
+def _refers(origin: Origin) -> bool:
+    text = origin.layer.document.text
+    if "{env:" not in text and "{file:" not in text:
+        return False
+    return any(_REFERENCE.search(each) for each in _texts(_raw(origin)))
+
+
+def _raw(origin: Origin) -> Any:
+    """Return a value as its layer has it; None where its form was another one there."""
+    value: Any = origin.layer.raw
+    try:
+        for key in origin.keys:
+            value = value[key]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return value
+
+
+def _as_written(value: Any, keys: Keys, written: dict[str, Origin]) -> Any:
+    """Put what was written in the place of what was read from variables and files; rules and choices stay."""
+    if len(keys) == 3 and (keys[-1] in _CHOICES or (keys[0] == "agent" and keys[-1] in {"permission", "restrictions"})):
+        return value
+    origin = written.get(dotted(keys))
+    if origin is not None:
+        return _raw(origin)
+    if is_object(value):
+        return {key: _as_written(each, (*keys, key), written) for key, each in value.items()}
+    if is_list(value):
+        return [_as_written(each, (*keys, index), written) for index, each in enumerate(value)]
+    return value
+
+
+_SHOWN: dict[str, Callable[[Any, set[str]], Any]] = {
+    **dict.fromkeys(
+        (
+            *("model", "small_model", "default_agent", "username", "shell", "share", "snapshot", "autoupdate"),
+            *("instructions", "enabled_providers", "disabled_providers", "command", "watcher", "server"),
+            *("compaction", "tool_output"),
+        ),
+        _as_is,
+    ),
+    "provider": _providers,
+    "agent": _agents,
+    "mcp": _servers,
+    "plugin": _plugins,
+    "lsp": _tools,
+    "formatter": _tools,
+    "skills": _skills,
+    "experimental": _options,
+}

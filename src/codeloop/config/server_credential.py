@@ -1,0 +1,169 @@
+"""The credential of a running server: where it comes from, and the file through which our own programs find it."""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.config.files import write_private
+from codeloop.config.paths import Paths
+from codeloop.kit.processes import lives, start_time
+from codeloop.kit.small_files import opened
+from codeloop.net.origin import bracketed
+from codeloop.schema.limits import CONFIG_BYTES
+
+USERNAME = "opencode"
+PASSWORDS = ("CODELOOP_SERVER_PASSWORD", "OPENCODE_SERVER_PASSWORD")
+USERNAMES = ("CODELOOP_SERVER_USERNAME", "OPENCODE_SERVER_USERNAME")
+_LOOPBACK = ("127.0.0.1", "::1")
+_ANY = (str(IPv4Address(0)), str(IPv6Address(0)))
+
+
+class Credential(Struct, frozen=True):
+    """What a client says to a server that was started in `directory` ("": not known).
+
+    `url`: where to say it, which may be more exact than what was asked for: `localhost` is several addresses, and
+    another person's program may listen on one of them.
+    """
+
+    url: str
+    username: str
+    password: str
+    directory: str = ""
+
+
+class Running(Struct, frozen=True):
+    """One running server, as its file has it. `started` tells its process from a later one with the same id."""
+
+    url: str
+    username: str
+    password: str
+    pid: int
+    started: str = ""
+    directory: str = ""
+    """Where it was started: one that takes its place is started there, too."""
+
+
+def first_set(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    """Return the name of the first variable that is set and not empty."""
+    return next((name for name in names if environment.get(name)), None)
+
+
+def username_of(environment: Mapping[str, str]) -> str:
+    """Return the user name that a server asks for and a client says."""
+    name = first_set(environment, USERNAMES)
+    return environment[name] if name else USERNAME
+
+
+def publish(paths: Paths, url: str, username: str, password: str) -> Path:
+    """Write the credential of this process's server; gives the file. What dead servers left is removed.
+
+    Raises OSError.
+    """
+    for path in _files(paths):
+        found = _read(path)
+        if found is None or not lives(found.pid, found.started):
+            path.unlink(missing_ok=True)
+    pid = os.getpid()
+    path = _file(paths, *_address(url))
+    running = Running(url, username, password, pid, start_time(pid), str(Path.cwd()))
+    write_private(path, msgspec.json.encode(running).decode())
+    return path
+
+
+def withdraw(paths: Paths, url: str, *, of_any: bool = False) -> None:
+    """Remove what `publish` wrote; with `of_any` also what another process wrote for that address."""
+    path = _file(paths, *_address(url))
+    with suppress(OSError):
+        found = _read(path)
+        if of_any or (found is not None and found.pid == os.getpid()):
+            path.unlink(missing_ok=True)
+
+
+def credential_for(paths: Paths, url: str, environment: Mapping[str, str]) -> Credential | None:
+    """Return what to say to the server at `url`: that of a running server of ours, else the environment's, if any.
+
+    A file counts for its own host and port only, while its process lives, and when only its owner, who we are, can
+    read it. `localhost`, 127.0.0.1 and ::1 are the same host.
+    """
+    try:
+        host, port = _address(url)
+    except ValueError:
+        return None
+    is_plain = urlsplit(url).scheme == "http"
+    for candidate in _same(host) if is_plain else ():
+        found = _alive(_file(paths, candidate, port))
+        if found is not None:
+            return Credential(_reachable(candidate, port), found.username, found.password, found.directory)
+    name = first_set(environment, PASSWORDS)
+    return Credential(url, username_of(environment), environment[name]) if name else None
+
+
+def successor_of(paths: Paths, lost: Credential) -> Credential | None:
+    """Return what to say to the one server of ours that runs in the directory of one that is gone, on any port."""
+    found = [each for each in map(_alive, _files(paths)) if each is not None and each.directory == lost.directory]
+    if not lost.directory or len(found) != 1:
+        return None
+    host, port = _address(found[0].url)
+    return Credential(_reachable(host, port), found[0].username, found[0].password, lost.directory)
+
+
+def _alive(path: Path) -> Running | None:
+    found = _read(path)
+    return found if found is not None and lives(found.pid, found.started) else None
+
+
+def _address(url: str) -> tuple[str, int]:
+    """Return host and port of a URL. Raises ValueError."""
+    parts = urlsplit(url)
+    port = parts.port
+    return parts.hostname or "", (443 if parts.scheme == "https" else 80) if port is None else port
+
+
+def _same(host: str) -> tuple[str, ...]:
+    if host != "localhost" and host not in _LOOPBACK:
+        return (host,)
+    return (*((host,) if host in _LOOPBACK else ()), *(each for each in _LOOPBACK if each != host), *_ANY)
+
+
+def _reachable(host: str, port: int) -> str:
+    if host in _ANY:
+        host = _LOOPBACK[_ANY.index(host)]
+    return f"http://{bracketed(host)}:{port}"
+
+
+def _folder(paths: Paths) -> Path:
+    return paths.state / "server"
+
+
+def _prefix() -> str:
+    """Return what names this machine: several may share a home."""
+    return quote(os.uname().nodename, safe="")
+
+
+def _file(paths: Paths, host: str, port: int) -> Path:
+    return _folder(paths) / f"{_prefix()}@{quote(host, safe='')}-{port}.json"
+
+
+def _files(paths: Paths) -> Iterator[Path]:
+    with suppress(OSError):
+        names = [entry.name for entry in os.scandir(_folder(paths))]
+        yield from (_folder(paths) / name for name in names if name.startswith(f"{_prefix()}@"))
+
+
+def _read(path: Path) -> Running | None:
+    """Read a file that nobody but us can have written or read; None when it is not one."""
+    try:
+        with opened(path) as descriptor:
+            status = os.fstat(descriptor)
+            if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+                return None
+            return msgspec.json.decode(os.read(descriptor, CONFIG_BYTES.value), type=Running)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,1 @@
+"""Which directories are trusted, and what the others may set."""

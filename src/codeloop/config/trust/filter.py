@@ -1,0 +1,147 @@
+"""What the configuration of an untrusted project may set: whatever can only make codeloop do less."""
+
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import Any
+
+from codeloop.config.layers import dotted
+from codeloop.config.normalise import Values
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CONFIG_RULES, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.wire import JSON
+
+_MODEL = re.compile(r"[\w.-]+/[\w.:@/+-]+")
+_SHARE = {"auto": 0, "manual": 1, "disabled": 2}
+_SMALLEST = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTES.value}
+
+
+def narrowed(values: Values, merged: JSON) -> tuple[Values, list[str]]:
+    """Return what an untrusted project's layer may set over what the layers before it set, and the names of the rest.
+
+    Its rules become `restrictions` (see `config.tighten`). Raises CodeloopError when there are too many of them.
+    """
+    kept = Values(values.layer, {}, dict(values.written))
+    ignored: list[str] = []
+    for key, value in values.values.items():
+        if key == "permission":
+            _restrict(kept, kept.values, value, (), ignored)
+        elif key == "agent":
+            for name, agent in value.items():
+                _agent(kept, name, agent, merged, ignored)
+        else:
+            accepted = _ACCEPTED[key](value, merged) if key in _ACCEPTED else None
+            if accepted is None or _is_less(accepted, value):
+                ignored.append(dotted(kept.origin((key,))))
+            if accepted is not None:
+                kept.values[key] = accepted
+            if is_list(accepted):
+                for at, each in enumerate(accepted):
+                    kept.written[key, at] = (key, value.index(each)) if each in value else (key,)
+    return kept, ignored
+
+
+def _is_less(accepted: Any, wanted: Any) -> bool:
+    return any(each not in accepted for each in wanted) if is_list(wanted) else accepted != wanted
+
+
+def _agent(kept: Values, name: str, agent: JSON, merged: JSON, ignored: list[str]) -> None:
+    """Keep an agent's rules as restrictions, and fewer steps than it may otherwise take."""
+    narrow: JSON = {}
+    for key, value in agent.items():
+        keys = ("agent", name, key)
+        if key == "permission":
+            _restrict(kept, narrow, value, ("agent", name), ignored)
+        elif key == "steps" and _is_count(value) and value <= _present(merged, "agent", name, "steps", value):
+            narrow["steps"] = value
+        elif key != "mode" or keys in kept.written:
+            ignored.append(dotted(kept.origin(keys)))
+    if narrow:
+        kept.values.setdefault("agent", {})[name] = narrow
+
+
+def _restrict(kept: Values, section: JSON, rules: list[JSON], keys: Keys, ignored: list[str]) -> None:
+    if len(rules) > CONFIG_RULES.value:
+        where = kept.layer.place(kept.origin((*keys, "permission", CONFIG_RULES.value)))
+        raise CodeloopError(
+            f"{where}: more than {CONFIG_RULES.value} permission rules in a project that is not trusted. "
+            "Look at them, then trust it with `codeloop trust`, or remove some."
+        )
+    section["restrictions"] = rules
+    for index, rule in enumerate(rules):
+        at = kept.origin((*keys, "permission", index))
+        kept.written[*keys, "restrictions", index] = at
+        if rule["action"] == "allow":
+            ignored.append(f"{dotted(at)} (allow)")
+
+
+def _instructions(value: Any, _merged: JSON) -> Any:
+    """Keep what stays inside the work tree by its name; links are looked at when the files are read."""
+    inside = [each for each in value if isinstance(each, str) and _is_inside(each)] if is_list(value) else []
+    return inside or None
+
+
+def _is_inside(path: str) -> bool:
+    is_reference = "{env:" in path or "{file:" in path or ":" in path.split("/", maxsplit=1)[0]
+    return not (is_reference or path.startswith(("/", "~", "$")) or ".." in PurePosixPath(path).parts)
+
+
+def _model(key: str) -> Callable[[Any, JSON], Any]:
+    """Let a project propose a model where the person chose none. Its providers are ignored, so it can't be its own."""
+
+    def accept(value: Any, merged: JSON) -> Any:
+        is_plain = isinstance(value, str) and _MODEL.fullmatch(value) is not None
+        return value if is_plain and merged.get(key) in (None, value) else None
+
+    return accept
+
+
+def _disabled(value: Any, merged: JSON) -> Any:
+    if not is_list(value):
+        return None
+    disabled = merged.get("disabled_providers")
+    present = disabled if is_list(disabled) else []
+    return [*present, *(each for each in value if isinstance(each, str) and each not in present)]
+
+
+def _share(value: Any, merged: JSON) -> Any:
+    present = merged.get("share")
+    least = _SHARE.get(present, 1) if isinstance(present, str) else 1
+    return value if isinstance(value, str) and _SHARE.get(value, -1) >= least else None
+
+
+def _output(value: Any, merged: JSON) -> Any:
+    if not is_object(value):
+        return None
+    smaller = {
+        key: value[key]
+        for key, most in _SMALLEST.items()
+        if _is_count(value.get(key)) and value[key] <= _present(merged, "tool_output", key, most)
+    }
+    return smaller or None
+
+
+def _present(merged: Any, *keys: Any) -> int:
+    """Return the number that is set so far at all keys but the last one, which is the number when there is none."""
+    *path, default = keys
+    for key in path:
+        merged = merged.get(key) if is_object(merged) else None
+    return merged if _is_count(merged) else default
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+_ACCEPTED: dict[str, Callable[[Any, JSON], Any]] = {
+    "instructions": _instructions,
+    "model": _model("model"),
+    "small_model": _model("small_model"),
+    "disabled_providers": _disabled,
+    "share": _share,
+    "tool_output": _output,
+    "compaction": lambda value, _merged: value,
+    "snapshot": lambda value, _merged: True if value is True else None,
+}

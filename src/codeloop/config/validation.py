@@ -1,0 +1,65 @@
+"""Finding the one value that does not fit a struct, by its keys: msgspec names the kind of error, not the place."""
+
+import re
+from collections.abc import Iterator
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from codeloop.config.normalise import describe
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.jsonc import is_list, is_object
+
+_MISSING = re.compile(r"missing required field `(\w+)`")
+_NAMES = {bool: "true or false", int: "integer", float: "number", str: "string", list: "list", dict: "object"}
+
+
+def find_fault(value: Any, kind: Any, keys: Keys = ()) -> tuple[Keys, str]:
+    """Return the path of the innermost value that does not fit, and what is wrong. `value` must not fit `kind`."""
+    for key, inner, inner_kind in _inside(value, kind):
+        try:
+            msgspec.convert(inner, inner_kind)
+        except msgspec.ValidationError:
+            return find_fault(inner, inner_kind, (*keys, key))
+    return keys, _complaint(value, kind)
+
+
+def _inside(value: Any, kind: Any) -> Iterator[tuple[str | int, Any, Any]]:
+    for member in _members(kind):
+        if is_object(value) and isinstance(member, type) and issubclass(member, msgspec.Struct):
+            for each in msgspec.structs.fields(member):
+                if each.encode_name in value:
+                    yield each.encode_name, value[each.encode_name], each.type
+        elif is_object(value) and get_origin(member) is dict:
+            for key, inner in value.items():
+                yield key, inner, get_args(member)[1]
+        elif is_list(value) and get_origin(member) is list:
+            for index, inner in enumerate(value):
+                yield index, inner, get_args(member)[0]
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+
+
+def _complaint(value: Any, kind: Any) -> str:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        missing = _MISSING.search(str(error))
+        if missing:
+            return f"the key {missing[1]} is missing"
+    names = [name for member in _members(kind) if member is not type(None) for name in _expected(member)]
+    shown = ascii(value)[:60] if isinstance(value, str) else describe(value)
+    return f"expected {' or '.join(dict.fromkeys(names))}, got {shown if _is_choice(kind) else describe(value)}"
+
+
+def _is_choice(kind: Any) -> bool:
+    return any(get_origin(member) is Literal for member in _members(kind))
+
+
+def _expected(member: Any) -> list[str]:
+    if get_origin(member) is Literal:
+        return [f'"{choice}"' for choice in get_args(member)]
+    return [_NAMES.get(get_origin(member) or member, "object")]

@@ -1,0 +1,104 @@
+"""Where agents, commands and skills lie: our folders, and those of other programs whose files are read as they are."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.config.paths import Paths
+from codeloop.config.project_root import Place
+from codeloop.schema.limits import EXTEND_DEPTH, EXTEND_ENTRIES
+
+_NAME = r"\w[\w.-]*(/\w[\w.-]*)*"
+
+
+FOLDERS = frozenset(("agent", "agents", "mode", "modes", "command", "commands", "skill", "skills"))
+"""The folders of a home that are read."""
+
+
+class Home(Struct, frozen=True):
+    """A folder that may hold agents, commands and skills. `names`: what lies in it. `is_project`: it came with it.
+
+    `only_skills`: its agents and commands have another form than ours.
+    """
+
+    path: Path
+    names: frozenset[str]
+    is_project: bool
+    only_skills: bool
+
+
+def find_homes(place: Place, paths: Paths) -> tuple[Home, ...]:
+    """Return the folders that there are, global ones first; of what two of them define, the later one's counts."""
+    dot_agents = paths.claude.parent / ".agents"
+    found = [
+        _home(paths.claude, only_skills=True),
+        _home(dot_agents, only_skills=True),
+        _home(paths.reference),
+        _home(paths.config),
+    ]
+    step = place.root
+    for part in ("", *place.directory.relative_to(place.root).parts):
+        step /= part
+        found += [_home(step / name, is_project=True, only_skills=True) for name in (".claude", ".agents")]
+        found += [_home(step / name, is_project=True) for name in (".opencode", ".codeloop")]
+    return tuple(home for home in found if home is not None)
+
+
+def entries_of(home: Home) -> Iterator[Path]:
+    """Return a home and what is in it: the folders of agents, commands and skills, and their markdown files."""
+    yield home.path
+    entries = 0
+    for name in sorted(home.names & FOLDERS):
+        for top, folders, files in os.walk(home.path / name):
+            entries += len(folders) + len(files)
+            if entries > EXTEND_ENTRIES.value:
+                return
+            yield Path(top)
+            yield from (Path(top, file) for file in files if file.endswith(".md"))
+
+
+def _home(path: Path, *, is_project: bool = False, only_skills: bool = False) -> Home | None:
+    try:
+        with os.scandir(path) as entries:
+            return Home(path, frozenset(entry.name for entry in entries), is_project, only_skills)
+    except OSError:
+        return None
+
+
+def files_below(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
+    """Return the files of a folder whose names are wanted, sorted; links to folders are not followed. Never fails."""
+    found: list[Path] = []
+    entries = 0
+    for top, folders, files in os.walk(folder):
+        entries += len(folders) + len(files)
+        if entries > EXTEND_ENTRIES.value:
+            break
+        if len(Path(top).relative_to(folder).parts) + 1 >= EXTEND_DEPTH.value:
+            folders.clear()
+        found += [Path(top, name) for name in files if is_wanted(name)]
+    return sorted(found)
+
+
+def pages_of(home: Home, folders: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    """Yield the markdown files of a home's folders with the name each one gives: `team/reviewer` for nested ones."""
+    for folder in folders:
+        if folder in home.names:
+            top = home.path / folder
+            for file in files_below(top, lambda name: name.endswith(".md")):
+                yield file.relative_to(top).with_suffix("").as_posix(), file
+
+
+def is_name(name: str) -> bool:
+    """Return whether an agent or a command may have this name: words, joined by slashes."""
+    return re.fullmatch(_NAME, name) is not None
+
+
+def leads_out(file: Path, root: Path) -> bool:
+    """Return whether a file is, by its links, outside of `root` (a resolved path), or can't be resolved."""
+    try:
+        return not file.resolve(strict=True).is_relative_to(root)
+    except (OSError, RuntimeError):
+        return True

@@ -1,0 +1,175 @@
+"""Agents and commands written as markdown, as layers of the configuration: merged, checked and traced as it is."""
+
+import json
+import re
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from codeloop.config.files import read_text
+from codeloop.config.layers import Further, Layer, dotted
+from codeloop.config.normalise import normalise
+from codeloop.config.project_root import Place
+from codeloop.config.validation import find_fault
+from codeloop.extend.folders import Home, is_name, pages_of
+from codeloop.kit.frontmatter import FrontmatterError, split
+from codeloop.kit.jsonc import Document, Position, is_list, is_object
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.schema.config import Config
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import EXTEND_FILES, EXTEND_VALUES, PAGE_BYTES
+from codeloop.schema.wire import JSON
+
+_FOLDERS = (
+    ("mode", ("mode", "modes")),
+    ("agent", ("agent", "agents")),
+    ("command", ("command", "commands")),
+)
+_FOREIGN = {"agent": frozenset(("name",)), "command": frozenset(("name", "argument-hint", "allowed-tools"))}
+"""Keys that other programs write and that mean nothing here."""
+
+
+class PageLayer(Layer, frozen=True):
+    """One page: `document` holds its values under `agent.<name>` or `command.<name>`, `text` what was written."""
+
+    text: str = ""
+
+    def position(self, keys: Keys, *, of_key: bool = False) -> Position:
+        """Return the line of a key in the head, as near as it is found; that of the body for what the body gives."""
+        del of_key
+        place = 0
+        for key in keys[2:]:
+            if key in {"prompt", "template"}:
+                place = max(self.text.find("\n---", 3) + 1, 0)
+                break
+            found = re.compile(rf"""^[ \t]*["']?{re.escape(str(key))}["']?[ \t]*:""", re.MULTILINE).search(
+                self.text, place
+            )
+            if found is None:
+                break
+            place = found.start()
+        return Position(self.text.count("\n", 0, place) + 1, 1)
+
+
+def find_pages(place: Place, homes: Iterable[Home], *, trusted: bool) -> Further:
+    """Read the agents and commands of all homes. Unless `trusted`, those of the project are only named.
+
+    Nothing fails: a page that can't be used becomes a warning that names file and line.
+    """
+    layers: list[Layer] = []
+    ignored: list[str] = []
+    warnings: list[str] = []
+    for home in homes:
+        if home.only_skills:
+            continue
+        for section, folders in _FOLDERS:
+            for name, file in pages_of(home, folders):
+                if home.is_project and not trusted:
+                    ignored.append(str(file.relative_to(place.root)))
+                    continue
+                if len(layers) >= EXTEND_FILES.value:
+                    warnings.append(f"{file}: more than {EXTEND_FILES.value} agents and commands, not read.")
+                    return Further(tuple(layers), tuple(ignored), tuple(warnings))
+                try:
+                    layers.append(_read(section, name, file, is_project=home.is_project))
+                except CodeloopError as error:
+                    warnings.append(f"{error} Left out.")
+    return Further(tuple(layers), tuple(map(_shown, ignored)), tuple(warnings))
+
+
+def _shown(path: str) -> str:
+    return path if path.isprintable() else ascii(path)
+
+
+def _read(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer:
+    if not is_name(name):
+        raise CodeloopError(f"{str(file)!a}: {name!a} can't be a name; use letters, digits, `-`, `_`, `.` and `/`.")
+    text = read_text(file, PAGE_BYTES.value)
+    if text is None:
+        raise CodeloopError(f"{file}: the file it links to does not exist.")
+    try:
+        page = split(text)
+        head = plain(page.head)
+    except FrontmatterError as error:
+        raise CodeloopError(f"{file}:{error.line}: {error}.") from error
+    except ValueError as error:
+        raise CodeloopError(f"{file}:1: {error}.") from error
+    body = page.body.strip()
+    kind = "command" if section == "command" else "agent"
+    values: JSON = {key: value for key, value in head.items() if key not in _FOREIGN[kind]}
+    if body or kind == "command":
+        values["template" if kind == "command" else "prompt"] = body
+    layer = PageLayer(
+        "project" if is_project else "global",
+        str(file),
+        file.parent,
+        Document("", {section: {name: values}}),
+        is_project,
+        text,
+    )
+    _check(layer, section, name, values)
+    return layer
+
+
+def _check(layer: PageLayer, section: str, name: str, values: JSON) -> None:
+    """Raise CodeloopError with file and line unless the page is a valid piece of configuration."""
+    written = normalise(layer, layer.raw)
+    try:
+        msgspec.convert(written.values, Config)
+    except msgspec.ValidationError:
+        keys, fault = find_fault(written.values, Config)
+        raise CodeloopError(f"{layer.place(written.origin(keys))}: {dotted(keys[2:])}: {fault}.") from None
+    at = (section, name)
+    model = values.get("model")
+    if isinstance(model, str) and not (model.partition("/")[0] and model.partition("/")[2]):
+        raise CodeloopError(f"{layer.place((*at, 'model'))}: model: expected provider/model, got {model!a}.")
+    if values.get("template") == "":
+        raise CodeloopError(f"{layer.place(at)}: there is no text below the head; it is what the command says.")
+
+
+def plain(value: Any, depth: int = 16) -> Any:
+    """Return what YAML made of a head as JSON values: dates as text, keys as text.
+
+    Raises ValueError when it is deeper or larger than a head can sensibly be: an alias may stand for very much.
+    """
+    left = EXTEND_VALUES.value
+
+    def convert(value: Any, depth: int) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0 or depth < 0:
+            raise ValueError("the head holds too many values, or is nested too deep")
+        if is_object(value):
+            return {str(key): convert(each, depth - 1) for key, each in value.items()}
+        if is_list(value):
+            return [convert(each, depth - 1) for each in value]
+        if isinstance(value, date):
+            return value.isoformat()
+        if value is None or isinstance(value, str | int | float):
+            return value
+        raise ValueError(f"a value of the kind {type(value).__name__} can't be used here")
+
+    return convert(value, depth)
+
+
+def agent_page(description: str, mode: str) -> str:
+    """Return the text of a new agent's page: what must be there, and the rest as comments."""
+    return f"""\
+---
+description: {json.dumps(description, ensure_ascii=False)}
+# primary: you talk to it; subagent: other agents hand it work; all: both
+mode: {mode}
+# model: provider/model       (without: the model of the session)
+# temperature: 0.2
+# steps: 20                   (at most so many requests a turn)
+# permission:                 (added to your rules; the last one that matches counts)
+#   edit: deny
+#   bash:
+#     "*": ask
+#     "git log *": allow
+---
+Say here who the agent is, how it works and what it hands back. This text takes the place of the built-in prompt.
+"""

@@ -1,0 +1,137 @@
+"""Faults on demand, for tests: `CODELOOP_FAULT=name:nth:action` makes the program fail at a named point.
+
+Without the variable every point is a call of a function that does nothing (some 40 ns), chosen once, at import.
+Faults are counted in each process by itself. `kill` and `delay` happen at the nth time that the point is reached,
+`enospc` and `eio` from then on, as a full disk stays full.
+"""
+
+import errno
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, TypeGuard
+
+VARIABLE = "CODELOOP_FAULT"
+POINTS = {
+    "migration": "before each statement of a migration, inside its transaction",
+    "migration.backup": "a backup of the old database is whole, and does not have its name yet",
+    "session.create": "before a new session is stored",
+    "prompt.store": "before a prompt is stored",
+    "store.begin": "before a transaction begins",
+    "store.outbox": "inside a transaction: the state of an event is in, its row in the outbox not yet",
+    "store.commit": "a transaction is stored, nobody has heard of it",
+    "step.start": "an answer's header is stored, the request not sent",
+    "step.delta": "a piece of text or reasoning has come",
+    "step.call_ready": "a call's arguments are complete, the call has not started",
+    "call.start": "a call is stored as running, the tool has done nothing",
+    "call.effect": "a tool has done its work, its result is not stored",
+    "call.result": "a call's result is stored",
+    "step.finish": "an answer and its calls are complete, the step's end is not stored",
+    "compaction.start": "a summary is begun, the request not sent",
+    "compaction.summary": "a summary has come, it is not stored",
+    "compaction.done": "a summary is stored, what the turn goes on with is not",
+    "settle": "before what a crash left open is closed",
+    "files.write.before": "new bytes lie beside a file, which is still the old one",
+    "files.write.after": "a file is the new one, the other files of the same change perhaps not",
+    "snapshot": "before the work tree is looked through for a snapshot",
+}
+"""Every name there is, and where it stands."""
+WAITS = 30.0
+"""Seconds of a `delay` at a point where the program can be interrupted; Ctrl-C ends it at once."""
+BLOCKS = 0.1
+"""Seconds of a `delay` at a point where it can't be, as on a slow disk."""
+
+Action = Literal["kill", "enospc", "eio", "delay"]
+ACTIONS: tuple[Action, ...] = ("kill", "enospc", "eio", "delay")
+
+
+class FaultProblem(ValueError):
+    """The variable does not name a fault; the message says what it takes."""
+
+
+@dataclass(slots=True)
+class Fault:
+    """One fault, and how often its point has been reached so far."""
+
+    name: str
+    nth: int
+    action: Action
+    hits: int = 0
+
+    def point(self, name: str, /) -> None:
+        """Pass a point; raises OSError when a failing disk is asked for there."""
+        if self._is_due(name):
+            if self.action == "delay":
+                time.sleep(BLOCKS)
+            self._strike()
+
+    async def reach(self, name: str, /) -> None:
+        """Pass a point where the program can be interrupted; raises as `point` does."""
+        if self._is_due(name):
+            if self.action == "delay":
+                import asyncio  # is there already where anything waits
+
+                await asyncio.sleep(WAITS)
+            self._strike()
+
+    def _is_due(self, name: str) -> bool:
+        if name != self.name:
+            return False
+        self.hits += 1
+        return self.hits == self.nth or (self.hits > self.nth and self.action in {"enospc", "eio"})
+
+    def _strike(self) -> None:
+        match self.action:
+            case "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "enospc":
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            case "eio":
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            case "delay":
+                pass
+
+
+def parse(text: str) -> Fault:
+    """Read `name:nth:action`, nth from 1. Raises FaultProblem."""
+    name, nth, action = (*text.split(":"), "", "")[:3]
+    if name not in POINTS:
+        raise FaultProblem(f"{VARIABLE}={text}: there is no point {name!r}; there are: {', '.join(POINTS)}")
+    if not nth.isascii() or not nth.isdigit() or int(nth) < 1:
+        raise FaultProblem(f"{VARIABLE}={text}: {nth!r} is no count; give 1 for the first time, 2 for the second, ...")
+    if not _is_action(action) or text.count(":") != 2:
+        raise FaultProblem(f"{VARIABLE}={text}: it takes name:nth:action, the action one of {', '.join(ACTIONS)}")
+    return Fault(name, int(nth), action)
+
+
+def _is_action(text: str) -> TypeGuard[Action]:
+    return text in ACTIONS
+
+
+def problem() -> str:
+    """Return what is wrong with the variable, empty when nothing is: the program says so before it does anything."""
+    try:
+        _given()
+    except FaultProblem as error:
+        return str(error)
+    return ""
+
+
+def _given() -> Fault | None:
+    text = os.environ.get(VARIABLE)
+    return parse(text) if text else None
+
+
+def _passed(_: str, /) -> None:
+    """Pass a point."""
+
+
+async def _reached(_: str, /) -> None:
+    """Pass a point."""
+
+
+_fault = None if problem() else _given()
+point: Callable[[str], None] = _fault.point if _fault else _passed
+reach: Callable[[str], Awaitable[None]] = _fault.reach if _fault else _reached

@@ -1,0 +1,68 @@
+"""Small files of our own: private folders, reads with a bound that never block, writes that are whole or nothing."""
+
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder and those above it that are missing, each for its owner only; existing ones stay as they are.
+
+    Raises OSError. `Path.mkdir` gives its mode to the last folder only.
+    """
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+@contextmanager
+def opened(path: Path) -> Generator[int]:
+    """Open a regular file for reading; yields its descriptor. Raises OSError, for pipes and devices too."""
+    descriptor = os.open(path, _READ)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "not a regular file")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def read_start(path: Path, most: int) -> bytes:
+    """Return the first `most` bytes of a regular file. Raises OSError."""
+    with opened(path) as descriptor:
+        pieces: list[bytes] = []
+        while most > 0 and (piece := os.read(descriptor, most)):
+            pieces.append(piece)
+            most -= len(piece)
+        return b"".join(pieces)
+
+
+def write_all(fd: int, data: bytes | memoryview) -> None:
+    """Write all of `data`. Raises OSError."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
+    """Write a file that only its owner may read: under another name first, `sync` to the disk. Raises OSError."""
+    draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
+    try:
+        fd = os.open(draft, CREATE, 0o600)
+        try:
+            write_all(fd, data)
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,32 @@
+"""Names that are near in spelling to one that nothing goes by."""
+
+from collections.abc import Iterable
+
+MOST = 3
+SHORTEST_PART = 4
+"""Characters; a shorter name is part of too many others by chance."""
+
+
+def near(name: str, known: Iterable[str], *, parts: bool = False, most_edits: int | None = None) -> list[str]:
+    """Return at most three known names that `name` may be a misspelling of, the nearest first; case does not count.
+
+    One edit (a swap counts as one) for every three characters is near, or `most_edits` in all.
+    `parts`: names that hold `name` are near too.
+    """
+    from rapidfuzz.distance import OSA
+
+    wanted = name.lower()
+    found: list[tuple[int, int, int, str]] = []
+    for place, each in enumerate(dict.fromkeys(known)):
+        edits = OSA.distance(wanted, each.lower())
+        if edits <= (max(1, min(len(wanted), len(each)) // 3) if most_edits is None else most_edits):
+            found.append((edits, abs(len(wanted) - len(each)), place, each))
+        elif parts and len(wanted) >= SHORTEST_PART and wanted in each.lower():
+            found.append((edits + len(wanted), 0, place, each))
+    return [each for *_, each in sorted(found)[:MOST]]
+
+
+def meant(names: Iterable[str]) -> str:
+    """Return ` Did you mean ...?` for the names, the empty text when there is no name."""
+    shown = " or ".join(f"`{name}`" for name in names)
+    return f" Did you mean {shown}?" if shown else ""

@@ -1,0 +1,160 @@
+"""Packs the data of models.dev into a catalog file; `codeloop.model.catalog.catalog` says how the file is laid out."""
+
+import zlib
+from collections.abc import Iterator
+
+import msgspec
+
+from codeloop.model.catalog.catalog import (
+    ATTACHMENT,
+    MAGIC,
+    MODALITIES,
+    REASONING,
+    TEMPERATURE,
+    TOOLS,
+    Index,
+    ModelRow,
+    ProviderRow,
+)
+from codeloop.schema.wire import JSON
+
+
+class _Limit(msgspec.Struct):
+    context: float = 0
+    output: float = 0
+    input: float = 0
+
+
+class _Cost(msgspec.Struct):
+    input: float = 0
+    output: float = 0
+    cache_read: float = 0
+    cache_write: float = 0
+
+
+class _Modalities(msgspec.Struct):
+    input: list[str] = []
+    output: list[str] = []
+
+
+class _OwnProtocol(msgspec.Struct):
+    npm: str = ""
+
+
+class SourceModel(msgspec.Struct):
+    """A model in the format of models.dev; what is not named here is not used."""
+
+    id: str
+    name: str = ""
+    family: str = ""
+    attachment: bool = False
+    reasoning: bool = False
+    tool_call: bool = False
+    temperature: bool = False
+    release_date: str = ""
+    status: str = ""
+    modalities: _Modalities = msgspec.field(default_factory=_Modalities)
+    cost: _Cost = msgspec.field(default_factory=_Cost)
+    limit: _Limit = msgspec.field(default_factory=_Limit)
+    interleaved: bool | JSON = False
+    provider: _OwnProtocol = msgspec.field(default_factory=_OwnProtocol)
+
+
+class SourceProvider(msgspec.Struct):
+    """A provider in the format of models.dev."""
+
+    id: str
+    name: str
+    npm: str = "@ai-sdk/openai-compatible"
+    api: str = ""
+    env: list[str] = []
+    models: dict[str, SourceModel] = {}
+
+
+def read_source(data: bytes) -> dict[str, SourceProvider]:
+    """Decode a models.dev document. Raises `msgspec.MsgspecError` when it is of another shape."""
+    return msgspec.json.decode(data, type=dict[str, SourceProvider])
+
+
+def pack(providers: dict[str, SourceProvider], built: str) -> bytes:
+    """Return the catalog file of all providers and their models that can call tools; `built` is an ISO date."""
+    steps = list(packing(providers, built))
+    return steps[-1] or b""
+
+
+def packing(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes | None]:
+    """As `pack`, in steps of a few milliseconds: gives None after each provider and the file at the end."""
+    rows: list[ProviderRow] = []
+    blobs: list[bytes] = []
+    offset = 0
+    for provider in providers.values():
+        if not provider.id.isprintable():
+            continue
+        models = [
+            _row(model, provider.npm)
+            for model in provider.models.values()
+            if model.tool_call and model.id.isprintable()
+        ]
+        blob = zlib.compress(_json(models), 9)
+        rows.append(
+            ProviderRow(
+                id=provider.id,
+                name=_plain(provider.name),
+                npm=provider.npm,
+                api=provider.api.rstrip("/"),
+                env=tuple(provider.env),
+                count=len(models),
+                offset=offset,
+                length=len(blob),
+            )
+        )
+        blobs.append(blob)
+        offset += len(blob)
+        yield None
+    index = zlib.compress(_json(Index(built=built, providers=tuple(rows))), 9)
+    yield b"".join([MAGIC, len(index).to_bytes(4, "big"), index, *blobs])
+
+
+def _row(model: SourceModel, provider_npm: str) -> ModelRow:
+    flags = (
+        (TOOLS if model.tool_call else 0)
+        | (REASONING if model.reasoning else 0)
+        | (TEMPERATURE if model.temperature else 0)
+        | (ATTACHMENT if model.attachment else 0)
+    )
+    field = model.interleaved.get("field", "") if isinstance(model.interleaved, dict) else ""
+    cost, limit = model.cost, model.limit
+    return ModelRow(
+        id=model.id,
+        name=_plain(model.name) or model.id,
+        family=model.family,
+        npm="" if model.provider.npm == provider_npm else model.provider.npm,
+        limits=(int(limit.context), int(limit.output), int(limit.input)),
+        prices=(cost.input, cost.output, cost.cache_read, cost.cache_write),
+        flags=flags,
+        reads=sum(1 << bit for bit, name in enumerate(MODALITIES) if name in model.modalities.input) or 1,
+        reasoning_field=field if isinstance(field, str) else "",
+        status="" if model.status == "active" else model.status,
+        release_date=model.release_date,
+    )
+
+
+def _plain(name: str) -> str:
+    """Take out control and bidirectional characters: names are shown in terminals."""
+    return "".join(char for char in name if char.isprintable())
+
+
+def _json(value: object) -> bytes:
+    """JSON with whole floats as integers: shorter, and read back as the same floats."""
+    return msgspec.json.encode(_shorter(msgspec.to_builtins(value)))
+
+
+def _shorter(value: object) -> object:
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case list() | tuple():
+            items: list[object] = [*value]
+            return [_shorter(item) for item in items]
+        case _:
+            return value

@@ -1,0 +1,202 @@
+"""The catalog: which providers and models there are, with limits and prices.
+
+One small file holds it: a packed index of all providers, then each provider's models, packed on their own. Starting up
+reads the index, and the models of the one provider that is used; nothing else is decoded.
+
+    b"CLC1" | length of the index (4 bytes, big-endian) | index | models of provider 0 | models of provider 1 | ...
+
+Index and models are JSON, compressed with zlib. `codeloop.model.catalog.build` writes the file.
+"""
+
+import zlib
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import msgspec
+
+from codeloop.model.chat import Limits, ModelInfo, Prices
+from codeloop.model.errors import ModelUnavailable
+
+MAGIC = b"CLC1"
+FETCHED = "models.bin"
+"""The name of a fetched catalog in the cache folder."""
+SHIPPED = Path(__file__).parent / "data" / "catalog.bin"
+MODALITIES = ("text", "image", "pdf", "audio", "video")
+"""Bit n of `ModelRow.reads` stands for the n-th of these."""
+TOOLS, REASONING, TEMPERATURE, ATTACHMENT = 1, 2, 4, 8
+"""The bits of `ModelRow.flags`."""
+
+
+class ProviderRow(msgspec.Struct, frozen=True, array_like=True):
+    """A provider in the index. `offset` and `length` (bytes) find its models; `count` says how many they are."""
+
+    id: str
+    name: str
+    npm: str
+    api: str
+    """The base URL, perhaps with `${NAME}` of the environment in it."""
+    env: tuple[str, ...]
+    count: int
+    offset: int
+    length: int
+
+
+class Index(msgspec.Struct, frozen=True, array_like=True):
+    """All providers; `built` is an ISO date."""
+
+    built: str
+    providers: tuple[ProviderRow, ...]
+
+
+class ModelRow(msgspec.Struct, frozen=True, array_like=True):
+    """A model as it is kept: limits in tokens (0: unknown), prices in dollars per million tokens."""
+
+    id: str
+    name: str
+    family: str
+    npm: str
+    """Empty: the provider's."""
+    limits: tuple[int, int, int]
+    """Context, output, input."""
+    prices: tuple[float, float, float, float]
+    """Input, output, cache read, cache write."""
+    flags: int
+    reads: int
+    reasoning_field: str
+    status: str
+    release_date: str
+
+    def info(self, provider: ProviderRow) -> ModelInfo:
+        """Return the model as the rest of the program knows it."""
+        context, output, limit = self.limits
+        paid, made, read, write = self.prices
+        return ModelInfo(
+            provider_id=provider.id,
+            id=self.id,
+            name=self.name,
+            npm=self.npm or provider.npm,
+            limits=Limits(context=context, output=output, input=limit),
+            prices=Prices(input=paid, output=made, cache_read=read, cache_write=write),
+            tool_call=bool(self.flags & TOOLS),
+            reasoning=bool(self.flags & REASONING),
+            temperature=bool(self.flags & TEMPERATURE),
+            attachment=bool(self.flags & ATTACHMENT),
+            input=_modalities(self.reads),
+            reasoning_field=self.reasoning_field,
+            status=self.status or "active",
+            release_date=self.release_date,
+            family=self.family,
+        )
+
+
+@lru_cache(maxsize=1 << len(MODALITIES))
+def _modalities(bits: int) -> frozenset[str]:
+    return frozenset(name for bit, name in enumerate(MODALITIES) if bits >> bit & 1)
+
+
+class ProviderInfo(msgspec.Struct, frozen=True):
+    """A provider with its models, by id, in the catalog's order."""
+
+    row: ProviderRow
+    models: dict[str, ModelInfo]
+
+
+class _Book:
+    """One catalog file, opened: its path, its index and where the models begin."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with path.open("rb") as file:
+            head = file.read(8)
+            if len(head) < 8 or not head.startswith(MAGIC):
+                raise ValueError(f"{path} is not a catalog")
+            size = int.from_bytes(head[4:8], "big")
+            self.index = msgspec.json.decode(zlib.decompress(file.read(size)), type=Index)
+        self.start = 8 + size
+
+    def models(self, row: ProviderRow) -> dict[str, ModelInfo]:
+        with self.path.open("rb") as file:
+            file.seek(self.start + row.offset)
+            packed = file.read(row.length)
+        rows = msgspec.json.decode(zlib.decompress(packed), type=list[ModelRow])
+        return {model.id: model.info(row) for model in rows}
+
+
+class Catalog:
+    """Reads catalog files; nothing is read before it is asked for.
+
+    Takes the folder that a fetched catalog is kept in, and the file that comes with the package. The newer of the two
+    counts; a fetched one that is missing or broken is passed over.
+    """
+
+    def __init__(self, cache: Path | None = None, *, shipped: Path = SHIPPED) -> None:
+        self._paths = (shipped,) if cache is None else (shipped, cache / FETCHED)
+        self._loaded: dict[str, ProviderInfo] = {}
+
+    @cached_property
+    def _book(self) -> _Book:
+        books = list(_readable(self._paths))
+        if not books:
+            raise ModelUnavailable(
+                f"No model catalog can be read at {', '.join(map(str, self._paths))}. Install codeloop again."
+            )
+        return max(books, key=lambda book: book.index.built)
+
+    @cached_property
+    def _rows(self) -> dict[str, ProviderRow]:
+        return {row.id: row for row in self._book.index.providers}
+
+    @property
+    def built(self) -> str:
+        """The ISO date of the data."""
+        return self._book.index.built
+
+    @property
+    def path(self) -> Path:
+        """The file that counts."""
+        return self._book.path
+
+    @cached_property
+    def environment_names(self) -> frozenset[str]:
+        """Every environment variable that some provider's key or setting is read from."""
+        return frozenset(name for row in self._book.index.providers for name in row.env)
+
+    def providers(self) -> tuple[ProviderRow, ...]:
+        """Return all providers, without their models."""
+        return self._book.index.providers
+
+    def row(self, provider_id: str) -> ProviderRow | None:
+        """Return one provider without its models, or None when the catalog has none of that id."""
+        return self._rows.get(provider_id)
+
+    def provider(self, provider_id: str) -> ProviderInfo | None:
+        """Return one provider with its models, or None. Decodes that provider only, once.
+
+        Raises `ModelUnavailable` when the file is damaged.
+        """
+        row = self._rows.get(provider_id)
+        if row is None:
+            return None
+        if provider_id not in self._loaded:
+            try:
+                models = self._book.models(row)
+            except (OSError, zlib.error, msgspec.MsgspecError) as error:
+                raise ModelUnavailable(
+                    f"The model catalog {self._book.path} is damaged ({error}). Delete it, or install codeloop again."
+                ) from error
+            self._loaded[provider_id] = ProviderInfo(row=row, models=models)
+        return self._loaded[provider_id]
+
+    def model(self, provider_id: str, model_id: str) -> ModelInfo | None:
+        """Return one model, or None."""
+        provider = self.provider(provider_id)
+        return provider.models.get(model_id) if provider else None
+
+
+def _readable(paths: Iterable[Path]) -> Iterable[_Book]:
+    for path in paths:
+        try:
+            yield _Book(path)
+        except (OSError, ValueError, zlib.error, msgspec.MsgspecError):
+            continue

@@ -1,0 +1,75 @@
+"""Which model to take when nobody said: pure choices over the rows of `codeloop.model.catalog.vendors`."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from codeloop.model.catalog.vendors import (
+    LOCAL_MODELS,
+    NOT_BY_DEFAULT,
+    NOT_FOR_CHAT,
+    OWN_MODELS,
+    PREFERRED_MODELS,
+    PROTOCOLS,
+    SMALL_MODELS,
+)
+from codeloop.model.chat import ModelInfo
+
+
+def preferred_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
+    """Return the newest capable model that we can speak to; None when there is none."""
+    candidates = [model for model in models if _possible(model)]
+    plain = [model for model in candidates if not _any(model.id, NOT_BY_DEFAULT)]
+    large = [model for model in plain if not _any(model.id, SMALL_MODELS)]
+    own = OWN_MODELS.get(candidates[0].provider_id, ()) if candidates else ()
+    patterns = (*own, *PREFERRED_MODELS)
+    return _newest_of_first(large, patterns) or _newest_of_first(plain, patterns) or _newest(plain or candidates)
+
+
+def small_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
+    """Return a quick, cheap model for titles; None when there is none."""
+    plain = [model for model in models if _possible(model) and not _any(model.id, NOT_BY_DEFAULT)]
+    return _newest_of_first(plain, SMALL_MODELS)
+
+
+def local_model(ids: Sequence[str]) -> str | None:
+    """Return the model of a local server that writes code best, going by the names; None when none can converse."""
+    candidates = [model for model in ids if not _any(model, NOT_FOR_CHAT)]
+    fitting = (model for pattern in LOCAL_MODELS for model in candidates if _any(model, (pattern,)))
+    return next(fitting, None)
+
+
+def _possible(model: ModelInfo) -> bool:
+    return model.tool_call and model.status in {"active", "beta"} and model.npm in PROTOCOLS
+
+
+def _any(model_id: str, patterns: tuple[str, ...]) -> bool:
+    return _expression(patterns).search(model_id.lower()) is not None
+
+
+@lru_cache(maxsize=256)
+def _expression(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Return our own rows, in which only `*` is special, as one expression: the catalog is large."""
+    return re.compile("|".join(map(_one, patterns)), re.DOTALL)
+
+
+def _one(pattern: str) -> str:
+    start = "" if pattern.startswith("*") else r"\A"
+    end = "" if pattern.endswith("*") else r"\Z"
+    return start + ".*".join(map(re.escape, pattern.strip("*").split("*"))) + end
+
+
+def _newest_of_first(models: list[ModelInfo], patterns: Sequence[str]) -> ModelInfo | None:
+    for pattern in patterns:
+        fitting = [model for model in models if _any(model.id, (pattern,))]
+        if fitting:
+            return _newest(fitting)
+    return None
+
+
+def _newest(models: list[ModelInfo]) -> ModelInfo | None:
+    """Of those that came on one day: the shortest id, which names no variant."""
+    if not models:
+        return None
+    day = max(model.release_date for model in models)
+    return min((model for model in models if model.release_date == day), key=lambda model: (len(model.id), model.id))

@@ -1,0 +1,112 @@
+"""Finds model servers that answer on this machine's loopback address."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
+from codeloop.schema.limits import DISCOVER, DISCOVER_BYTES
+
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)", re.IGNORECASE)
+
+
+class Found(NamedTuple):
+    """A local server that answered, and the ids of its models (perhaps none)."""
+
+    server: LocalServer
+    models: tuple[str, ...]
+
+
+class _Listed(msgspec.Struct):
+    id: str
+
+
+class _Models(msgspec.Struct):
+    data: list[_Listed] | None
+
+
+async def discover(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found]:
+    """Ask all servers at once for their models (`GET <url>/models`); give those that answer in time, in order.
+
+    Nothing is raised: a server that is not there, slow, or something else is left out.
+    """
+    import asyncio
+
+    tasks = [asyncio.ensure_future(_ask(server)) for server in servers]
+    if not tasks:
+        return []
+    try:
+        await asyncio.wait(tasks, timeout=DISCOVER.seconds)
+    finally:
+        for task in tasks:
+            task.cancel()
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    return [answer for answer in answers if isinstance(answer, Found)]
+
+
+async def listening(urls: Iterable[str]) -> frozenset[str]:
+    """Return those of the URLs (all of this machine) where something takes connections."""
+    import asyncio
+
+    async def ask(url: str) -> str | None:
+        parts = urlsplit(url)
+        try:
+            async with asyncio.timeout(DISCOVER.seconds):
+                _, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
+        except (OSError, TimeoutError):
+            return None
+        writer.close()
+        return url
+
+    answers = await asyncio.gather(*map(ask, set(urls)))
+    return frozenset(url for url in answers if url is not None)
+
+
+async def _ask(server: LocalServer) -> Found | None:
+    """Plain HTTP/1.0 over a socket: one request that ends with the connection, without an HTTP client's import."""
+    import asyncio
+
+    parts = urlsplit(server.url)
+    host, port = parts.hostname or "127.0.0.1", parts.port or 80
+    try:
+        reader, writer = await asyncio.open_connection(host, port)
+    except OSError:
+        return None
+    try:
+        writer.write(
+            f"GET {parts.path}/models HTTP/1.0\r\nHost: {host}:{port}\r\nAccept: application/json\r\n\r\n".encode()
+        )
+        answer = bytearray()
+        while chunk := await reader.read(65_536):
+            answer += chunk
+            if len(answer) > DISCOVER_BYTES.value:
+                return None
+            if _is_whole(answer):
+                break
+    except OSError:
+        return None
+    finally:
+        writer.close()
+    return _found(server, bytes(answer))
+
+
+def _is_whole(answer: bytearray) -> bool:
+    """Return whether the body has the length that the head names: some servers keep the connection open."""
+    head, blank, body = answer.partition(b"\r\n\r\n")
+    length = _LENGTH.search(head) if blank else None
+    return length is not None and len(body) >= int(length[1])
+
+
+def _found(server: LocalServer, answer: bytes) -> Found | None:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status = head.split(b"\r\n", 1)[0].split(b" ")
+    if not head.startswith(b"HTTP/1.") or len(status) < 2 or status[1] != b"200":
+        return None
+    try:
+        listed = msgspec.json.decode(body, type=_Models).data or []
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return Found(server, tuple(model.id for model in listed if model.id.isprintable()))

@@ -1,0 +1,83 @@
+"""Lays the configuration's `provider.<id>.models` over what the catalog says of a model. Pure."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from codeloop.model.chat import Limits, ModelInfo, Prices
+from codeloop.schema.config import ModelConfig, ModelCostConfig, ModelLimitConfig, ProviderConfig
+
+T = TypeVar("T")
+
+
+def overlaid(
+    known: Mapping[str, ModelInfo], config: ProviderConfig, provider_id: str, npm: str, *, everything: bool = False
+) -> dict[str, ModelInfo]:
+    """Return the provider's models: the catalog's, changed and added to by the configuration, filtered by its lists.
+
+    `npm` is the protocol of models that the catalog does not know. `everything`: those that its lists exclude, too.
+    """
+    models = dict(known)
+    if config.npm:
+        models = {name: msgspec.structs.replace(model, npm=config.npm) for name, model in models.items()}
+    for name, row in config.models.items():
+        plain = ModelInfo(provider_id=provider_id, id=name, name=name, npm=npm)
+        models[name] = _model(models.get(name) or models.get(row.id or "") or plain, name, row)
+    return {name: model for name, model in models.items() if everything or listed(name, config)}
+
+
+def listed(name: str, config: ProviderConfig) -> bool:
+    """Return whether the configuration lets the model be used: `disabled`, `whitelist`, `blacklist`."""
+    row = config.models.get(name)
+    if row is not None and row.disabled:
+        return False
+    if config.whitelist is not None and name not in config.whitelist:
+        return False
+    return name not in (config.blacklist or [])
+
+
+def _model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
+    reads = row.modalities.input if row.modalities and row.modalities.input is not None else None
+    field = row.interleaved.get("field", "") if isinstance(row.interleaved, dict) else None
+    return msgspec.structs.replace(
+        model,
+        id=name,
+        api_id=row.id or (model.api_id or model.id if model.id != name else model.api_id),
+        name=row.name or (name if model.id != name else model.name),
+        limits=_limits(model.limits, row.limit),
+        prices=_prices(model.prices, row.cost),
+        tool_call=_either(row.tool_call, model.tool_call),
+        reasoning=_either(row.reasoning, model.reasoning),
+        temperature=_either(row.temperature, model.temperature),
+        attachment=_either(row.attachment, model.attachment),
+        input=frozenset(reads) if reads is not None else model.input,
+        reasoning_field=str(field) if field is not None else model.reasoning_field,
+        options={**model.options, **row.options},
+        headers={**model.headers, **row.headers},
+    )
+
+
+def _either(said: T | None, known: T) -> T:
+    return known if said is None else said
+
+
+def _limits(known: Limits, said: ModelLimitConfig | None) -> Limits:
+    if said is None:
+        return known
+    return Limits(
+        context=_either(said.context, known.context),
+        output=_either(said.output, known.output),
+        input=_either(said.input, known.input),
+    )
+
+
+def _prices(known: Prices, said: ModelCostConfig | None) -> Prices:
+    if said is None:
+        return known
+    return Prices(
+        input=_either(said.input, known.input),
+        output=_either(said.output, known.output),
+        cache_read=_either(said.cache_read, known.cache_read),
+        cache_write=_either(said.cache_write, known.cache_write),
+    )

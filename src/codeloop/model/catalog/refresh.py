@@ -1,0 +1,153 @@
+"""Fetches a newer catalog from models.dev in the background.
+
+Only data for choosing comes over the network, never where a key goes: providers that ship with the package keep their
+address, protocol and variables, and a new provider can't claim the variables of a known one.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from codeloop.kit.small_files import make_private
+from codeloop.model.catalog.build import SourceProvider, packing, read_source
+from codeloop.model.catalog.catalog import FETCHED, Catalog
+from codeloop.model.errors import ModelUnavailable
+from codeloop.model.origin import origin
+from codeloop.net.origin import is_loopback
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CATALOG_AGE, CATALOG_BYTES, CATALOG_DEADLINE, CATALOG_DELAY
+
+SOURCE = "https://models.dev/api.json"
+
+
+class RefreshFailed(CodeloopError):
+    """No newer catalog could be had; the old one stays."""
+
+
+def refresh_due(cache: Path, environment: Mapping[str, str], now: float | None = None) -> bool:
+    """Return whether a fetch may be tried: not switched off, and the last try was a day ago or more.
+
+    `cache` is the folder that the fetched catalog is kept in; `now` in seconds since the epoch.
+    """
+    if environment.get("CODELOOP_DISABLE_MODELS_FETCH", "") not in {"", "0", "false"}:
+        return False
+    try:
+        tried = _stamp(cache).stat().st_mtime
+    except OSError:
+        return True
+    return abs((time.time() if now is None else now) - tried) >= CATALOG_AGE.seconds
+
+
+async def refresh_in_background(
+    cache: Path, environment: Mapping[str, str], shipped: Catalog, delay: float = CATALOG_DELAY.seconds
+) -> None:
+    """Wait `delay` seconds, then fetch if one is due; without a network, or with bad data, nothing happens.
+
+    To be run as a task that is cancelled when the process has no other work: short runs never get to it.
+    """
+    import asyncio
+
+    if not refresh_due(cache, environment):
+        return
+    await asyncio.sleep(delay)
+    try:
+        await refresh(cache, environment, shipped)
+    except RefreshFailed:
+        return
+
+
+async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog) -> int:
+    """Fetch, check and store the catalog; give the number of providers.
+
+    The address is `CODELOOP_MODELS_URL` of the environment, or models.dev. Raises `RefreshFailed`.
+    """
+    import asyncio
+
+    url = environment.get("CODELOOP_MODELS_URL") or SOURCE
+    try:
+        make_private(cache)
+        _stamp(cache).touch()
+        async with asyncio.timeout(CATALOG_DEADLINE.seconds):
+            providers = checked(read_source(await _fetched(url)), shipped)
+            packed = b""
+            for step in packing(providers, time.strftime("%Y-%m-%d", time.gmtime())):
+                await asyncio.sleep(0)
+                packed = step or packed
+        _store(cache, packed)
+    except TimeoutError:
+        raise RefreshFailed(f"{url} did not answer within {CATALOG_DEADLINE.seconds:.0f} s.") from None
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RefreshFailed(f"The catalog of {url} can't be used: {error}.") from error
+    return len(providers)
+
+
+def checked(source: dict[str, SourceProvider], shipped: Catalog) -> dict[str, SourceProvider]:
+    """Return the fetched providers with what decides where a key goes taken from the shipped catalog.
+
+    Raises `RefreshFailed` when it has less than half of the providers that we know: then it is no catalog.
+    """
+    kept: dict[str, SourceProvider] = {}
+    for provider_id, provider in source.items():
+        row = shipped.row(provider_id)
+        if row is not None:
+            provider.api, provider.npm, provider.env = row.api, row.npm, list(row.env)
+        elif not _acceptable(provider):
+            continue
+        else:
+            provider.env = [name for name in provider.env if name not in shipped.environment_names]
+        provider.id = provider_id
+        kept[provider_id] = provider
+    known = sum(row.id in kept for row in shipped.providers())
+    if 2 * known < len(shipped.providers()):
+        raise RefreshFailed(f"The fetched catalog has {known} of the {len(shipped.providers())} providers that ship.")
+    return kept
+
+
+def _acceptable(provider: SourceProvider) -> bool:
+    """Return whether a new provider's address is encrypted or on this machine, without the environment in it."""
+    if not provider.api:
+        return True
+    if "$" in provider.api:
+        return False
+    try:
+        return origin(provider.api).startswith("https://") or is_loopback(urlsplit(provider.api).hostname or "")
+    except ModelUnavailable:
+        return False
+
+
+async def _fetched(url: str) -> bytes:
+    import httpx2
+
+    data = bytearray()
+    try:
+        async with (
+            httpx2.AsyncClient(timeout=CATALOG_DEADLINE.seconds) as client,
+            client.stream("GET", url, headers={"accept": "application/json"}) as answer,
+        ):
+            if answer.status_code != 200:
+                raise RefreshFailed(f"{url} answered with status {answer.status_code}.")
+            async for chunk in answer.aiter_bytes():
+                data += chunk
+                if len(data) > CATALOG_BYTES.value:
+                    raise RefreshFailed(f"{url} sends more than {CATALOG_BYTES.value} bytes.")
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise RefreshFailed(f"{url} can't be reached: {error}.") from error
+    return bytes(data)
+
+
+def _store(cache: Path, packed: bytes) -> None:
+    fresh = cache / f".{FETCHED}.{os.getpid()}"
+    try:
+        fresh.write_bytes(packed)
+        fresh.replace(cache / FETCHED)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _stamp(cache: Path) -> Path:
+    return cache / f"{FETCHED}.tried"

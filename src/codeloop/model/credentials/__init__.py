@@ -1,0 +1,1 @@
+"""Keys: stored, or found in the environment."""

@@ -1,0 +1,179 @@
+"""Keys in a file of mode 0600, each bound to the origin that it was stored for.
+
+The file is `{provider: {"type": "api", "key": ..., "origin": ...}}`. Entries without an origin (as the reference writes
+them) belong to the provider's origin in the catalog. Entries of other types are kept as they are.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from codeloop.kit.small_files import make_private
+from codeloop.model.errors import ModelUnavailable, WrongOrigin
+from codeloop.model.origin import origin
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CREDENTIALS_BYTES, CREDENTIALS_LOCK
+
+
+class StoredKey(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="api"):
+    """One entry. `origin` is `scheme://host[:port]`; empty: the provider's in the catalog."""
+
+    key: str
+    origin: str = ""
+
+    def __repr__(self) -> str:
+        """Return the entry without its key."""
+        return f"StoredKey(key={masked(self.key)!r}, origin={self.origin!r})"
+
+
+def masked(key: str) -> str:
+    """Return a key as it may be shown: `sk-…abcd`; short ones not at all."""
+    return f"{key[:3]}…{key[-4:]}" if len(key) >= 16 else "…"
+
+
+class Credentials:
+    """The keys of one file, read when first asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def entries(self) -> dict[str, StoredKey]:
+        """Return all keys by provider. Raises `ModelUnavailable` when the file can't be read or is broken."""
+        found: dict[str, StoredKey] = {}
+        for provider, raw in self._read().items():
+            with suppress(msgspec.ValidationError):
+                found[provider] = msgspec.json.decode(raw, type=StoredKey)
+        return found
+
+    def key(self, provider: str, url: str, home: str = "") -> str | None:
+        """Return the provider's key for requests to `url`, or None when none is stored.
+
+        `home` is the provider's base URL in the catalog, which entries without an origin belong to.
+        Raises `WrongOrigin` when the key is stored for another origin, `ModelUnavailable` when the file is broken.
+        """
+        entry = self.entries().get(provider)
+        if entry is None:
+            return None
+        wanted = origin(url)
+        bound = entry.origin or (origin(home) if home else "")
+        if bound != wanted:
+            raise WrongOrigin(
+                f"The stored key of `{provider}` is for {bound or 'no known address'}, and is not sent to {wanted}.\n"
+                f"If you trust {wanted}, run `codeloop auth login {provider} --base-url {url}`; "
+                f"else put the provider's `baseURL` right."
+            )
+        return entry.key
+
+    def put(self, provider: str, key: str, url: str) -> StoredKey:
+        """Store a key for the origin of `url` in place of the provider's old one.
+
+        Raises `CodeloopError` when the file is broken or can't be written; then it keeps its old bytes.
+        """
+        entry = StoredKey(key=key, origin=origin(url))
+        self._change(lambda entries: {**entries, provider: msgspec.Raw(msgspec.json.encode(entry))})
+        return entry
+
+    def remove(self, provider: str) -> bool:
+        """Remove the provider's entry; give whether there was one. Raises as `put`."""
+        if provider not in self._read():
+            return False
+        self._change(lambda entries: {name: raw for name, raw in entries.items() if name != provider})
+        return True
+
+    def stamp(self) -> tuple[int, ...]:
+        """Return what changes whenever the file does; nothing is read."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return ()
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def open_to_others(self) -> bool:
+        """Return whether other users of the machine may read or write the file."""
+        try:
+            return bool(self.path.stat().st_mode & 0o077)
+        except OSError:
+            return False
+
+    def _read(self) -> dict[str, msgspec.Raw]:
+        try:
+            with self.path.open("rb") as file:
+                data = file.read(CREDENTIALS_BYTES.value + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except OSError as error:
+            raise ModelUnavailable(f"The credentials {self.path} can't be read: {error.strerror}.") from error
+        try:
+            if len(data) > CREDENTIALS_BYTES.value:
+                raise msgspec.DecodeError(f"it is longer than {CREDENTIALS_BYTES.value} bytes")
+            return msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ModelUnavailable(
+                f"The credentials {self.path} are broken ({error}); they are left as they are.\n"
+                "Put the file right, or move it away and run `codeloop auth login`."
+            ) from error
+
+    def _change(self, edit: Callable[[dict[str, msgspec.Raw]], dict[str, msgspec.Raw]]) -> None:
+        target = Path(os.path.realpath(self.path))
+        try:
+            make_private(target.parent)
+            with _lock(target.with_name(target.name + ".lock")):
+                entries = edit(self._read())
+                _replace(target, msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n")
+        except OSError as error:
+            raise CodeloopError(
+                f"The credentials {target} can't be written: {error.strerror}. Nothing was changed."
+            ) from error
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Write a file of mode 0600 in one step: it is the old one or the new one, never a part."""
+    fresh = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(target)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
+    _sync_directory(target.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some file systems can't; the file itself is safe
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _lock(path: Path) -> Generator[None]:
+    """Hold the lock file for one change. Raises `CodeloopError` when another process holds it for too long."""
+    end = time.monotonic() + CREDENTIALS_LOCK.seconds
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while not _locked(descriptor):
+            if time.monotonic() > end:
+                raise CodeloopError(f"Another process is changing the credentials (it holds {path}). Try again.")
+            time.sleep(0.02)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,107 @@
+"""What helps a person to put a refused request right: where key and address come from, and which models there are."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from codeloop.kit.suggest import meant, near
+from codeloop.model.catalog.local_servers import discover
+from codeloop.model.catalog.vendors import LocalServer
+from codeloop.model.chat import ModelInfo
+from codeloop.model.credentials.environment import environment_key
+from codeloop.model.credentials.store import Credentials
+from codeloop.model.errors import ModelUnavailable
+from codeloop.model.provider import Provider, resolved_url
+from codeloop.model.wire.endpoint import KEY_HEADERS
+from codeloop.net.origin import is_loopback
+
+Written = Callable[[tuple[str, ...]], tuple[str, str] | None]
+"""Returns where a setting of the configuration is written and how to change it; None when it is not configured."""
+
+
+def nowhere(keys: tuple[str, ...]) -> None:
+    """Return nothing: for providers that no configuration file describes."""
+    del keys
+
+
+class ProviderHints(Struct, frozen=True):
+    """The hints for one model of a provider. Nothing is looked up before it is asked for."""
+
+    provider: Provider
+    info: ModelInfo
+    credentials: Credentials
+    environment: Mapping[str, str]
+    written: Written
+    models: Callable[[], Iterable[str]]
+
+    def key(self) -> str:
+        """Return where the key that was sent comes from and how to change it, or how to set one; never the key."""
+        name = self.provider.id
+        if (found := self._header()) is not None:
+            return _sentences(found)
+        found = self.written(("provider", name, "options", "apiKey"))
+        if found is not None and self.provider.configured_key:
+            return _sentences(found)
+        empty = f" `apiKey` is empty: it comes from {found[0]}. {found[1]}" if found is not None else ""
+        held = environment_key(self.provider.env, self.environment)
+        stored = self._is_stored()
+        if held is not None:
+            other = f", or unset it to use the stored key of {name}" if stored else ""
+            return (
+                f"It comes from the environment variable {held[0]}. "
+                f"Set {held[0]} to another key and start codeloop again{other}.{empty}"
+            )
+        if stored:
+            return f"It is the stored key ({self.credentials.path}). Replace it: codeloop auth login {name}{empty}"
+        return f"There is no key for it.{empty or ' ' + how_to_set(self.provider)}"
+
+    def url(self) -> str:
+        """Return the setting that holds the base URL, with its place."""
+        name = self.provider.id
+        for keys in (("provider", name, "options", "baseURL"), ("provider", name, "api")):
+            if (found := self.written(keys)) is not None:
+                return f"provider.{name}.{'.'.join(keys[2:])}, which comes from {found[0]}"
+        return f"provider.{name}.options.baseURL"
+
+    async def near(self) -> str:
+        """Return which models may be meant, as ` Did you mean ...?`; a server on this machine is asked for its own."""
+        named: list[str] = [*self.models()]
+        url = resolved_url(self.provider.url, self.environment) or ""
+        if is_loopback(urlsplit(url).hostname or ""):
+            for found in await discover([LocalServer(self.provider.id, self.provider.name, url)]):
+                named = [*found.models]
+        others = [name for name in named if name != self.info.id]
+        return meant(f"{self.provider.id}/{name}" for name in near(self.info.id, others, parts=True))
+
+    def _header(self) -> tuple[str, str] | None:
+        """Return where a header is written that carries a key in the place of every other one."""
+        name = self.provider.id
+        options: Any = self.provider.config.options.get("headers") or {}
+        row = self.provider.config.models.get(self.info.id)
+        places: list[tuple[Iterable[str], tuple[str, ...]]] = [
+            (options if isinstance(options, dict) else (), ("provider", name, "options", "headers")),
+            (row.headers if row else (), ("provider", name, "models", self.info.id, "headers")),
+        ]
+        for headers, keys in places:
+            for header in headers:
+                if header.lower() in KEY_HEADERS:
+                    return self.written((*keys, header)) or (f"the header {header} of the configuration", "Correct it.")
+        return None
+
+    def _is_stored(self) -> bool:
+        try:
+            return self.provider.id in self.credentials.entries()
+        except ModelUnavailable:
+            return False
+
+
+def how_to_set(provider: Provider) -> str:
+    """Return how a key of the provider is set."""
+    login = f"run `codeloop auth login {provider.id}`"
+    return f"Set {' or '.join(provider.env)}, or {login}." if provider.env else f"{login.capitalize()}."
+
+
+def _sentences(found: tuple[str, str]) -> str:
+    return f"It comes from {found[0]}. {found[1]}"

@@ -1,0 +1,62 @@
+"""Every model with the reason why it can't be used here and now, if there is one."""
+
+from collections.abc import Collection, Iterator
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from codeloop.model.catalog.local_servers import listening
+from codeloop.model.catalog.overrides import listed
+from codeloop.model.catalog.vendors import PROTOCOLS
+from codeloop.model.chat import ModelInfo
+from codeloop.model.provider import Provider
+from codeloop.model.providers import DISABLED, Providers
+from codeloop.net.origin import is_loopback
+
+SILENT = "local server not answering"
+ABSENT = "not on the server"
+UNTRUSTED = "untrusted: `codeloop trust` lets this project's configuration count"
+
+
+class Offer(Struct, frozen=True):
+    """A model; `why` says why it can't be used, and is empty when it can."""
+
+    model: ModelInfo
+    why: str = ""
+
+
+async def offers(providers: Providers, ids: Collection[str] | None = None) -> tuple[list[Offer], dict[str, str]]:
+    """Return the models of the providers that can be used, of all or of those of the ids, and why others can't.
+
+    Servers on this machine are asked whether they run. With `ids`, the models of providers that can't be used come too.
+    """
+    stored = providers.credentials.entries().keys()
+    wanted = [each for each in providers.every() if ids is None or each.id in ids]
+    reasons = {each.id: providers.why_not(each, stored) for each in wanted}
+    local = {each.id: each.url for each in wanted if is_loopback(urlsplit(each.url).hostname or "")}
+    answering = {found.server.id: found for found in await providers.answering()}
+    running = await listening(url for name, url in local.items() if not reasons[name])
+    found: list[Offer] = []
+    for provider in wanted:
+        server = None if reasons[provider.id] else answering.get(provider.id)
+        if not reasons[provider.id] and provider.id in local and not server and local[provider.id] not in running:
+            reasons[provider.id] = SILENT
+        if ids is not None or not reasons[provider.id]:
+            found += _offered(providers, provider, server.models if server else (), reasons[provider.id])
+    return found, {name: why for name, why in reasons.items() if why}
+
+
+def _offered(providers: Providers, provider: Provider, there: Collection[str], why: str) -> Iterator[Offer]:
+    """Yield a provider's models: first what its server on this machine has, then what else is known, newest first."""
+    for name in there:
+        yield Offer(providers.info(f"{provider.id}/{name}"))
+    is_absent = bool(there) and not provider.config.models
+    for model in sorted(providers.listing(provider).values(), key=lambda model: model.release_date, reverse=True):
+        if model.id not in there:
+            yield Offer(model, why or _why_not(provider, model) or (ABSENT if is_absent else ""))
+
+
+def _why_not(provider: Provider, model: ModelInfo) -> str:
+    if not listed(model.id, provider.config):
+        return DISABLED
+    return "" if model.npm in PROTOCOLS else f"protocol not spoken yet ({model.npm})"

@@ -1,0 +1,158 @@
+"""A model that breaks what another one says, as services and networks do; the same seed breaks it the same way."""
+
+import random
+from collections.abc import AsyncGenerator
+
+import msgspec
+
+from codeloop.model.chat import (
+    CallDelta,
+    CallReady,
+    CallStarted,
+    ChatModel,
+    Finished,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+)
+from codeloop.model.testing.script import Kind
+from codeloop.model.testing.scripted import kind_of
+from codeloop.schema.errors import APIError, APIErrorData
+
+
+class Rates(msgspec.Struct, frozen=True, kw_only=True):
+    """How often each fault comes, 0.0 to 1.0. At most one fault a request; their sum should not be above 1.
+
+    `cut` ends the stream in the middle, `stall` pauses it for `stall_ms`, `broken_json` cuts a call's arguments,
+    `unknown_tool` changes a call's name, `duplicate_id` gives two calls one id, the last two refuse the request.
+    """
+
+    cut: float = 0.0
+    stall: float = 0.0
+    broken_json: float = 0.0
+    unknown_tool: float = 0.0
+    duplicate_id: float = 0.0
+    limited: float = 0.0
+    failed: float = 0.0
+    stall_ms: int = 1_000
+
+
+FAULTS = ("cut", "stall", "broken_json", "unknown_tool", "duplicate_id", "limited", "failed")
+_REFUSALS = {
+    "limited": (429, "Too many requests (chaos)"),
+    "failed": (500, "Internal server error (chaos)"),
+}
+
+
+class ChaosModel:
+    """Passes on what `inner` says, broken by the dice.
+
+    An answer that was cut or refused is not lost: the same request, sent again, gets it. So a script under chaos and a
+    retry comes to the same end.
+    """
+
+    def __init__(self, inner: ChatModel, seed: int, rates: Rates) -> None:
+        self._inner = inner
+        self._rates = rates
+        self._dice: dict[Kind, random.Random] = {
+            "main": random.Random(f"{seed} main"),
+            "side": random.Random(f"{seed} side"),
+        }
+        self._kept: dict[Kind, tuple[ModelRequest, list[ModelEvent]]] = {}
+        self.faults: list[str] = []
+        """What was done so far, one word a request; empty words for those left whole."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the inner model."""
+        return self._inner.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Ask the inner model, and break its answer or not."""
+        import asyncio
+
+        kind = kind_of(request)
+        dice = self._dice[kind]
+        fault = self._fault(dice)
+        place = dice.random()
+        self.faults.append(fault)
+        if fault in _REFUSALS:
+            yield _refused(*_REFUSALS[fault])
+            return
+        events = await self._answer(kind, request)
+        if fault == "cut":
+            self._kept[kind] = (request, events)
+        for number, event in enumerate(broken(events, fault, place)):
+            if fault == "stall" and number == int(place * len(events)):
+                await asyncio.sleep(self._rates.stall_ms / 1000)
+            yield event
+
+    def _fault(self, dice: random.Random) -> str:
+        rest = dice.random()
+        for name in FAULTS:
+            rest -= float(getattr(self._rates, name))
+            if rest < 0:
+                return name
+        return ""
+
+    async def _answer(self, kind: Kind, request: ModelRequest) -> list[ModelEvent]:
+        kept = self._kept.pop(kind, None)
+        if kept is not None and kept[0] == request:
+            return kept[1]
+        return [event async for event in self._inner.stream(request)]
+
+
+def broken(events: list[ModelEvent], fault: str, place: float) -> list[ModelEvent]:
+    """Return the events with the fault in them; `place` (0.0 to 1.0) says where. Pure."""
+    match fault:
+        case "cut":
+            return _cut(events, place)
+        case "broken_json" | "unknown_tool" | "duplicate_id":
+            return _broken_call(events, fault, place)
+        case _:
+            return events
+
+
+def _cut(events: list[ModelEvent], place: float) -> list[ModelEvent]:
+    said = events[: int(place * (len(events) - 1))]
+    if any(isinstance(event, CallReady) for event in said):
+        return [*said, Finished("cut")]
+    return [*said, _refused(None, "The connection ended in the middle of the answer (chaos)")]
+
+
+def _broken_call(events: list[ModelEvent], fault: str, place: float) -> list[ModelEvent]:
+    ready = [event for event in events if isinstance(event, CallReady)]
+    if not ready:
+        return events
+    victim = ready[int(place * len(ready))]
+    match fault:
+        case "broken_json":
+            short = victim.arguments[: max(1, int(place * len(victim.arguments)))].rstrip("}")
+            return _replaced(events, victim, CallReady(victim.id, victim.name, short or "{"))
+        case "unknown_tool":
+            return _replaced(events, victim, CallReady(victim.id, f"{victim.name}_x", victim.arguments))
+        case _:
+            other = next((call for call in ready if call.id != victim.id), None)
+            if other is None:
+                return [*events[:-1], victim, events[-1]]
+            return _replaced(events, victim, CallReady(other.id, victim.name, victim.arguments))
+
+
+def _replaced(events: list[ModelEvent], old: CallReady, new: CallReady) -> list[ModelEvent]:
+    """Put one call in another's place, in all the events that tell of it."""
+    told: list[ModelEvent] = []
+    for event in events:
+        match event:
+            case CallStarted(id=old.id):
+                told += [CallStarted(new.id, new.name), CallDelta(new.id, new.arguments)]
+            case CallDelta(id=old.id):
+                continue
+            case CallReady(id=old.id):
+                told.append(new)
+            case _:
+                told.append(event)
+    return told
+
+
+def _refused(status: int | None, message: str) -> Finished:
+    return Finished("error", error=APIError(data=APIErrorData(message=message, is_retryable=True, status_code=status)))

@@ -1,0 +1,138 @@
+"""Folds the events of one stream into an `Answer`."""
+
+import time
+
+import msgspec
+
+from codeloop.model.chat import (
+    CallDelta,
+    CallReady,
+    CallStarted,
+    Finished,
+    ModelEvent,
+    ReasoningDelta,
+    Retrying,
+    TextDelta,
+    UsageUpdate,
+)
+from codeloop.model.testing.script import (
+    Answer,
+    Asked,
+    Block,
+    Call,
+    CallBlock,
+    Count,
+    Kind,
+    ReasoningBlock,
+    RetryBlock,
+    TextBlock,
+)
+from codeloop.schema.message import Tokens
+from codeloop.schema.wire import JSON
+
+
+class Tape:
+    """What has come of one stream; time runs from when the tape is made."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Block] = []
+        self._open: dict[str, int] = {}
+        self._block = -1
+        self._last = time.monotonic()
+        self._end = Finished("cut")
+
+    def add(self, event: ModelEvent) -> None:
+        """Take the next event."""
+        ms = self._elapsed()
+        match event:
+            case TextDelta(text=text, block=block):
+                self._extend(TextBlock(text, ms=ms), block)
+            case ReasoningDelta(text=text, block=block, metadata=metadata):
+                self._extend(ReasoningBlock(text, metadata, ms=ms), block)
+            case CallStarted(id=call_id, name=name):
+                self._open[call_id] = len(self._blocks)
+                self._append(CallBlock(Call(name, "", call_id, complete=False), deltas=0, ms=ms))
+            case CallDelta(id=call_id, text=text):
+                self._grow(call_id, text, ms)
+            case CallReady():
+                self._close(event, ms)
+            case Retrying(attempt=attempt, message=message):
+                self._append(RetryBlock(attempt, message, ms))
+            case UsageUpdate(tokens=tokens):
+                self._end = Finished("cut", tokens)
+            case Finished():
+                self._end = event
+
+    def answer(self, kind: Kind, asked: Asked) -> Answer:
+        """Return what came, as an answer to what was asked; without a `Finished` it was `cut`."""
+        end = self._end
+        return Answer(
+            kind=kind,
+            content=tuple(self._blocks),
+            finish=end.reason,
+            tokens=_count(end.tokens),
+            error=end.error,
+            request=asked,
+        )
+
+    def _elapsed(self) -> int:
+        now = time.monotonic()
+        ms = int((now - self._last) * 1000)
+        self._last += ms / 1000
+        return ms
+
+    def _append(self, block: Block) -> None:
+        self._block = -1
+        self._blocks.append(block)
+
+    def _extend(self, piece: TextBlock | ReasoningBlock, number: int) -> None:
+        last = self._blocks[-1] if self._blocks and self._block == number else None
+        match last, piece:
+            case (TextBlock(), TextBlock()) | (ReasoningBlock(), ReasoningBlock()):
+                more: dict[str, object] = {
+                    "text": last.text + piece.text, "deltas": last.deltas + 1, "ms": last.ms + piece.ms
+                }  # fmt: skip
+                if isinstance(last, ReasoningBlock) and isinstance(piece, ReasoningBlock):
+                    more["metadata"] = {**last.metadata, **piece.metadata}
+                self._blocks[-1] = msgspec.structs.replace(last, **more)
+            case _:
+                self._append(piece)
+                self._block = number
+
+    def _grow(self, call_id: str, text: str, ms: int) -> None:
+        place = self._open.get(call_id)
+        block = self._blocks[place] if place is not None else None
+        if place is None or not isinstance(block, CallBlock):
+            return
+        call = msgspec.structs.replace(block.call, arguments=f"{block.call.arguments}{text}")
+        self._blocks[place] = msgspec.structs.replace(block, call=call, deltas=block.deltas + 1, ms=block.ms + ms)
+
+    def _close(self, event: CallReady, ms: int) -> None:
+        ready = Call(event.name, _object(event.arguments), event.id)
+        place = self._open.pop(event.id, None)
+        if place is None:
+            self._append(CallBlock(ready, ms=ms))
+            return
+        block = self._blocks[place]
+        self._blocks[place] = CallBlock(
+            ready, max(1, block.deltas if isinstance(block, CallBlock) else 1), block.ms + ms
+        )
+
+
+def _object(arguments: str) -> JSON | str:
+    """Return the arguments as an object when they are one and come back as they were, else as they are."""
+    try:
+        value = msgspec.json.decode(arguments, type=JSON)
+    except (msgspec.DecodeError, UnicodeError):
+        return arguments
+    return value if msgspec.json.decode(msgspec.json.encode(value)) == value else arguments
+
+
+def _count(tokens: Tokens) -> Count:
+    return Count(
+        input=tokens.input,
+        output=tokens.output,
+        reasoning=tokens.reasoning,
+        cache_read=tokens.cache.read,
+        cache_write=tokens.cache.write,
+    )

@@ -1,0 +1,233 @@
+"""Records what a model answers, and plays a recording: JSON Lines, one `Answer` a line, written as they end.
+
+A recording holds no key and no path of the project: the working directory and the root are replaced by words. Text and
+arguments are kept whole, with the number of pieces they came in and the time that took.
+"""
+
+import hashlib
+import os
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ChatModel,
+    Finished,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.model.testing.event_fold import Tape
+from codeloop.model.testing.script import NOWHERE, Answer, Asked, CallBlock, Kind, Places, read_answers, replaced
+from codeloop.model.testing.scripted import SCRIPTED, failure, kind_of, play
+from codeloop.schema.errors import CodeloopError
+
+
+class Recorder:
+    """A model that passes on what `model` says and appends each answer to a file when it has ended.
+
+    A stream that is closed before its end is recorded as far as it came, with the reason `cut`. When the file can't be
+    written, recording ends and the answer goes on; `problem` says why.
+    """
+
+    def __init__(self, model: ChatModel, path: Path, places: Places = NOWHERE) -> None:
+        self._model = model
+        self._path = path
+        self._places = places
+        self._memory = _Memory()
+        self.problem = ""
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model."""
+        return self._model.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Ask the model and pass its events on."""
+        asked = self._memory.asked(request, self._places)
+        tape = Tape()
+        events = self._model.stream(request)
+        try:
+            async for event in events:
+                tape.add(event)
+                yield event
+        finally:
+            self._write(tape.answer(kind_of(request), asked))
+            await events.aclose()
+
+    def _write(self, answer: Answer) -> None:
+        if self.problem:
+            return
+        try:
+            line = msgspec.json.encode(_without_places(answer, self._places)) + b"\n"
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(line)
+        except (OSError, UnicodeEncodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            self.problem = f"The recording {self._path} is incomplete: {reason}."
+
+
+def check_recordable(path: Path) -> None:
+    """Make the file, if there is none. Raises CodeloopError when it can't be written."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise CodeloopError(f"The recording {path} can't be written: {error.strerror}. Choose another file.") from error
+
+
+class ReplayModel:
+    """Plays a recording over the present project. `pace` 1.0 is as quick as it was recorded, 0.0 without pauses.
+
+    A stream ends with an error that says where, when the recording ends, when what is asked has another shape than
+    what was asked then, or when an answer calls a tool that does not exist any more.
+    Raises `ModelUnavailable` when the file can't be read or a line is wrong.
+    """
+
+    def __init__(self, path: Path, places: Places = NOWHERE, info: ModelInfo = SCRIPTED, pace: float = 0.0) -> None:
+        self._path = path
+        self._places = places
+        self._info = info
+        self._pace = pace
+        self._memory = _Memory()
+        answers = list(enumerate(read_answers(path), 1))
+        self._left: dict[Kind, list[tuple[int, Answer]]] = {
+            "main": [row for row in answers if row[1].kind == "main"],
+            "side": [row for row in answers if row[1].kind == "side"],
+        }
+        self._played = 0
+        self._is_other = False
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model that plays."""
+        return self._info
+
+    @property
+    def left(self) -> int:
+        """How many answers of the conversation have not been played."""
+        return len(self._left["main"])
+
+    def problems(self) -> list[str]:
+        """Return what did not fit, of what was played so far: another prompt, answers that are left."""
+        found: list[str] = []
+        if self._is_other:
+            found.append(f"The recording {self._path} was made for another prompt: its answers are not about this one.")
+        if self._played and self.left:
+            answers = "1 answer" if self.left == 1 else f"{self.left} answers"
+            found.append(f"The recording {self._path} has {answers} more: this run asked for {self._played}.")
+        return found
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Play the next answer of the request's kind."""
+        kind = kind_of(request)
+        asked = self._memory.asked(request, self._places)
+        row = _next(self._left[kind], kind, asked)
+        if row is None:
+            yield Finished("error", error=failure(f"The recording {self._path} ends here: no further {kind} answer."))
+            return
+        number, answer = row
+        wrong = _difference(answer, asked)
+        if wrong:
+            where = f"The replay differs from {self._path} at answer {number}: {wrong}"
+            yield Finished("error", error=failure(where))
+            return
+        if kind == "main":
+            recorded = answer.request
+            self._is_other |= not self._played and recorded is not None and recorded.digest != asked.digest
+            self._played += 1
+        async for event in play(answer.placed(self._places), number, self._pace):
+            yield event
+
+
+class _Memory:
+    """How many turns the last request of each kind had: a recording notes only what is new."""
+
+    def __init__(self) -> None:
+        self._turns: dict[Kind, int] = {}
+
+    def asked(self, request: ModelRequest, places: Places) -> Asked:
+        kind = kind_of(request)
+        before = self._turns.get(kind)
+        self._turns[kind] = len(request.turns)
+        new = request.turns[before:] if before is not None and before <= len(request.turns) else request.turns[-1:]
+        return Asked(
+            digest=_digest(_placeless(repr(new), places)),
+            system=_digest(request.system),
+            turns=tuple(_shape(turn) for turn in new),
+            tools=tuple(tool.name for tool in request.tools),
+        )
+
+
+def _next(left: list[tuple[int, Answer]], kind: Kind, asked: Asked) -> tuple[int, Answer] | None:
+    """Take the next answer; of those beside the conversation, the one with the same system prompt."""
+    if not left:
+        return None
+    place = 0
+    if kind == "side":
+        same = (n for n, (_, row) in enumerate(left) if row.request is not None and row.request.system == asked.system)
+        place = next(same, 0)
+    return left.pop(place)
+
+
+def _difference(answer: Answer, asked: Asked) -> str:
+    """Say what of the present request does not go with the answer; empty when nothing."""
+    called = [block.call.name for block in answer.blocks() if isinstance(block, CallBlock)]
+    known = set(asked.tools)
+    recorded = answer.request
+    gone = [name for name in called if name not in known and (recorded is None or name in recorded.tools)]
+    if gone:
+        return f"it calls the tool `{gone[0]}`, which does not exist here. Record it again."
+    if recorded is None or answer.kind == "side" or recorded.turns == asked.turns:
+        return ""
+    return f"it was given after {_told(recorded.turns)}, and now comes after {_told(asked.turns)}."
+
+
+def _told(turns: Sequence[str]) -> str:
+    return ", then ".join(turns) or "nothing new"
+
+
+def _shape(turn: Turn) -> str:
+    match turn:
+        case UserTurn():
+            return "a prompt"
+        case AssistantTurn(content=content):
+            calls = [piece.name for piece in content if isinstance(piece, CallPiece)]
+            return f"calls of {' and '.join(calls)}" if calls else "an answer"
+        case ToolTurn(content=content):
+            return f"{len(content)} results"
+
+
+def _placeless(text: str, places: Places) -> str:
+    """Return the text as it is in every directory."""
+    for path, word in ((places.directory, "{directory}"), (places.root, "{root}")):
+        text = text.replace(path, word) if len(path) > 1 else text
+    return text
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _without_places(answer: Answer, places: Places) -> Answer:
+    """Replace the project's paths by words that do not occur in the answer otherwise."""
+    text = msgspec.json.encode(answer).decode()
+    directory = _free_word("directory", text)
+    root = _free_word("root", text)
+    words = {places.root: root, places.directory: directory}
+    plain = replaced(answer, {path: word for path, word in words.items() if len(path) > 1})
+    return msgspec.structs.replace(plain, directory=directory, root=root)
+
+
+def _free_word(name: str, text: str) -> str:
+    word, number = f"{{{name}}}", 1
+    while word in text:
+        number += 1
+        word = f"{{{name}-{number}}}"
+    return word

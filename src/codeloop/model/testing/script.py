@@ -1,0 +1,301 @@
+"""Answers of a model as data: what a script is written in and a recording is stored as (JSON Lines, one an answer).
+
+    {"text": "I look at the file.", "calls": [{"name": "read", "arguments": {"filePath": "{directory}/a.py"}}]}
+    {"text": "Done.", "deltas": 5, "delay_ms": 20}
+
+`{directory}` and `{root}` stand for the project's working directory and the root of its work tree.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from codeloop.model.chat import (
+    CallDelta,
+    CallReady,
+    CallStarted,
+    FinishReason,
+    ModelEvent,
+    ReasoningDelta,
+    Retrying,
+    TextDelta,
+)
+from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.errors import MessageError
+from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
+from codeloop.schema.wire import JSON
+
+Kind = Literal["main", "side"]
+"""`side`: an answer to a request without tools (a title, a summary)."""
+
+
+class Places(NamedTuple):
+    """The present project: working directory and root of the work tree, absolute paths or empty."""
+
+    directory: str = ""
+    root: str = ""
+
+
+NOWHERE = Places()
+
+
+class Call(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A tool call. `arguments` is an object, or the raw text that the model sent when that is none."""
+
+    name: str
+    arguments: JSON | str = {}
+    id: str = ""
+    complete: bool = True
+    """False: the answer ends before the call does."""
+
+
+class TextBlock(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag="text", tag_field="type"
+):
+    """Text that comes in `deltas` pieces, spread over `ms`."""
+
+    text: str
+    deltas: int = 1
+    ms: int = 0
+
+
+class ReasoningBlock(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag="reasoning", tag_field="type"
+):
+    """Thinking; `metadata` comes after its last piece."""
+
+    text: str
+    metadata: JSON = {}
+    deltas: int = 1
+    ms: int = 0
+
+
+class CallBlock(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag="call", tag_field="type"
+):
+    """A call whose arguments come in `deltas` pieces, spread over `ms`."""
+
+    call: Call
+    deltas: int = 1
+    ms: int = 0
+
+
+class RetryBlock(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag="retry", tag_field="type"
+):
+    """The request was sent again; what came before no longer counts."""
+
+    attempt: int
+    message: str
+    ms: int = 0
+
+
+Block = TextBlock | ReasoningBlock | CallBlock | RetryBlock
+
+
+class Count(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Tokens of one answer; `input` excludes cached ones."""
+
+    input: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+class Asked(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a recorded answer was an answer to. `turns` are those that the request before did not have."""
+
+    digest: str
+    system: str
+    """Digest of the system prompt."""
+    turns: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One answer. A script uses `reasoning`, `text`, `calls`; a recording `content`, which says the same in any order.
+
+    `delay_ms` comes before each piece, `error` ends the answer in place of `finish`. `directory` and `root` are the
+    words that stand for the places, for a text in which the usual ones mean something else.
+    """
+
+    kind: Kind = "main"
+    reasoning: str = ""
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    deltas: int = 1
+    delay_ms: int = 0
+    content: tuple[Block, ...] = ()
+    finish: FinishReason | None = None
+    tokens: Count = Count()
+    error: MessageError | None = None
+    directory: str = "{directory}"
+    root: str = "{root}"
+    request: Asked | None = None
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return what the answer says, in order."""
+        if self.content:
+            return self.content
+        ms = self.delay_ms * self.deltas
+        said: list[Block] = []
+        if self.reasoning:
+            said.append(ReasoningBlock(self.reasoning, deltas=self.deltas, ms=ms))
+        if self.text:
+            said.append(TextBlock(self.text, deltas=self.deltas, ms=ms))
+        return (*said, *(CallBlock(call, deltas=self.deltas, ms=ms) for call in self.calls))
+
+    def reason(self) -> FinishReason:
+        """Return why the answer ends: what it says, else what its calls mean."""
+        if self.error is not None:
+            return "error"
+        if self.finish is not None:
+            return self.finish
+        return "tool-calls" if any(isinstance(block, CallBlock) for block in self.blocks()) else "stop"
+
+    def used(self) -> Tokens:
+        """Return the tokens in the form that messages hold them."""
+        count = self.tokens
+        if count == Count():
+            return NO_TOKENS
+        return Tokens(
+            input=count.input,
+            output=count.output,
+            reasoning=count.reasoning,
+            cache=CacheTokens(read=count.cache_read, write=count.cache_write),
+        )
+
+    def placed(self, places: Places) -> "Answer":
+        """Return the answer with the present paths in it."""
+        words = {self.directory: places.directory, self.root: places.root}
+        swap = _swapper({word: path for word, path in words.items() if word and path})
+        return self if swap is None else _mapped(self, swap)
+
+
+class Timed(NamedTuple):
+    """An event, and how long to wait before it (seconds)."""
+
+    wait: float
+    event: ModelEvent
+
+
+def pieces(answer: Answer, number: int) -> Iterator[Timed]:
+    """Yield the events of an answer but the last, with the pauses before them. `number` makes call ids distinct."""
+    for place, block in enumerate(answer.blocks()):
+        match block:
+            case TextBlock():
+                for wait, piece in _cut(block.text, block.deltas, block.ms):
+                    yield Timed(wait, TextDelta(piece, place))
+            case ReasoningBlock():
+                for wait, piece in _cut(block.text, block.deltas, block.ms):
+                    yield Timed(wait, ReasoningDelta(piece, place))
+                if block.metadata:
+                    yield Timed(0, ReasoningDelta("", place, block.metadata))
+            case CallBlock(call=call, deltas=deltas, ms=ms):
+                yield from _call(call, deltas, ms, call.id or f"call_{number}_{place}")
+            case RetryBlock(attempt=attempt, message=message, ms=ms):
+                yield Timed(ms / 1000, Retrying(attempt, message, 0))
+
+
+def read_answers(path: Path) -> list[Answer]:
+    """Read a script or a recording. Blank lines and lines that start with `//` are passed over.
+
+    Raises `ModelUnavailable` naming the line that is wrong.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise ModelUnavailable(f"The recording {path} can't be read: {error.strerror}.") from error
+    answers: list[Answer] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith(b"//"):
+            continue
+        try:
+            answers.append(msgspec.json.decode(line, type=Answer))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ModelUnavailable(f"{path}, line {number}, is no answer of a model: {error}.") from error
+    return answers
+
+
+def replaced(answer: Answer, places: dict[str, str]) -> Answer:
+    """Return a recorded answer with each path of `places` replaced by the word that shall stand for it."""
+    swap = _swapper(places, whole=True)
+    return answer if swap is None else _mapped(answer, swap)
+
+
+def _call(call: Call, deltas: int, ms: int, call_id: str) -> Iterator[Timed]:
+    raw = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+    yield Timed(0, CallStarted(call_id, call.name))
+    for wait, piece in _cut(raw, deltas, ms):
+        yield Timed(wait, CallDelta(call_id, piece))
+    if call.complete:
+        yield Timed(0, CallReady(call_id, call.name, raw))
+
+
+def _cut(text: str, count: int, ms: int) -> Iterator[tuple[float, str]]:
+    """Cut a text into `count` pieces of about one length, none empty, each with its share of `ms` in seconds."""
+    count = max(1, min(count, len(text)))
+    for n in range(count if text else 0):
+        yield ms / count / 1000, text[len(text) * n // count : len(text) * (n + 1) // count]
+
+
+class _Swap(NamedTuple):
+    pattern: re.Pattern[str]
+    words: dict[str, str]
+
+    def __call__(self, text: str) -> str:
+        return self.pattern.sub(lambda found: self.words[found[0]], text)
+
+
+def _swapper(words: dict[str, str], *, whole: bool = False) -> _Swap | None:
+    """One pass over a text that swaps all words, the longest first; `whole`: only whole names of a path."""
+    if not words:
+        return None
+    body = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    return _Swap(re.compile(rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if whole else body), words)
+
+
+def _mapped(answer: Answer, swap: _Swap) -> Answer:
+    return msgspec.structs.replace(
+        answer,
+        reasoning=swap(answer.reasoning),
+        text=swap(answer.text),
+        calls=tuple(_mapped_call(call, swap) for call in answer.calls),
+        content=tuple(_mapped_block(block, swap) for block in answer.content),
+    )
+
+
+def _mapped_block(block: Block, swap: _Swap) -> Block:
+    match block:
+        case TextBlock() | ReasoningBlock():
+            return msgspec.structs.replace(block, text=swap(block.text))
+        case CallBlock():
+            return msgspec.structs.replace(block, call=_mapped_call(block.call, swap))
+        case RetryBlock():
+            return block
+
+
+def _mapped_call(call: Call, swap: _Swap) -> Call:
+    if isinstance(call.arguments, str):
+        return msgspec.structs.replace(call, arguments=swap(call.arguments))
+    return msgspec.structs.replace(
+        call, arguments={swap(name): _mapped_value(value, swap) for name, value in call.arguments.items()}
+    )
+
+
+def _mapped_value(value: object, swap: _Swap) -> object:
+    match value:
+        case str():
+            return swap(value)
+        case list():
+            items: list[object] = [*value]
+            return [_mapped_value(item, swap) for item in items]
+        case dict():
+            fields: dict[str, object] = {**value}
+            return {swap(name): _mapped_value(item, swap) for name, item in fields.items()}
+        case _:
+            return value

@@ -1,0 +1,75 @@
+"""A model that gives the answers it was told: for demos, tests, benchmarks and documentation."""
+
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+from codeloop.model.chat import Finished, Limits, ModelEvent, ModelInfo, ModelRequest
+from codeloop.model.testing.script import NOWHERE, Answer, Kind, Places, pieces, read_answers
+from codeloop.schema.errors import MessageError, UnknownData, UnknownError
+
+SCRIPTED = ModelInfo(
+    provider_id="scripted", id="script", name="Script", limits=Limits(context=200_000, output=32_000), attachment=True
+)
+_BREATH = 50
+"""Pieces without a pause between two chances for other tasks to run."""
+
+
+class ScriptedModel:
+    """Gives `answers` one after the other: those of kind `main` to requests with tools, `side` to the others.
+
+    A request too many ends with an error that says so.
+    """
+
+    def __init__(
+        self, answers: Sequence[Answer], info: ModelInfo = SCRIPTED, places: Places = NOWHERE, name: str = "The script"
+    ) -> None:
+        self._info = info
+        self._places = places
+        self._name = name
+        self._left: dict[Kind, list[Answer]] = {
+            "main": [answer for answer in answers if answer.kind == "main"],
+            "side": [answer for answer in answers if answer.kind == "side"],
+        }
+        self._given = 0
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model."""
+        return self._info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Yield the next answer of the request's kind."""
+        kind = kind_of(request)
+        left = self._left[kind]
+        if not left:
+            yield Finished("error", error=failure(f"{self._name} has no further answer for a {kind} request."))
+            return
+        self._given += 1
+        async for event in play(left.pop(0).placed(self._places), self._given):
+            yield event
+
+
+def scripted_file(path: Path, info: ModelInfo = SCRIPTED, places: Places = NOWHERE) -> ScriptedModel:
+    """Return a model that plays the answers of a JSON Lines file. Raises `ModelUnavailable` when a line is wrong."""
+    return ScriptedModel(read_answers(path), info, places, f"The script {path}")
+
+
+def kind_of(request: ModelRequest) -> Kind:
+    """Say whether a request belongs to the conversation, or is one beside it (a title, a summary: without tools)."""
+    return "main" if request.tools else "side"
+
+
+async def play(answer: Answer, number: int, pace: float = 1.0) -> AsyncGenerator[ModelEvent]:
+    """Yield an answer's events up to `Finished`, waiting `pace` times as long as it says."""
+    import asyncio
+
+    for count, (wait, event) in enumerate(pieces(answer, number)):
+        if wait * pace or not count % _BREATH:
+            await asyncio.sleep(wait * pace)
+        yield event
+    yield Finished(answer.reason(), answer.used(), answer.error)
+
+
+def failure(message: str) -> MessageError:
+    """Return the error that a stream ends with when the fault is the script's."""
+    return UnknownError(data=UnknownData(message=message))

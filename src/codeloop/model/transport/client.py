@@ -1,0 +1,216 @@
+"""Requests to one service: connections that are kept, deadlines, and a key that goes to the service's origin only."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from functools import cache
+from math import isinf
+from ssl import SSLContext, create_default_context
+from typing import Protocol, TypeVar
+from urllib.parse import SplitResult, urlsplit
+
+from codeloop.model.transport.http1 import Connection
+from codeloop.model.transport.proxy import Proxied
+from codeloop.model.wire.endpoint import Endpoint
+from codeloop.model.wire.errors import Interrupted, Trouble
+from codeloop.schema.limits import MODEL_GRACE, MODEL_INFLATED, MODEL_KEEPALIVE
+
+Given = TypeVar("Given")
+
+AUTHORITIES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+
+
+class Source(Protocol):
+    """The body of an answer, as it comes."""
+
+    async def read(self) -> bytes:
+        """Return more of the body, b"" at its end; raise Interrupted when it is cut."""
+        ...
+
+    def close(self) -> None:
+        """Drop the connection at once."""
+        ...
+
+
+class Answer:
+    """Status, headers (lower-case names) and streamed body of one answer. Whoever takes it calls `close`."""
+
+    def __init__(self, http: "Http", source: Source, status: int, headers: dict[str, str]) -> None:
+        self.status = status
+        self.headers = headers
+        self._http = http
+        self._source: Source | None = source
+        self._inflate = _inflater(headers.get("content-encoding", ""))
+
+    async def read(self, seconds: float, *, late: Trouble = "idle") -> bytes:
+        """Return more of the body within `seconds`, b"" at its end. Raises Interrupted (`late` after the deadline)."""
+        source = self._source
+        if source is None:
+            return b""
+        while data := await _within(seconds, source.read(), late):
+            if self._inflate is None:
+                return data
+            if plain := self._inflate(data):
+                return plain
+        return b""
+
+    async def read_some(self, size: int, seconds: float) -> bytes:
+        """Return at most `size` bytes of the body, as much as comes within `seconds` a piece; never fails."""
+        pieces, length = list[bytes](), 0
+        try:
+            while length < size and (data := await self.read(seconds)):
+                pieces.append(data)
+                length += len(data)
+        except Interrupted:
+            pass
+        return b"".join(pieces)[:size]
+
+    async def finish(self) -> None:
+        """Read what is left of a body whose content is complete, if it is there already."""
+        try:
+            while await self.read(MODEL_GRACE.seconds):
+                pass
+        except Interrupted:
+            return
+
+    def close(self) -> None:
+        """Keep the connection for the next request if the answer was read whole, else drop it at once."""
+        source, self._source = self._source, None
+        if source is not None:
+            self._http.release(source)
+
+
+class Http:
+    """A client of one endpoint's origin. Redirects are not followed; proxies come from the environment."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._base: SplitResult = urlsplit(endpoint.base_url)
+        self._kept: list[tuple[Connection, float]] = []
+        self._proxied: Proxied | None = None
+
+    async def post(self, path: str, headers: dict[str, str], body: bytes) -> Answer:
+        """Send `body` to the base URL plus `path`; give the answer once its headers came. Raises Interrupted."""
+        if _proxy_applies(self._base.scheme, self._base.hostname or ""):
+            self._proxied = self._proxied or Proxied(self._endpoint)
+            source = await self._proxied.post(self._endpoint.base_url + path, headers, body)
+            return Answer(self, source, source.status, source.headers)
+        head = self._head(path, headers, len(body))
+        while (connection := self._take()) is not None:
+            if await self._exchange(connection, head, body):
+                return Answer(self, connection, connection.status, connection.headers)
+        connection = await self._connect()
+        await self._exchange(connection, head, body)
+        return Answer(self, connection, connection.status, connection.headers)
+
+    def release(self, source: Source) -> None:
+        """Take back what an answer was read from."""
+        if isinstance(source, Connection) and source.can_be_used and source.keeps_alive:
+            self._kept.append((source, time.monotonic()))
+        else:
+            source.close()
+
+    async def aclose(self) -> None:
+        """Drop the connections that are kept."""
+        while self._kept:
+            self._kept.pop()[0].close()
+        if self._proxied is not None:
+            await self._proxied.aclose()
+
+    async def _exchange(self, connection: Connection, head: bytes, body: bytes) -> bool:
+        """Send and read the answer's head. False: a kept connection was closed by the service before it answered."""
+        fresh, whole = connection.unused, False
+        connection.unused = True
+        try:
+            await _within(self._endpoint.first_byte, _sent(connection, head, body), "first-byte")
+            whole = True
+        except Interrupted as trouble:
+            if fresh or trouble.kind != "cut" or not connection.unused:
+                raise
+        finally:
+            if not whole:
+                connection.close()
+        return whole
+
+    async def _connect(self) -> Connection:
+        scheme, host = self._base.scheme, self._base.hostname or ""
+        tls = tls_context() if scheme == "https" else None
+        opening = Connection.open(host, self._base.port or (443 if tls else 80), tls)
+        return await _within(self._endpoint.connect, opening, "connect-timeout")
+
+    def _take(self) -> Connection | None:
+        while self._kept:
+            connection, since = self._kept.pop()
+            if connection.can_be_used and time.monotonic() - since < MODEL_KEEPALIVE.seconds:
+                return connection
+            connection.close()
+        return None
+
+    def _head(self, path: str, headers: dict[str, str], length: int) -> bytes:
+        query = f"?{self._base.query}" if self._base.query else ""
+        lines = [f"POST {self._base.path}{path}{query} HTTP/1.1", f"host: {self._base.netloc.rpartition('@')[2]}"]
+        lines += [f"{name}: {value}" for name, value in headers.items() if "\n" not in value and "\r" not in value]
+        lines += [f"content-length: {length}", "", ""]
+        return "\r\n".join(lines).encode("latin-1", "replace")
+
+
+@cache
+def tls_context() -> SSLContext:
+    """Return the one TLS context (20 ms to make): the system's authorities, or those that SSL_CERT_FILE names."""
+    if sys.platform != "linux":
+        import httpx2
+
+        return httpx2.create_ssl_context()
+    context = create_default_context()
+    if not context.cert_store_stats()["x509_ca"] and (found := next(filter(os.path.isfile, AUTHORITIES), None)):
+        context.load_verify_locations(found)
+    return context
+
+
+async def _sent(connection: Connection, head: bytes, body: bytes) -> None:
+    await connection.send(head, body)
+    await connection.receive_head()
+
+
+async def _within(seconds: float, work: Awaitable[Given], late: Trouble) -> Given:
+    """Await `work` for at most `seconds`, then raise Interrupted(`late`)."""
+    try:
+        async with asyncio.timeout(None if isinf(seconds) else seconds):
+            return await work
+    except TimeoutError:
+        raise Interrupted(late) from None
+
+
+def _proxy_applies(scheme: str, host: str) -> bool:
+    """Say whether the environment names a proxy for the host."""
+    names = (f"{scheme}_proxy", f"{scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
+    if not any(os.environ.get(name) for name in names):
+        return False
+    excluded = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    for entry in excluded.split(","):
+        name = entry.strip().lstrip("*").removeprefix(".").lower()
+        if entry.strip() == "*" or (name and (host == name or host.endswith(f".{name}"))):
+            return False
+    return True
+
+
+def _inflater(encoding: str) -> Callable[[bytes], bytes] | None:
+    """Return what undoes a compression that was not asked for; services that add one all use gzip or deflate."""
+    if encoding.strip().lower() not in {"gzip", "x-gzip", "deflate"}:
+        return None
+    import zlib
+
+    inflater = zlib.decompressobj(wbits=47)
+
+    def inflated(data: bytes) -> bytes:
+        try:
+            plain = inflater.decompress(data, MODEL_INFLATED.value)
+        except zlib.error as error:
+            raise Interrupted("protocol", f"broken compression ({error})") from None
+        if inflater.unconsumed_tail:
+            raise Interrupted("protocol", f"compressed data that becomes more than {MODEL_INFLATED.value} bytes")
+        return plain
+
+    return inflated

@@ -1,0 +1,103 @@
+"""What both protocols share in writing a request: each turn is encoded once, names and ids that services accept."""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from codeloop.model.chat import ModelInfo, ModelRequest, Turn
+from codeloop.model.quirks import Quirks
+from codeloop.model.wire.json_access import is_json_object
+from codeloop.schema.wire import JSON
+
+Encoded = TypeVar("Encoded")
+SESSIONS = 8
+"""Conversations whose encoded turns are kept at a time: a session, its subagents, its title."""
+OURS = frozenset({"messages", "stream", "system", "tools", "model"})
+"""Body fields that options never change."""
+
+
+class TurnCache(Generic[Encoded]):
+    """The encoded form of each turn of a conversation, so that a long one costs as much a step as a short one.
+
+    Only what the latest request of a conversation held is kept, and only of the conversations used last.
+    """
+
+    def __init__(self, encode: Callable[[Turn], Encoded]) -> None:
+        self._encode = encode
+        self._kept: OrderedDict[tuple[str, str], tuple[tuple[Turn, ...], list[Encoded]]] = OrderedDict()
+
+    def encoded(self, request: ModelRequest) -> list[Encoded]:
+        """Return the encoded form of every turn of the request."""
+        key, turns = (request.session_id, request.system), request.turns
+        before, known = self._kept.pop(key, ((), []))
+        same = _common(before, turns)
+        encoded = known[:same]
+        encoded.extend(map(self._encode, turns[same:]))
+        self._kept[key] = (turns, encoded)
+        if len(self._kept) > SESSIONS:
+            self._kept.popitem(last=False)
+        return encoded
+
+
+def _common(before: tuple[Turn, ...], now: tuple[Turn, ...]) -> int:
+    """Count the turns at the start that are the same; comparing tuples looks at identity first, without Python code."""
+    if now[: len(before)] == before:
+        return len(before)
+    for at, (old, new) in enumerate(zip(before, now, strict=False)):
+        if old is not new and old != new:
+            return at
+    return min(len(before), len(now))
+
+
+def to_json(value: Any) -> bytes:
+    """Encode; lone surrogates, which no service accepts, become question marks."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_scrubbed(value))
+
+
+def _scrubbed(value: Any) -> Any:
+    """Return the value as plain JSON values with every lone surrogate replaced."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, default=msgspec.to_builtins)
+    return json.loads(text.encode("utf-8", "replace"))
+
+
+def options_of(info: ModelInfo, request: ModelRequest, quirks: Quirks) -> JSON:
+    """Return the further body fields of model and request under the wire's names, sorted, without our own."""
+    merged = {**_renamed(info.options, quirks.names), **_renamed(request.options, quirks.names)}
+    return {name: merged[name] for name in sorted(merged) if name not in OURS}
+
+
+def _renamed(options: Mapping[str, Any], names: Mapping[str, str]) -> JSON:
+    found: JSON = {}
+    for name, value in options.items():
+        inner = _renamed(value, names) if is_json_object(value) else value
+        found[names.get(name, name)] = inner
+    return found
+
+
+def tool_name(name: str) -> str:
+    """Return a name that every service accepts in a history, whatever the model once called."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
+
+
+def call_id(name: str, length: int = 0) -> str:
+    """Return an id that the service accepts: letters, digits, `_` and `-`, or exactly `length` letters and digits."""
+    if not length:
+        return re.sub(r"[^a-zA-Z0-9_-]", "_", name) or "call"
+    if len(name) == length and name.isalnum():
+        return name
+    from hashlib import sha256
+
+    return sha256(name.encode("utf-8", "replace")).hexdigest()[:length]
+
+
+def lowered(headers: dict[str, str]) -> dict[str, str]:
+    """Return the headers with lower-case names, so that one set replaces another."""
+    return {name.lower(): value for name, value in headers.items()}

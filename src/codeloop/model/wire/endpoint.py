@@ -1,0 +1,38 @@
+"""Where a model's service is, and how long to wait for it."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
+
+KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
+"""Headers that carry a key, in lower case."""
+
+
+class Hints(Protocol):
+    """What helps a person to put a refused request right. None of it holds a key."""
+
+    def key(self) -> str:
+        """Return where the key comes from and how to change it, in sentences."""
+        ...
+
+    def url(self) -> str:
+        """Return the setting that holds the base URL."""
+        ...
+
+    async def near(self) -> str:
+        """Return which models may be meant where the one that was asked for does not exist, as ` Did you mean ...?`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A service: base URL (no trailing slash), key, extra headers, deadlines in seconds."""
+
+    base_url: str
+    key: str | None = field(default=None, repr=False)
+    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    connect: float = MODEL_CONNECT.seconds
+    first_byte: float = MODEL_FIRST_BYTE.seconds
+    idle: float = MODEL_IDLE.seconds
+    hints: Hints | None = field(default=None, repr=False)

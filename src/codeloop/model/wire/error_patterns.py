@@ -1,0 +1,148 @@
+"""What services say when something is wrong, and how to recognise it."""
+
+import re
+from typing import Any
+
+OVERFLOW_CODES = frozenset(
+    {
+        "context_length_exceeded",
+        "context_window_exceeded",
+        "exceed_context_size_error",
+        "model_max_prompt_tokens_exceeded",
+        "request_too_large",
+        "string_above_max_length",
+    }
+)
+OVERFLOW_TEXT = (
+    r"prompt is too long|prompt too long|input is too long|maximum context length|context window"
+    r"|context[ _](?:length|size)[ _]exceed|exceeds? (?:the )?(?:available |maximum |max |model.s )?context"
+    r"|input token count.{0,40}exceeds|reduce the length of the (?:messages|prompt)|maximum prompt length"
+    r"|greater than the context length|exceeded model token limit|too large for model with|request_too_large"
+    r"|(?:input|prompt|request) (?:length )?(?:exceeds|is longer than) .{0,40}tokens|tokens? > \d+ maximum"
+)
+OVERFLOW_STATUS = frozenset({None, 400, 413, 422, 500})
+MONEY_CODES = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"})
+MONEY_TEXT = (
+    r"insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota|billing|credit balance is too low"
+    r"|out of credits|payment required|quota exhausted|usage limit reached"
+)
+MODEL_CODES = frozenset({"model_not_found", "model_not_available", "invalid_model"})
+MODEL_TEXT = r"model.{0,80}(?:not found|does not exist|not exist|not supported|unknown)|no such model"
+PATH_TEXT = (
+    r"invalid url|unexpected endpoint|page not found|no route|cannot post"
+    r"|(?:unknown|no such) (?:endpoint|path|route|url)"
+)
+STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "internal_server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "context_length_exceeded": 400,
+    "exceed_context_size_error": 400,
+    "model_not_found": 404,
+}
+TAG = r"<(script|style|head)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>"
+TITLE = r"<title[^>]*>(.*?)</title"
+LOOSE = re.IGNORECASE | re.DOTALL
+
+
+def status_of(payload: Any) -> int | None:
+    """Return the HTTP status that an error object inside a stream stands for; None when it does not say."""
+    for code in _codes(payload):
+        if isinstance(code, int) and 400 <= code < 600:
+            return code
+        if isinstance(code, str):
+            if code.isdigit() and 400 <= int(code) < 600:
+                return int(code)
+            if code in STATUS_OF_TYPE:
+                return STATUS_OF_TYPE[code]
+    return None
+
+
+def is_overflow(status: int | None, payload: Any, text: str) -> bool:
+    """Say whether the service means that the request is longer than the model's context."""
+    if status == 413:
+        return True
+    if status not in OVERFLOW_STATUS:
+        return False
+    return any(code in OVERFLOW_CODES for code in _codes(payload)) or bool(
+        re.search(OVERFLOW_TEXT, text[:4_000], LOOSE)
+    )
+
+
+def asks_for_money(status: int | None, payload: Any, text: str) -> bool:
+    """Say whether the key has no credit left: trying again will not help."""
+    if status == 402:
+        return True
+    if status not in {None, 400, 403, 429}:
+        return False
+    return any(code in MONEY_CODES for code in _codes(payload)) or bool(re.search(MONEY_TEXT, text[:4_000], LOOSE))
+
+
+def missing_model(status: int | None, payload: Any, text: str, model: str) -> bool:
+    """Return whether the service does not know the model: it says so, or answers 404 and names the model."""
+    if any(code in MODEL_CODES for code in _codes(payload)):
+        return True
+    if status not in {400, 404} or re.search(PATH_TEXT, text[:2_000], LOOSE):
+        return False
+    if re.search(MODEL_TEXT, text[:2_000], LOOSE):
+        return True
+    return status == 404 and bool(re.search(rf"(?<![\w/.-]){re.escape(model)}(?![\w/-])", text[:2_000]))
+
+
+def wrong_path(status: int | None, text: str) -> bool:
+    """Return whether the service has nothing at the path of the request, so that the base URL is wrong."""
+    return status in {404, 405, 501} or (status in {None, 400} and bool(re.search(PATH_TEXT, text[:2_000], LOOSE)))
+
+
+def readable(text: str, payload: Any = None) -> str:
+    """Return what a person should read of an error's body: its message, or the text of its HTML, on one line."""
+    if (message := _message(payload)) is not None:
+        return " ".join(message.split())
+    sample = text[:20_000]
+    if "<" in sample and (title := re.search(TITLE, sample, LOOSE)):
+        sample = title[1]
+    elif sample.lstrip().startswith("<"):
+        sample = re.sub(TAG, " ", sample, flags=LOOSE)
+    return " ".join(sample.split())[:300] or "no reason given"
+
+
+def _message(payload: Any) -> str | None:
+    match payload:
+        case {"error": {"message": str(message), "metadata": {"raw": str(raw)}}} if message and raw:
+            return f"{message}: {raw[:300]}"
+        case {"error": {"message": str(message)}} | {"error": str(message)} if message:
+            return message
+        case {"message": str(message)} | {"detail": str(message)} | {"error_msg": str(message)} if message:
+            return message
+        case {"message": {"detail": [{"msg": str(message)}, *_]}} | {"detail": [{"msg": str(message)}, *_]}:
+            return message
+        case [first, *_]:
+            return _message(first)
+        case str(message) if message:
+            return message
+        case _:
+            return None
+
+
+def _codes(payload: Any) -> list[Any]:
+    """Every code, type and status of an error object, the most telling first; values of any type."""
+    match payload:
+        case {"error": {} as inner}:
+            return [*_codes(inner), payload.get("code"), payload.get("type")]
+        case {}:
+            return [payload.get("code"), payload.get("type"), payload.get("status")]
+        case [first, *_]:
+            return _codes(first)
+        case _:
+            return []

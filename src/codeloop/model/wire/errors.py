@@ -1,0 +1,197 @@
+"""What the service or the network did wrong, as the errors that a message stores. No key is ever part of one."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.model.chat import ModelInfo
+from codeloop.model.origin import likely_base
+from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
+from codeloop.model.wire.error_patterns import (
+    asks_for_money,
+    is_overflow,
+    missing_model,
+    readable,
+    status_of,
+    wrong_path,
+)
+from codeloop.schema.errors import (
+    APIError,
+    APIErrorData,
+    ContextOverflowError,
+    MessageError,
+    OverflowData,
+    ProviderAuthData,
+    ProviderAuthError,
+)
+from codeloop.schema.limits import MODEL_ERROR_BODY
+
+RETRYABLE = frozenset({408, 409, 425, 429, 529})
+KEPT_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id"})
+KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
+
+Trouble = Literal[
+    "connect", "refused", "connect-timeout", "certificate", "proxy", "first-byte", "idle", "cut", "protocol"
+]
+
+
+class Interrupted(Exception):
+    """The network failed: `kind` says where; the text is the system's own reason."""
+
+    def __init__(self, kind: Trouble, detail: str = "") -> None:
+        super().__init__(detail)
+        self.kind: Trouble = kind
+
+
+class Failures(Struct, frozen=True):
+    """Words failures of one model at one service. `path` is what requests go to, below the base URL."""
+
+    info: ModelInfo
+    endpoint: Endpoint
+    path: str
+
+    async def answered(self, status: int, headers: Mapping[str, str], body: bytes) -> MessageError:
+        """Return the error for an answer whose status is not 200; a local server is asked which models it has."""
+        text = body.decode("utf-8", "replace")
+        payload, hints = _parsed(text), self.endpoint.hints
+        is_missing = hints is not None and missing_model(status, payload, text, self._model)
+        return self._worded(status, headers, text, payload, near=await hints.near() if hints and is_missing else "")
+
+    def said(self, payload: Any) -> MessageError:
+        """Return the error for an error object inside a stream."""
+        text = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
+        return self._worded(status_of(payload), {}, text, payload)
+
+    def interrupted(self, trouble: Interrupted) -> APIError:
+        """Return the error for a connection that failed, hung or was cut."""
+        provider, host = self.info.provider_id, _host(self.endpoint.base_url)
+        reason = f" ({detail})" if (detail := self._without_key(str(trouble))) else ""
+        match trouble.kind:
+            case "connect" | "refused":
+                message = f"Could not connect to {host}{reason}. Check the network, and that {provider} runs there."
+            case "connect-timeout":
+                seconds = self.endpoint.connect
+                message = f"No connection to {host} after {seconds:g} s. Check the network and {provider}'s base URL."
+            case "certificate":
+                message = f"The certificate of {host} is not trusted{reason}. SSL_CERT_FILE names your own authorities."
+            case "proxy":
+                message = f"The proxy to {host} failed{reason}. Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY."
+            case "first-byte":
+                seconds = self.endpoint.first_byte
+                message = f"{host} sent nothing for {seconds:g} s. Wait longer: provider.{provider}.options.timeout."
+            case "idle":
+                seconds = self.endpoint.idle
+                message = f"The answer of {host} stalled for {seconds:g} s. Try again; what had come is kept."
+            case "cut":
+                message = f"{host} closed the connection before the answer was complete{reason}. Try again."
+            case "protocol":
+                message = f"{host} did not answer as HTTP{reason}. Check the base URL of {provider}."
+        retryable = trouble.kind not in {"certificate", "protocol"}
+        metadata = {"url": self._url(), "kind": trouble.kind}
+        return APIError(data=APIErrorData(message=message, is_retryable=retryable, metadata=metadata))
+
+    def unreadable(self, sample: bytes, what: str) -> APIError:
+        """Return the error for an answer that is neither a stream nor JSON; `what` says what was expected."""
+        text = self._without_key(readable(sample.decode("utf-8", "replace")))
+        host = _host(self.endpoint.base_url)
+        message = f"{host} sent {what}: {text[:200]!r}. {self._other_address()}"
+        return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"url": self._url()}))
+
+    def _worded(
+        self, status: int | None, headers: Mapping[str, str], text: str, payload: Any, *, near: str = ""
+    ) -> MessageError:
+        provider, body = self.info.provider_id, self._without_key(text)[: MODEL_ERROR_BODY.value]
+        said = self._without_key(readable(text, payload))[:600]
+        code = f"HTTP {status}" if status else "an error"
+        if is_overflow(status, payload, text):
+            message = f"The conversation is longer than {self.info.ref} can read ({said}). Compact it or start another."
+            return ContextOverflowError(data=OverflowData(message=message, response_body=body))
+        money = asks_for_money(status, payload, text)
+        if status in {401, 403} and not money:
+            return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=self._refused(code, said)))
+        if money:
+            message = f"{provider} has no credit left ({code}: {said}). Add credit there, or choose another model."
+        elif missing_model(status, payload, text, self._model):
+            message = (
+                f"{provider} has no model {self._model} at {_shown(self.endpoint.base_url)} ({code}: {said}).{near} "
+                f"`codeloop models {provider}` lists what there is."
+            )
+        elif wrong_path(status, text):
+            message = f"{provider} has nothing at {self._url()} ({code}: {said}). {self._other_address()}"
+        elif status == 429:
+            message = f"{provider} limits the rate of requests ({code}: {said}). Wait, or choose another model."
+        elif status is not None and status >= 500:
+            message = f"{provider} failed ({code}: {said}). Try again later, or choose another model."
+        elif status is not None and 300 <= status < 400:
+            message = f"{provider} sends elsewhere ({code}), which is not followed with a key. Correct its base URL."
+        else:
+            message = f"{provider} refused the request ({code}: {said})."
+        retryable = not money and (status is None or status in RETRYABLE or status >= 500)
+        return APIError(
+            data=APIErrorData(
+                message=message,
+                is_retryable=retryable,
+                status_code=status,
+                response_headers=_kept(headers),
+                response_body=body,
+                metadata={"url": self._url()},
+            )
+        )
+
+    def _refused(self, code: str, said: str) -> str:
+        provider, headers = self.info.provider_id, {**self.info.headers, **self.endpoint.headers}
+        has_key = self.endpoint.key or not KEY_HEADERS.isdisjoint(name.lower() for name in headers)
+        what = "refused the key" if has_key else "wants a key"
+        hints = self.endpoint.hints
+        return f"{provider} {what} ({code}: {said}). {hints.key() if hints else f'Run codeloop auth login {provider}.'}"
+
+    def _other_address(self) -> str:
+        """Return which base URL is probably meant, or where the present one is set."""
+        provider, hints = self.info.provider_id, self.endpoint.hints
+        setting = hints.url() if hints else f"provider.{provider}.options.baseURL"
+        better = likely_base(_shown(self.endpoint.base_url))
+        if better is None:
+            return f"Check the base URL of {provider}: {setting}."
+        return f"Its base URL is probably {better}: correct {setting}."
+
+    @property
+    def _model(self) -> str:
+        return self.info.api_id or self.info.id
+
+    def _without_key(self, text: str) -> str:
+        """Services repeat a refused key in what they say."""
+        for secret in (self.endpoint.key, *self.endpoint.headers.values(), *self.info.headers.values()):
+            if secret and len(secret) >= 6:
+                text = text.replace(secret, "[hidden]")
+                text = text.replace(secret.removeprefix("Bearer "), "[hidden]")
+        return text
+
+    def _url(self) -> str:
+        return self._without_key(_shown(self.endpoint.base_url) + self.path)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+
+
+def _host(url: str) -> str:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return f"{parts.hostname}:{port}"
+
+
+def _shown(url: str) -> str:
+    """Return the URL without user, password and query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _kept(headers: Mapping[str, str]) -> dict[str, str] | None:
+    kept = {name: value for name, value in headers.items() if name in KEPT_HEADERS or name.startswith(KEPT_PREFIXES)}
+    return kept or None

@@ -1,0 +1,153 @@
+"""Tool calls while they stream in: which piece belongs to which call, and when a call is complete."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from codeloop.model.chat import CallDelta, CallReady, CallStarted, ModelEvent
+
+
+def is_object(text: str) -> bool:
+    """Say whether the text is a whole JSON object."""
+    if not text.rstrip().endswith("}"):
+        return False
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except msgspec.DecodeError:
+        return False
+
+
+def arguments_text(value: Any) -> str:
+    """Return arguments as text: services send a string, null, nothing, or (against the protocol) the value itself."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else msgspec.json.encode(value).decode()
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A call of which more may come."""
+
+    id: str
+    name: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+    started: bool = False
+    ready: bool = False
+
+    @property
+    def arguments(self) -> str:
+        """The arguments so far, JSON text."""
+        if len(self.pieces) > 1:
+            self.pieces = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the arguments so far are a whole JSON object, which nothing can be added to."""
+        return is_object(self.arguments)
+
+
+class Calls:
+    """The calls of one answer, in the order in which they began. Ids are unique among them."""
+
+    def __init__(self) -> None:
+        self.all: list[OpenCall] = []
+
+    def open(self, call_id: str, name: str) -> tuple[OpenCall, list[ModelEvent]]:
+        """Begin a call. A missing or repeated id is replaced by one made from its position."""
+        taken = {call.id for call in self.all}
+        base = call_id or f"call_{len(self.all)}"
+        unique, copy = base, 1
+        while unique in taken:
+            copy += 1
+            unique = f"{base}_{copy}"
+        call = OpenCall(unique)
+        self.all.append(call)
+        return call, self.named(call, name)
+
+    def named(self, call: OpenCall, name: str) -> list[ModelEvent]:
+        """Take a name, or a further piece of one; repeated names and empty ones change nothing."""
+        if not name or call.name == name or call.ready:
+            return []
+        if not call.pieces:
+            call.name = name if name.startswith(call.name) else call.name + name
+        elif not call.name:
+            call.name = name
+        if call.started:
+            return []
+        call.started = True
+        waiting = call.arguments
+        return [CallStarted(call.id, call.name), *([CallDelta(call.id, waiting)] if waiting else [])]
+
+    def add(self, call: OpenCall, text: str) -> list[ModelEvent]:
+        """Take more arguments."""
+        if not text or call.ready:
+            return []
+        call.pieces.append(text)
+        return [CallDelta(call.id, text)] if call.started else []
+
+    def settle(self, call: OpenCall) -> list[ModelEvent]:
+        """Make the call ready if its arguments are whole beyond doubt: the service goes on to something else."""
+        return self._ready(call) if call.name and call.whole else []
+
+    def finish(self, *, complete: bool) -> list[ModelEvent]:
+        """Close all calls. `complete`: the service said that they are; else only whole ones become ready."""
+        events: list[ModelEvent] = []
+        for call in self.all:
+            if complete or call.whole:
+                events += self._ready(call)
+        return events
+
+    @property
+    def any_ready(self) -> bool:
+        """Whether a complete call has come."""
+        return any(call.ready for call in self.all)
+
+    def _ready(self, call: OpenCall) -> list[ModelEvent]:
+        if call.ready:
+            return []
+        events: list[ModelEvent] = [] if call.started else [CallStarted(call.id, call.name)]
+        call.ready = call.started = True
+        return [*events, CallReady(call.id, call.name, call.arguments.strip() or "{}")]
+
+
+class StreamedCalls:
+    """Finds the call that a piece belongs to: by index, by id, else the last one.
+
+    Services reuse an index for another call, repeat or leave out ids and names, and send a call in one piece or many.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._by_index: dict[int, OpenCall] = {}
+        self._ids: dict[str, OpenCall] = {}
+        self._last: OpenCall | None = None
+
+    def take(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
+        """Take a piece of a call; give the events it makes, also of the calls before it when it begins another."""
+        known = self._known(index, call_id)
+        if known is None or self._is_another(known, call_id, name, text):
+            events = [event for call in self._calls.all for event in self._calls.settle(call)]
+            known, begun = self._calls.open(call_id, name)
+            events += begun
+            self._ids.setdefault(call_id or known.id, known)
+        else:
+            events = self._calls.named(known, name)
+        if isinstance(index, int):
+            self._by_index[index] = known
+        self._last = known
+        return events + self._calls.add(known, text)
+
+    def _known(self, index: Any, call_id: str) -> OpenCall | None:
+        if isinstance(index, int):
+            return self._by_index.get(index)
+        return self._ids.get(call_id) if call_id else self._last
+
+    def _is_another(self, known: OpenCall, call_id: str, name: str, text: str) -> bool:
+        """Say whether the piece begins a new call although its index is that of a known one."""
+        if not name and not text.strip():
+            return False
+        if call_id and self._ids.get(call_id) is not known:
+            return (bool(name) and name != known.name and bool(known.name)) or known.whole
+        return bool(name) and bool(text.strip()) and known.whole

@@ -1,0 +1,30 @@
+"""Which host is this machine, and how a host stands in a URL. Pure."""
+
+from ipaddress import IPv6Address, ip_address
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine by its address or by the name `localhost`.
+
+    What is sent there crosses no network. A name that only begins or ends like it (`localhost.evil.example`,
+    `127.0.0.1.nip.io`, `app.localhost`) is for a name server to resolve, so it doesn't count.
+    """
+    plain = host.strip("[]").partition("%")[0]
+    if plain.lower() == "localhost":
+        return True
+    try:
+        address = ip_address(plain)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def is_local_name(host: str) -> bool:
+    """Return whether a host is `is_loopback` or a name below `localhost`: no proxy and no certificate knows it."""
+    return is_loopback(host) or host.lower().endswith(".localhost")
+
+
+def bracketed(host: str) -> str:
+    """Return a host as it stands in a URL: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host

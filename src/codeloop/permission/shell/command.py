@@ -1,0 +1,83 @@
+"""A simple command as it was written, and as rules see it."""
+
+import re
+from posixpath import normpath
+
+from msgspec import Struct
+
+from codeloop.permission.shell.words import Word
+
+BINARIES = re.compile(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin/")
+PLAIN = re.compile(r"[A-Za-z0-9_./:,-]+(?: --?[a-z-]+=[A-Za-z0-9_./:,-]+| [A-Za-z0-9_./:,-]+)*")
+_KEYWORDS = """
+case coproc declare do done elif else esac export fi for function if in let local readonly select then time typeset
+unset unsetenv until while
+"""
+_RESERVED = "! { } [[ ]] case do done elif else esac fi for function if in select then until while"
+KEYWORDS = frozenset(_KEYWORDS.split())
+RESERVED = frozenset(_RESERVED.split())
+
+
+class Redirect(Struct, frozen=True):
+    """`operator` with its descriptor (`2>`), and where it leads."""
+
+    operator: str
+    target: Word
+
+    @property
+    def is_file(self) -> bool:
+        """A file is opened (and not a descriptor duplicated)."""
+        return not (self.operator.endswith("&") and re.fullmatch(r"[\d-]+", self.target.value))
+
+    @property
+    def text(self) -> str:
+        """The redirection as rules see it."""
+        return f"{self.operator} {self.target.text}" if self.is_file else self.operator + self.target.text
+
+    @property
+    def possible(self) -> str:
+        """The redirection in what rules are compared with when it is known only in part."""
+        return self.operator + self.target.possible if self.is_file else self.text
+
+
+class Simple(Struct, frozen=True):
+    """A simple command: its words (the name first), its redirections, the script given to its standard input."""
+
+    words: tuple[Word, ...]
+    redirects: tuple[Redirect, ...] = ()
+    stdin: str | None = None
+    is_plain_step: bool = False
+    assigns: bool = False
+
+    @property
+    def text(self) -> str:
+        """The command as rules see it, assignments before it left out."""
+        texts = [*(word.text for word in self.words), *(redirect.text for redirect in self.redirects)]
+        return " ".join(text for text in texts if text)
+
+    @property
+    def possible(self) -> str | None:
+        """The command with marks where it is not known; None when all of it is known."""
+        if all(word.is_known for word in self.words) and all(redirect.target.is_known for redirect in self.redirects):
+            return None
+        parts = [word.possible for word in self.words]
+        parts += [" " + redirect.possible for redirect in self.redirects]
+        return "".join(parts).removeprefix(" ")
+
+
+def program_name(name: str) -> str:
+    """Return the name that rules know a program by: without the directory, when that is one of the system's."""
+    if "/" not in name:
+        return name
+    folded = normpath(name)
+    place, _, base = folded.rpartition("/")
+    climbs = ".." in name.split("/") and place.rpartition("/")[2] in {"bin", "sbin"}
+    return base if climbs or (folded.startswith("/") and BINARIES.fullmatch("/" + place.strip("/") + "/")) else name
+
+
+def is_plain(text: str) -> bool:
+    """Return whether the line is one command of plain words, which no parser is needed for."""
+    if len(text) > 4096 or not PLAIN.fullmatch(text):
+        return False
+    name = text.split(" ", 1)[0]
+    return name not in KEYWORDS and not name[0].isdigit()

@@ -1,0 +1,314 @@
+"""Reading a shell script into its simple commands, those inside other commands included."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from codeloop.kit.wildcard import MARKS
+from codeloop.permission.shell import wrappers
+from codeloop.permission.shell.command import RESERVED, Redirect, Simple, is_plain, program_name
+from codeloop.permission.shell.words import Word, known, word_of
+from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING, BASH_NODES, BASH_SIZE
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+_WORD_TYPES = """
+word number raw_string string translated_string ansi_c_string concatenation simple_expansion expansion $ command_name
+command_substitution arithmetic_expansion process_substitution brace_expression test_operator
+"""
+WORD_TYPES = frozenset(_WORD_TYPES.split())
+RUNS_WHEN_SET = (
+    r"PAGER|(VISUAL_)?EDITOR|VISUAL|GIT_(SSH|SSH_COMMAND|PAGER|EDITOR|SEQUENCE_EDITOR|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)"
+    r"|SSH_ASKPASS|SUDO_ASKPASS|RSYNC_RSH|CVS_RSH|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER|PROMPT_COMMAND|RIPGREP_CONFIG_PATH"
+)
+CHANGES_MEANING = r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS[0-4]|IFS|LD_(PRELOAD|AUDIT)|DYLD_\w+|GIT_CONFIG\w*|BASH_FUNC.*"
+NESTS = frozenset({"command_substitution", "process_substitution", "subshell", "compound_statement"})
+READ = frozenset({"command_substitution", "expansion", "simple_expansion", "arithmetic_expansion", "string"})
+STEPS = frozenset({"program", "list", "redirected_statement"})
+ONE_LINE = frozenset({"command", "file_redirect", "herestring_redirect", "redirected_statement", "declaration_command"})
+ENDS_WORD = ONE_LINE | {"variable_assignment", "variable_assignments", "unset_command", "test_command"}
+BORDERS = frozenset(bytes([char]) for char in b";&|()<>`\n \t")
+HEREDOC_DELIMITER = r"[\w.-]+|'[\w. -]+'|\"[\w. -]+\"|\\[\w.-]+"
+STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029\ue000\ue001]")
+LOST_DASH = re.compile(rb"[ \t]+-[ \t]+\Z")
+GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
+
+
+class TooMuch(Exception):
+    """More than is worth reading: what is left can't be known."""
+
+
+@dataclass(slots=True)
+class Script:
+    """What has been read so far. `is_unknown`: it may run something that is not among the commands."""
+
+    commands: list[Simple] = field(default_factory=list[Simple])
+    is_unknown: bool = False
+    deadline: float = 0.0
+
+    def add(self, command: Simple, depth: int) -> None:
+        """Take a command in, and what it runs. Raises TooMuch."""
+        if len(self.commands) >= BASH_COMMANDS.value or depth > BASH_NESTING.value:
+            raise TooMuch
+        name = command.words[0]
+        if not name.is_known or name.value in RESERVED or "=" in name.value:
+            self.is_unknown = True
+            self.commands.append(command)
+            return
+        short = program_name(name.value)
+        words = (known(short), *command.words[1:])
+        self.commands.append(Simple(words, command.redirects, command.stdin, command.is_plain_step, command.assigns))
+        if short in wrappers.SHELLS | {".", "source"} and wrappers.reads_stdin(words):
+            self._read_stdin(command, depth)
+            return
+        inner = wrappers.unwrap(words)
+        self.is_unknown = self.is_unknown or inner.is_unknown
+        for inside in inner.commands:
+            self.add(Simple(inside), depth + 1)
+        for text in inner.scripts:
+            self.read(text, depth + 1)
+
+    def _read_stdin(self, command: Simple, depth: int) -> None:
+        if command.stdin is not None:
+            self.read(command.stdin, depth + 1)
+        elif not any(redirect.operator == "<" and redirect.target.is_known for redirect in command.redirects):
+            self.is_unknown = True
+
+    def read(self, text: str, depth: int = 0) -> None:
+        """Read a script. Raises TooMuch."""
+        if depth > BASH_NESTING.value or len(text) > BASH_SIZE.value:
+            raise TooMuch
+        if is_plain(text):
+            self.add(Simple(tuple(map(known, text.split(" "))), is_plain_step=depth == 0), depth)
+            return
+        if STRANGE.search(text):
+            self.is_unknown = True
+        self._read_tree(text.encode("utf-8", "surrogateescape"), depth)
+
+    def _read_tree(self, source: bytes, depth: int) -> None:
+        try:
+            tree = _parser().parse(
+                lambda offset, _: source[offset : offset + 65536],
+                progress_callback=lambda _, __: time.monotonic() > self.deadline,
+            )
+        except ValueError as error:
+            raise TooMuch from error
+        root = tree.root_node
+        if root.has_error:
+            self.is_unknown = True
+        if root.descendant_count > BASH_NODES.value:
+            raise TooMuch
+        _Walk(self, source, depth).walk(root)
+
+
+def _parser() -> Parser:
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+class _Walk:
+    """One pass over one tree, in source order."""
+
+    def __init__(self, script: Script, source: bytes, depth: int) -> None:
+        self.script = script
+        self.source = source
+        self.depth = depth
+        self.extra: dict[int, list[Node]] = {}
+        self.end = 0
+        self.nesting = depth
+        self.is_step = depth == 0
+
+    def walk(self, root: Node) -> None:
+        pending = [(root, self.depth, self.depth == 0)]
+        while pending:
+            node, self.nesting, self.is_step = pending.pop()
+            children = node.children
+            if not children:
+                self._leaf(node)
+            self._visit(node)
+            nesting = self.nesting + (node.type in NESTS)
+            is_step = self.is_step and node.type in STEPS
+            self._check_borders(node, children)
+            pending.extend((child, nesting, is_step) for child in reversed(children))
+        if not GAP.fullmatch(self.source[self.end :]):
+            self.script.is_unknown = True
+
+    def _leaf(self, node: Node) -> None:
+        """Check that nothing lies between two tokens that the shell could read otherwise."""
+        gap = self.source[self.end : node.start_byte]
+        joins = gap.startswith(b"\\\n") and not gap.strip(b"\\\n") and gap == b"\\\n" * (len(gap) // 2)
+        before = self.source[self.end - 1 : self.end]
+        joins = joins and before not in b";&|(" and node.type not in {";", "&&", "||", "|"}
+        is_lost_dash = node.type in {"<<", "<<-"} and LOST_DASH.fullmatch(gap)
+        if joins or not (is_lost_dash or GAP.fullmatch(gap)):
+            self.script.is_unknown = True
+        if node.type == "comment" and not gap and before and before not in b" \t\n;&|()":
+            self.script.is_unknown = True
+        self.end = max(self.end, node.end_byte)
+
+    def _check_borders(self, node: Node, children: Sequence[Node]) -> None:
+        """Check that a command does not go on where the shell would end it, nor end where the shell would go on."""
+        for left, right in pairwise(children):
+            gap = self.source[left.end_byte : right.start_byte]
+            if gap:
+                is_broken = node.type in ONE_LINE and b"\n" in gap.replace(b"\\\n", b"")
+                self.script.is_unknown |= is_broken or node.type == "variable_assignment"
+            elif left.type in ENDS_WORD and self.source[right.start_byte : right.start_byte + 1] not in BORDERS:
+                self.script.is_unknown = True
+
+    def _visit(self, node: Node) -> None:
+        match node.type:
+            case "command":
+                self._command(node)
+            case "redirected_statement":
+                self._redirected(node)
+            case "declaration_command" | "unset_command":
+                words = [known(part) if part.isalpha() else Word(part, part) for part in self._slice(node).split()]
+                self.script.add(Simple(tuple(words)), self.nesting)
+            case "variable_assignment":
+                self._assignment(node)
+            case "heredoc_redirect":
+                self._check_heredoc(node)
+            case "expansion":
+                text = self._unread(node)
+                self.script.is_unknown |= bool(re.search(r"@[A-Za-z]\}$|^\$\{!|`|\$\(", text))
+            case "test_command" | "arithmetic_expansion" | "subscript" | "compound_statement":
+                self.script.is_unknown = self.script.is_unknown or _hides(self._slice(node), node)
+            case _:
+                pass
+
+    def _slice(self, node: Node) -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _command(self, node: Node) -> None:
+        children = [*node.children, *self.extra.get(node.id, ())]
+        words, redirects, stdin = self._parts(children)
+        assigns = any(child.type == "variable_assignment" for child in children)
+        simple = Simple(tuple(words) or (known(":"),), tuple(redirects), stdin, self.is_step, assigns)
+        self.script.add(simple, self.nesting)
+
+    def _redirected(self, node: Node) -> None:
+        """Give a statement's redirections to the command that they belong to, the last one of a pipeline or list."""
+        redirects = [child for child in node.children if child.type.endswith("_redirect")]
+        redirects += self.extra.get(node.id, ())
+        body = next((child for child in node.children if not child.type.endswith("_redirect")), None)
+        while body is not None and body.type in {"pipeline", "list", "negated_command"} and body.named_children:
+            body = body.named_children[-1]
+        if body is not None and body.type in {"command", "redirected_statement"}:
+            self.extra[body.id] = redirects
+            return
+        words, found, _ = self._parts(redirects)
+        self.script.add(Simple((known(":"), *words), tuple(found)), self.nesting)
+
+    def _parts(self, children: Sequence[Node]) -> tuple[list[Word], list[Redirect], str | None]:
+        words: list[Word] = []
+        redirects: list[Redirect] = []
+        stdin = None
+        for group in _adjacent(children):
+            first = group[0]
+            if first.type in WORD_TYPES:
+                words.append(word_of(group, self.source))
+            elif first.type == "file_redirect":
+                words += self._file_redirect(first, redirects)
+            elif first.type == "herestring_redirect":
+                targets = [g for g in _adjacent(first.children) if g[0].type in WORD_TYPES]
+                word = word_of(targets[0], self.source) if targets else None
+                stdin = word.value if word and word.is_known else None
+                redirects += [Redirect("<<<", word)] if word else []
+            elif first.type == "heredoc_redirect":
+                more, found, stdin = self._heredoc(first)
+                is_lost_dash = LOST_DASH.search(self.source[: first.start_byte][-64:])
+                words += [known("-")] if is_lost_dash and words and words[-1].value != "-" else []
+                words += more
+                redirects += found
+        return words, redirects, stdin
+
+    def _file_redirect(self, node: Node, redirects: list[Redirect]) -> list[Word]:
+        """Take a redirection in; give the words that follow its target, which are the command's."""
+        groups = _adjacent(node.children)
+        operator = "".join(self._slice(n) for group in groups for n in group if n.type not in WORD_TYPES)
+        words = [word_of(group, self.source) for group in groups if group[0].type in WORD_TYPES]
+        if words:
+            redirects.append(Redirect(operator, words[0]))
+        return words[1:]
+
+    def _heredoc(self, node: Node) -> tuple[list[Word], list[Redirect], str | None]:
+        words, redirects, stdin = self._parts([child for child in node.children if child.type != "heredoc_redirect"])
+        start = next((child for child in node.children if child.type == "heredoc_start"), None)
+        body = next((child for child in node.children if child.type == "heredoc_body"), None)
+        delimiter = self._slice(start) if start else ""
+        if stdin is None and body is not None:
+            text = self._slice(body)
+            is_quoted = bool(re.search(r"['\"\\]", delimiter))
+            stdin = text if is_quoted or not re.search(r"[$`\\]", text) else None
+        return words, [Redirect("<<", Word(re.sub(r"['\"\\]", "", delimiter), delimiter)), *redirects], stdin
+
+    def _check_heredoc(self, node: Node) -> None:
+        """Find what the tree does not show: backquotes in the text, and an end that the shell would see earlier."""
+        start = next((child for child in node.children if child.type == "heredoc_start"), None)
+        body = next((child for child in node.children if child.type == "heredoc_body"), None)
+        end = next((child for child in node.children if child.type == "heredoc_end"), None)
+        if start is None or body is None or end is None:
+            self.script.is_unknown = True
+            return
+        delimiter = self._slice(start)
+        plain = re.sub(r"['\"\\]", "", delimiter)
+        strip = "\t" if any(child.type == "<<-" for child in node.children) else ""
+        if any(line.lstrip(strip) == plain if strip else line == plain for line in self._slice(body).split("\n")):
+            self.script.is_unknown = True
+        if self._slice(end).strip() != plain or not re.fullmatch(HEREDOC_DELIMITER, delimiter):
+            self.script.is_unknown = True
+        if plain != delimiter:
+            return
+        if "$\\\n" in self._slice(body) or re.search(r"`|\$[({\[]", self._unread(body)):
+            self.script.is_unknown = True
+
+    def _unread(self, node: Node) -> str:
+        """Return the text of a node without the substitutions that the tree shows in it, and without escapes."""
+        text, position = "", node.start_byte
+        for child in node.named_children:
+            if child.type in READ:
+                text += self.source[position : child.start_byte].decode("utf-8", "replace")
+                position = child.end_byte
+        text += self.source[position : node.end_byte].decode("utf-8", "replace")
+        return re.sub(r"\\.", "", text, flags=re.DOTALL)
+
+    def _assignment(self, node: Node) -> None:
+        name, _, text = self._slice(node).partition("=")
+        name = name.removesuffix("+")
+        if re.fullmatch(CHANGES_MEANING, name):
+            self.script.is_unknown = True
+        elif re.fullmatch(RUNS_WHEN_SET, name) and text:
+            values = [group for group in _adjacent(node.children[2:]) if group[0].type in WORD_TYPES]
+            word = word_of(values[0], self.source) if values else None
+            if word is None or not word.is_known:
+                self.script.is_unknown = True
+            elif word.value:
+                self.script.read(word.value, self.depth + 1)
+
+
+def _adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
+    """Put word nodes that follow each other without a gap together; every other node stands alone."""
+    groups: list[list[Node]] = []
+    for node in nodes:
+        last = groups[-1][-1] if groups else None
+        if last and last.end_byte == node.start_byte and last.type in WORD_TYPES and node.type in WORD_TYPES:
+            groups[-1].append(node)
+        else:
+            groups.append([node])
+    return groups
+
+
+def _hides(text: str, node: Node) -> bool:
+    """Return whether quoted text in an arithmetic place holds a substitution, which the shell may still run."""
+    if node.type == "compound_statement" and not text.startswith("(("):
+        return False
+    return bool(MARKS.intersection(text)) or ("'" in text and ("$(" in text or "`" in text))

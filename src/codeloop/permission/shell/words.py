@@ -1,0 +1,208 @@
+"""What a word of a shell line stands for: its text without quoting, with marks where only running it would tell."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from codeloop.kit.wildcard import ANY, MARKS, WORDS
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./=:@%+,~^{}-]+")
+_IN_QUOTES = re.compile(r'\\([$`"\\\n])', re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ANSI = r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|.)"
+_ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_HOME = r"\"?\$(?:HOME|\{HOME\})\"?(?=/|$)"
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
+_EXPANDS = re.compile(r"`|\$[\w({@*#?!-]")
+
+
+class Word(Struct, frozen=True):
+    """A word: what it stands for, marks included, and how it was written."""
+
+    value: str
+    source: str
+
+    @property
+    def is_known(self) -> bool:
+        """Nothing in it depends on running the line."""
+        return not MARKS.intersection(self.value)
+
+    @property
+    def text(self) -> str:
+        """The word as rules see it: quoted only where it has to be, one spelling for all that mean the same."""
+        return quoted(self.value, self.source) if self.is_known else self.source
+
+    @property
+    def possible(self) -> str:
+        """The word with a blank before it, in what rules are compared with when it is known only in part."""
+        if self.value == WORDS:
+            return WORDS
+        return " " + (quoted(self.value, self.source) if self.is_known else self.value)
+
+    @property
+    def path(self) -> str:
+        """The word as a path: `$HOME` written as `~`, cut before the first part that is not known; "" for no path."""
+        if not self.is_known:
+            home = re.match(_HOME, self.source)
+            rest = self.source[home.end() :] if home else ""
+            if home and not re.search(r"[$`*?\[{\\\"']", rest):
+                return "~" + rest
+        known = re.split(f"[{ANY}{WORDS}]", self.value, maxsplit=1)[0]
+        return known if self.is_known else known[: known.rfind("/") + 1]
+
+
+def known(text: str) -> Word:
+    """Return a word that stands for exactly this text."""
+    return Word(text, quoted(text))
+
+
+def quoted(value: str, source: str = "") -> str:
+    """Return one spelling of a known word: bare where it can be, else as written if that is one pair of quotes."""
+    if _PLAIN.fullmatch(value):
+        return value
+    if source in {f"'{value}'", f'"{value}"', "\\" + value[:1]} and value:
+        return source
+    return shlex.quote(value)
+
+
+def word_of(nodes: list[Node], source: bytes) -> Word:
+    """Read a word from its nodes, which follow each other without a gap."""
+    written = source[nodes[0].start_byte : nodes[-1].end_byte].decode("utf-8", "replace")
+    text = "".join(_value(node) for node in nodes) if len(nodes) == 1 else ANY
+    if _has_braces(nodes, written):
+        text = WORDS
+    if text and not text.strip(ANY + WORDS):
+        text = WORDS
+    return Word(text, written)
+
+
+def _has_braces(nodes: list[Node], written: str) -> bool:
+    """Return whether unquoted braces may expand to several words, for which they need a comma or two dots."""
+    if "," not in written and ".." not in written:
+        return False
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node.type == "brace_expression" or (node.type == "word" and re.search("[{}]", _bare(node))):
+            return True
+        if node.type in {"concatenation", "command_name"}:
+            pending.extend(node.children)
+    return False
+
+
+def _source(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _bare(node: Node) -> str:
+    """Return the source without what a backslash escapes."""
+    return _ESCAPED.sub("", _source(node))
+
+
+def _value(node: Node) -> str:
+    match node.type:
+        case "word" | "number":
+            return ANY if _EXPANDS.search(_bare(node)) else _unquoted(_source(node))
+        case "command_name" if len(node.children) == 1:
+            return _value(node.children[0])
+        case "raw_string":
+            return _source(node)[1:-1]
+        case "string" | "translated_string":
+            return _in_double_quotes(node)
+        case "ansi_c_string":
+            return _ansi(_source(node)[2:-1])
+        case "concatenation":
+            return _joined(node)
+        case _:
+            return ANY
+
+
+def _unquoted(text: str) -> str:
+    """Undo escapes; a part that the shell would replace by file names becomes a mark."""
+    start = next((place for place in (text.find(char) for char in "*?[") if place >= 0), -1)
+    if start < 0:
+        return _ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], text)
+    pieces: list[str] = []
+    position = 0
+    while position < len(text):
+        char = text[position]
+        if char == "\\" and position + 1 < len(text):
+            position += 1
+            pieces.append("" if text[position] == "\n" else text[position])
+        elif char == "[":
+            return "".join(pieces) + ANY
+        else:
+            pieces.append(ANY if char in "*?" else char)
+        position += 1
+    return "".join(pieces)
+
+
+def _joined(node: Node) -> str:
+    """Join the pieces of one word. A gap or a bracket between pieces makes the rest unknown."""
+    pieces: list[str] = []
+    end = node.start_byte
+    for child in node.children:
+        if child.start_byte != end or child.type not in _WORD_PIECES or _source(child) == "[":
+            return "".join(pieces) + ANY
+        pieces.append(_value(child))
+        end = child.end_byte
+    return "".join(pieces)
+
+
+_WORD_PIECES = {
+    "word",
+    "number",
+    "raw_string",
+    "string",
+    "translated_string",
+    "ansi_c_string",
+    "simple_expansion",
+    "expansion",
+    "command_substitution",
+    "arithmetic_expansion",
+    "process_substitution",
+}
+
+
+def _in_double_quotes(node: Node) -> str:
+    text = _source(node)
+    if node.type == "translated_string":
+        text = text[1:]
+    if all(child.type in {'"', "string_content", "$"} for child in node.children):
+        inner = text[1:-1]
+        return ANY if _EXPANDS.search(_ESCAPED.sub("", inner)) else _without_escapes(inner)
+    pieces = [
+        _without_escapes(_source(child)) if child.type == "string_content" else ANY
+        for child in node.children
+        if child.type != '"'
+    ]
+    return "".join(pieces)
+
+
+def _without_escapes(text: str) -> str:
+    return _IN_QUOTES.sub(lambda found: "" if found[1] == "\n" else found[1], text)
+
+
+def _ansi(text: str) -> str:
+    """Read the escapes of `$'...'`; the rare ones (control characters) are not known."""
+
+    def letter(found: re.Match[str]) -> str:
+        code = found[1]
+        if code[0] in "xuU" and len(code) > 1:
+            number = int(code[1:], 16)
+            return chr(number) if 0 < number < 0x80 else ANY
+        if code[0].isdigit():
+            number = int(code, 8)
+            return chr(number) if 0 < number < 0x80 else ANY
+        if code in "\\'\"?":
+            return code
+        return _ANSI_LETTERS.get(code, ANY)
+
+    return re.sub(_ANSI, letter, text, flags=re.DOTALL)

@@ -1,0 +1,364 @@
+"""Programs that run other programs: what each of them would run, as far as the line tells."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from codeloop.kit.wildcard import ANY, MARKS, WORDS
+from codeloop.permission.shell.words import Word, known
+
+MORE = Word(WORDS, "")
+STDIN = re.compile(r"-|/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*", re.DOTALL)
+
+
+class Inner(Struct, frozen=True):
+    """What a wrapper runs: other commands (lists of words), scripts, and whether there is more that can't be known."""
+
+    commands: tuple[tuple[Word, ...], ...] = ()
+    scripts: tuple[str, ...] = ()
+    is_unknown: bool = False
+
+
+NOTHING = Inner()
+UNKNOWN = Inner(is_unknown=True)
+
+
+class Prefix(Struct, frozen=True):
+    """How a program's own arguments are told from the command behind them.
+
+    `valued`: options that take the next word; `bare`: those that do not (`-#`: a number); `skip`: own operands;
+    `assigns`: `A=b` may come before the command; `ends`: with one of these it runs nothing.
+    """
+
+    valued: str = ""
+    bare: str = ""
+    skip: int = 0
+    assigns: bool = False
+    ends: str = ""
+
+
+PREFIXES = {
+    "builtin": Prefix(),
+    "busybox": Prefix(),
+    "chroot": Prefix("--userspec --groups", "--skip-chdir", skip=1),
+    "chrt": Prefix("-T -P -D", "-a -b -f -i -m -o -r", skip=1),
+    "command": Prefix(bare="-p", ends="-v -V"),
+    "coproc": Prefix(assigns=True),
+    "doas": Prefix("-u -C", "-n", ends="-L -s"),
+    "env": Prefix("-u --unset -C --chdir", "-i -0 -v - --ignore-environment --null --debug", assigns=True),
+    "exec": Prefix("-a", "-c -l"),
+    "fakeroot": Prefix("-l -s -i -b", "-u"),
+    "flock": Prefix("-w -E --timeout --conflict-exit-code", "-s -x -e -n -o -F --shared --exclusive", skip=1),
+    "ionice": Prefix("-c -n --class --classdata", "-t --ignore"),
+    "linux32": Prefix(),
+    "linux64": Prefix(),
+    "ltrace": Prefix("-e -o -p -s -u -l -n", "-f -c -C -i -r -S -t -tt -T"),
+    "nice": Prefix("-n --adjustment", "-#"),
+    "noglob": Prefix(),
+    "nohup": Prefix(),
+    "prlimit": Prefix("-p"),
+    "setsid": Prefix(bare="-c -f -w --ctty --fork --wait"),
+    "stdbuf": Prefix("-i -o -e --input --output --error"),
+    "strace": Prefix("-e -o -p -s -u -a -b -E -I -O -P -S -X", "-f -c -C -d -i -q -r -t -T -v -x -y -k"),
+    "sudo": Prefix(
+        "-u -g -h -p -C -T -D -R -r -t -U --user --group", "-A -b -E -H -n -P -S -k", assigns=True, ends="-v -l -K -e"
+    ),
+    "systemd-run": Prefix("-p -u --unit --property", "--user --scope --wait --pty -P -t -q --quiet --collect -G"),
+    "taskset": Prefix(bare="-a -c", skip=1, ends="-p"),
+    "time": Prefix("-f -o --format --output", "-p -v -a --portability --verbose --append", assigns=True),
+    "timeout": Prefix("-s -k --signal --kill-after", "-v -f -p --foreground --preserve-status --verbose", skip=1),
+    "toybox": Prefix(),
+    "unbuffer": Prefix(bare="-p"),
+    "xvfb-run": Prefix("-n -s -e -f -p -w", "-a -l --auto-servernum"),
+}
+
+SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "yash", "zsh"})
+SHELL_FLAGS = frozenset({"--login", "--noprofile", "--norc", "--posix", "--restricted", "--verbose", "--noediting"})
+
+RUNS_BY_FLAG = {
+    "ag": ("--pager",),
+    "bat": ("--pager",),
+    "git-grep": ("-O",),
+    "less": ("+!", "-k", "--lesskey"),
+    "man": ("-P", "--pager", "-H"),
+    "rg": ("--pre", "--hostname-bin"),
+    "rsync": ("-e", "--rsh", "--rsync-path"),
+    "sort": ("--compress-program",),
+    "split": ("--filter",),
+    "tar": ("--checkpoint-a", "--to-c", "--use-comp", "-I", "--info-s", "--new-volume-s", "-F", "--rsh-c"),
+    "wget": ("--use-askpass", "-e", "--execute"),
+    "zip": ("-TT", "--unzip-command"),
+}
+"""Options by which a program that is otherwise no wrapper runs another one (their beginnings)."""
+
+SAFE_GIT_SETTING = (
+    r"(user|color|advice|init|column|log|status|push|pull|branch|fetch|merge|rebase|safe|commit\.gpgsign|tag\.gpgsign"
+    r"|core\.(quotepath|autocrlf|eol|abbrev|filemode|longpaths|ignorecase)|diff\.(renames|algorithm|context))"
+    r"(\.[\w.-]+)?(=[^!]*)?"
+)
+
+
+def operand(words: Sequence[Word], row: Prefix) -> int | None:
+    """Return the index of the first word behind the options; None when the options can't be told apart."""
+    valued, bare = set(row.valued.split()), set(row.bare.split())
+    index = 1
+    while index < len(words):
+        value = words[index].value
+        if not words[index].is_known:
+            return None
+        if value == "--":
+            return index + 1
+        if not value.startswith("-") or (value == "-" and "-" not in bare):
+            return index
+        width = _width(value, valued, bare)
+        if width is None:
+            return None
+        index += width
+    return index
+
+
+def _width(option: str, valued: set[str], bare: set[str]) -> int | None:
+    """Return the number of words that an option takes up, None when it is not in the tables."""
+    if option in bare or (option.split("=", 1)[0] in valued - {option} and option.startswith("--")):
+        return 1
+    if option in valued:
+        return 2
+    if "-#" in bare and option[1:].isdigit():
+        return 1
+    if option.startswith("--"):
+        return None
+    for place, letter in enumerate(option[1:], 2):
+        if "-" + letter in valued:
+            return 1 if option[place:] else 2
+        if "-" + letter not in bare:
+            return None
+    return 1
+
+
+def unwrap(words: Sequence[Word]) -> Inner:
+    """Return what a command runs besides itself. Its name is known."""
+    name = words[0].value
+    if name in PREFIXES:
+        return _behind(words, PREFIXES[name])
+    if name in SPECIAL:
+        return SPECIAL[name](words)
+    if name in RUNS_BY_FLAG and any(word.value.startswith(RUNS_BY_FLAG[name]) for word in words[1:]):
+        return UNKNOWN
+    return NOTHING
+
+
+def _behind(words: Sequence[Word], row: Prefix) -> Inner:
+    if len(words) > 1 and words[1].is_known and words[1].value in row.ends.split():
+        return NOTHING
+    start = operand(words, row)
+    if start is None:
+        return UNKNOWN
+    rest = list(words[start:])
+    if not all(word.is_known for word in rest[: row.skip]):
+        return UNKNOWN
+    rest = rest[row.skip :]
+    while row.assigns and rest and "=" in rest[0].value:
+        rest = rest[1:]
+    if row.skip and rest and rest[0].value == "-c":
+        return _script(rest[1:2])
+    return Inner((tuple(rest),)) if rest else NOTHING
+
+
+def _script(words: Sequence[Word]) -> Inner:
+    """Return a script that is these words, joined."""
+    if not all(word.is_known for word in words):
+        return UNKNOWN
+    return Inner(scripts=(" ".join(word.value for word in words),)) if words else NOTHING
+
+
+def _eval(words: Sequence[Word]) -> Inner:
+    rest = words[1:]
+    return _script(rest[1:] if rest and rest[0].value == "--" else rest)
+
+
+def _trap(words: Sequence[Word]) -> Inner:
+    rest = [word for word in words[1:] if word.value != "--"]
+    if rest and rest[0].is_known and (rest[0].value.startswith("-") or len(rest) == 1):
+        return NOTHING
+    return _script(rest[:1])
+
+
+def _alias(words: Sequence[Word]) -> Inner:
+    if not all(word.is_known for word in words):
+        return UNKNOWN
+    return Inner(scripts=tuple(word.value.split("=", 1)[1] for word in words[1:] if "=" in word.value))
+
+
+def _source(words: Sequence[Word]) -> Inner:
+    """Let a file that is named run as any program does; one that is not named could be anything."""
+    rest = [word for word in words[1:] if word.value != "--"]
+    if rest and rest[0].is_known and not STDIN.fullmatch(rest[0].value):
+        return NOTHING
+    return UNKNOWN
+
+
+def _shell(words: Sequence[Word]) -> Inner:
+    """Read `sh -c script` and `sh file`. Without either, the shell reads its standard input: see `reads_stdin`."""
+    is_script = False
+    index = 1
+    while index < len(words):
+        word = words[index]
+        if not word.is_known:
+            return UNKNOWN
+        if word.value[:1] not in {"-", "+"} or word.value in {"-", "--"}:
+            index += word.value in {"-", "--"}
+            break
+        if word.value.startswith("--"):
+            if word.value not in SHELL_FLAGS:
+                return UNKNOWN
+        elif "O" in word.value:
+            return UNKNOWN
+        else:
+            is_script = is_script or ("c" in word.value and word.value.startswith("-"))
+            index += "o" in word.value
+        index += 1
+    if is_script:
+        return _script(words[index : index + 1])
+    return NOTHING if index < len(words) and _source(words[index - 1 :]) == NOTHING else UNKNOWN
+
+
+def reads_stdin(words: Sequence[Word]) -> bool:
+    """Return whether a shell without a script of its own reads one from standard input."""
+    if words[0].value in {".", "source"}:
+        return len(words) == 2 and STDIN.fullmatch(words[1].value) is not None
+    options = [word.value for word in words[1:]]
+    return words[0].value in SHELLS and all(re.fullmatch(r"-[a-z]*|/dev/stdin", o) and "c" not in o for o in options)
+
+
+def _find(words: Sequence[Word]) -> Inner:
+    found: list[tuple[Word, ...]] = []
+    index = 1
+    while index < len(words):
+        value = words[index].value
+        if value == WORDS:
+            return Inner(tuple(found), is_unknown=True)
+        index += 1
+        if value == "-delete":
+            found.append((known("rm"), Word(ANY, "{}")))
+        elif value in {"-exec", "-execdir", "-ok", "-okdir"}:
+            end = index
+            while end < len(words) and words[end].value not in {";", "+"}:
+                end += 1
+            found.append(tuple(_filled(word, "{}") for word in words[index:end]))
+            index = end + 1
+    return Inner(tuple(command for command in found if command))
+
+
+def _filled(word: Word, place: str) -> Word:
+    """Return the word with a placeholder in it unknown."""
+    return Word(word.value.replace(place, ANY), word.source) if place in word.value else word
+
+
+XARGS = Prefix(
+    "-I -n -P -L -d -E -s -a -J -R -S --max-args --max-procs --max-lines --delimiter --arg-file --replace --max-chars",
+    "-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit --open-tty",
+)
+
+
+def _xargs(words: Sequence[Word]) -> Inner:
+    start = operand(words, XARGS)
+    if start is None:
+        return UNKNOWN
+    rest = words[start:]
+    if not rest:
+        return Inner(((known("echo"), MORE),))
+    places = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J", "--replace"}]
+    places += [word.value[2:] for word in words[1:start] if re.match(r"-[IJ].", word.value)]
+    places += [word.value.split("=", 1)[1] for word in words[1:start] if word.value.startswith("--replace=")]
+    for place in places:
+        rest = [_filled(word, place) for word in rest]
+    return Inner((tuple(rest) if places else (*rest, MORE),))
+
+
+def _parallel(words: Sequence[Word]) -> Inner:
+    rest = [word.value for word in words[1:]]
+    return Inner(scripts=(" ".join(rest[: rest.index(":::")]),) if ":::" in rest else (), is_unknown=True)
+
+
+def _watch(words: Sequence[Word]) -> Inner:
+    start = operand(words, Prefix("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec"))
+    return UNKNOWN if start is None else _script(words[start:])
+
+
+def _with_script_option(words: Sequence[Word]) -> Inner:
+    """`su -c script`, `script -c script`: without the option they start a shell."""
+    for index, word in enumerate(words[1:], 1):
+        if word.value in {"-c", "--command"}:
+            return _script(words[index + 1 : index + 2])
+    return UNKNOWN
+
+
+def _git(words: Sequence[Word]) -> Inner:
+    index = 1
+    while index < len(words) and words[index].value.startswith("-"):
+        value = words[index].value
+        if value.startswith(("--config-env", "--exec-path=")) or not words[index].is_known:
+            return UNKNOWN
+        if value == "-c":
+            setting = "".join(word.value for word in words[index + 1 : index + 2])
+            if not re.fullmatch(SAFE_GIT_SETTING, setting, re.IGNORECASE) or MARKS.intersection(setting):
+                return UNKNOWN
+        index += 2 if value in {"-c", "-C", "--git-dir", "--work-tree", "--namespace"} else 1
+    rest = words[index:]
+    match [word.value for word in rest[:2]]:
+        case ["bisect", "run"]:
+            return Inner((tuple(rest[2:]),))
+        case ["submodule", "foreach"]:
+            return _script([word for word in rest[2:] if word.value not in {"--recursive", "-q", "--quiet"}])
+        case [sub, *_] if any(word.value.startswith(GIT_RUNS.get(sub, "\0")) for word in rest[1:]):
+            return UNKNOWN
+        case _:
+            return NOTHING
+
+
+GIT_RUNS: dict[str, tuple[str, ...]] = {
+    "rebase": ("-x", "--exec"),
+    "grep": ("-O", "--open-files-in-pager"),
+    "difftool": ("-x", "--extcmd"),
+    "filter-branch": ("",),
+    "clone": ("-u", "--upload-pack", "-c", "--config"),
+    "fetch": ("--upload-pack",),
+    "pull": ("--upload-pack",),
+    "push": ("--receive-pack", "--exec"),
+    "ls-remote": ("--upload-pack", "--exec"),
+    "archive": ("--exec",),
+    "config": ("alias.", "core.pager", "core.editor", "core.sshcommand", "core.hookspath", "core.fsmonitor"),
+}
+
+
+def _unknown(_: Sequence[Word]) -> Inner:
+    return UNKNOWN
+
+
+def _shopt(words: Sequence[Word]) -> Inner:
+    """Options change what later words stand for."""
+    return UNKNOWN if len(words) > 1 else NOTHING
+
+
+SPECIAL: dict[str, Callable[[Sequence[Word]], Inner]] = {
+    ".": _source,
+    "alias": _alias,
+    "enable": _shopt,
+    "entr": _unknown,
+    "eval": _eval,
+    "find": _find,
+    "git": _git,
+    "nsenter": _unknown,
+    "parallel": _parallel,
+    "runuser": _with_script_option,
+    "script": _with_script_option,
+    "shopt": _shopt,
+    "source": _source,
+    "su": _with_script_option,
+    "trap": _trap,
+    "unshare": _unknown,
+    "watch": _watch,
+    "xargs": _xargs,
+    **dict.fromkeys(SHELLS, _shell),
+}

@@ -1,0 +1,1 @@
+"""What the operations take and return, beyond what is stored."""

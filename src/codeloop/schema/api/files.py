@@ -1,0 +1,168 @@
+"""Files, searches and version control, as a client asks for them."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from codeloop.schema.api.project import LocationInfo
+from codeloop.schema.limits import FILES_NAMED, VCS_CONTEXT
+from codeloop.schema.wire import Wire
+
+FileChange = Literal["added", "deleted", "modified"]
+
+
+class OfOnePath(Wire):
+    """Names a file or folder, relative to the directory or absolute; "" and "." are the directory itself."""
+
+    path: str
+
+
+class FileNode(Wire):
+    """An entry of a folder. `path`: relative, a folder's ends in "/"."""
+
+    name: str
+    path: str
+    absolute: str
+    type: Literal["file", "directory"]
+    ignored: bool
+
+
+class PatchHunk(Wire):
+    """Lines of a diff, each with its mark."""
+
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    lines: list[str]
+
+
+class FilePatch(Wire):
+    """What git says changed in a file, in pieces."""
+
+    old_file_name: str
+    new_file_name: str
+    hunks: list[PatchHunk]
+    old_header: str | None = None
+    new_header: str | None = None
+    index: str | None = None
+
+
+class FileContent(Wire):
+    """A file: text trimmed at its end, or base64. `diff`: against what git has."""
+
+    type: Literal["text", "binary"]
+    content: str
+    encoding: Literal["base64"] | None = None
+    mime_type: str | None = None
+    diff: str | None = None
+    patch: FilePatch | None = None
+
+
+class FileStatus(Wire):
+    """A file that differs from what git has; lines added and removed."""
+
+    path: str
+    added: int
+    removed: int
+    status: FileChange
+
+
+class FindText(Wire):
+    """Looks for a regular expression in files."""
+
+    pattern: str
+
+
+class FoundText(Wire):
+    """A piece of text."""
+
+    text: str
+
+
+class Submatch(Wire):
+    """Where a pattern matched in a line; byte offsets."""
+
+    match: FoundText
+    start: int
+    end: int
+
+
+class FoundLine(Wire, rename=None):
+    """A line that matches; `absolute_offset` in bytes from the start of the file."""
+
+    path: FoundText
+    lines: FoundText
+    line_number: int
+    absolute_offset: int
+    submatches: list[Submatch]
+
+
+class FindFiles(Wire):
+    """Looks for names of files, best match first. `dirs`: folders too."""
+
+    query: str
+    dirs: bool | None = None
+    type: Literal["file", "directory"] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=FILES_NAMED.value)] | None = None
+
+
+class FindSymbols(Wire):
+    """Looks for symbols."""
+
+    query: str
+
+
+class FileSystemEntry(Wire):
+    """A file or folder; `path` is relative, a folder's ends in "/"."""
+
+    path: str
+    type: Literal["file", "directory"]
+
+
+class FoundFiles(Wire):
+    """Files and folders, best match first."""
+
+    location: LocationInfo
+    data: list[FileSystemEntry]
+
+
+class Symbol(Wire):
+    """A symbol and where it is."""
+
+    name: str
+    kind: int
+    location: Any
+
+
+class VcsInfo(Wire, rename=None):
+    """Branches."""
+
+    branch: str | None = None
+    default_branch: str | None = None
+
+
+class VcsFileStatus(Wire):
+    """A file that differs from what git has."""
+
+    file: str
+    additions: int
+    deletions: int
+    status: FileChange
+
+
+class AskDiff(Wire):
+    """`mode`: against the last commit, or against where the branch left the default one. `context`: lines around."""
+
+    mode: Literal["git", "branch"]
+    context: Annotated[int, msgspec.Meta(ge=0, le=VCS_CONTEXT.value)] | None = None
+
+
+class VcsFileDiff(Wire):
+    """How a file differs; `patch` is git's diff text."""
+
+    file: str
+    additions: int
+    deletions: int
+    patch: str | None = None
+    status: FileChange | None = None

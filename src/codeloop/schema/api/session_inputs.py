@@ -1,0 +1,166 @@
+"""What is said to a session: prompts, commands, answers to questions; and how a turn ended."""
+
+from collections.abc import Sequence
+
+from codeloop.schema.message import Message, ModelRef
+from codeloop.schema.part import FilePartSource, Part, SourceText
+from codeloop.schema.permission import Reply
+from codeloop.schema.wire import JSON, Natural, Wire
+
+
+class TextInput(Wire, tag_field="type", tag="text"):
+    """Text of a prompt."""
+
+    text: str
+    id: str | None = None
+    synthetic: bool | None = None
+    ignored: bool | None = None
+    metadata: JSON | None = None
+
+
+class FileInput(Wire, tag_field="type", tag="file"):
+    """An attachment of a prompt: `data:` or `file://` URL."""
+
+    mime: str
+    url: str
+    id: str | None = None
+    filename: str | None = None
+    source: FilePartSource | None = None
+
+
+class AgentInput(Wire, tag_field="type", tag="agent"):
+    """A mention of an agent in a prompt."""
+
+    name: str
+    id: str | None = None
+    source: SourceText | None = None
+
+
+class SubtaskInput(Wire, tag_field="type", tag="subtask"):
+    """Work that is handed to a subagent as it is, before the model is asked."""
+
+    prompt: str
+    description: str
+    agent: str
+    id: str | None = None
+    model: ModelRef | None = None
+    command: str | None = None
+
+
+PartInput = TextInput | FileInput | AgentInput | SubtaskInput
+
+
+class RunLimits(Wire):
+    """What bounds the turn: requests to the model, dollars, tokens."""
+
+    steps: Natural | None = None
+    cost: float | None = None
+    tokens: Natural | None = None
+    compact: bool = True
+    """False: never compact by itself, stop when the context is full."""
+    attended: bool = True
+    """False: nobody can answer, so the model is not offered to ask."""
+
+
+class Prompt(Wire):
+    """Says something to a session. Model and agent: as given, else the session's last, else the configured ones."""
+
+    session_id: str
+    parts: Sequence[PartInput]
+    message_id: str | None = None
+    model: ModelRef | None = None
+    agent: str | None = None
+    variant: str | None = None
+    no_reply: bool = False
+    system: str | None = None
+    tools: dict[str, bool] | None = None
+    format: JSON | None = None
+    limits: RunLimits | None = None
+
+
+class RunCommand(Wire):
+    """Runs a command by name. `arguments`: what was typed after it; `model`: `provider/model`."""
+
+    session_id: str
+    command: str
+    arguments: str = ""
+    agent: str | None = None
+    model: str | None = None
+    variant: str | None = None
+    message_id: str | None = None
+    parts: list[FileInput] = []
+    limits: RunLimits | None = None
+
+
+class RunShell(Wire):
+    """Runs a command line as a person (not the model) types it; it becomes a message that the model sees later."""
+
+    session_id: str
+    command: str
+    agent: str | None = None
+    model: ModelRef | None = None
+    message_id: str | None = None
+
+
+class InitSession(Wire):
+    """Has the model write the project's AGENTS.md."""
+
+    session_id: str
+    provider_id: str
+    model_id: str
+    message_id: str
+
+
+class Summarize(Wire):
+    """Puts a summary in the place of the conversation; nothing is deleted."""
+
+    session_id: str
+    provider_id: str
+    model_id: str
+    auto: bool = False
+
+
+class AnswerPermission(Wire):
+    """Answers a question; `message` goes to the model with a rejection, and the turn then goes on."""
+
+    request_id: str
+    reply: Reply
+    message: str | None = None
+
+
+class RespondPermission(Wire):
+    """Answers a question; the older form."""
+
+    session_id: str
+    permission_id: str
+    response: Reply
+
+
+class AnswerQuestion(Wire):
+    """Answers a question: for each of its questions the labels or free texts that were chosen."""
+
+    request_id: str
+    answers: list[list[str]]
+
+
+class RejectQuestion(Wire):
+    """Refuses to answer; with `message` the turn goes on."""
+
+    request_id: str
+    message: str | None = None
+
+
+class TurnEnd(Wire):
+    """Why a turn ended; `message` says it in a line. `context_window`: what the model takes, in tokens; 0: unknown."""
+
+    reason: str
+    message: str = ""
+    context_window: int = 0
+
+
+class MessageWithParts(Wire):
+    """A message and its parts; after a prompt also how the turn ended."""
+
+    info: Message
+    parts: list[Part]
+    stop: TurnEnd | None = None

@@ -1,0 +1,261 @@
+"""What is asked of stored sessions, and the answers: lists, pages, copies, searches, sums, imports."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from codeloop.schema.limits import SESSION_SEARCH_TEXT
+from codeloop.schema.message import NO_TOKENS, Session, SessionModel, Tokens
+from codeloop.schema.part import Part
+from codeloop.schema.permission import Rule
+from codeloop.schema.wire import JSON, Count, Natural, Wire
+
+
+class OfOneSession(Wire):
+    """Names a session."""
+
+    session_id: str
+
+
+class ListSessions(Wire):
+    """Newest change first, only sessions of this project.
+
+    `path`: those at or below this directory of the work tree, "" for all; `scope="project"`: all. Else `directory`:
+    those of exactly that directory; the top of a repository's work tree stands for all. `start`: changed at or after
+    (ms since the epoch); `search`: in the title; `roots`: no child sessions.
+    """
+
+    directory: str | None = None
+    path: str | None = None
+    scope: Literal["project"] | None = None
+    roots: bool = False
+    start: Natural | None = None
+    search: str | None = None
+    limit: Count = 100
+
+
+class ArchiveTime(Wire):
+    """When a session was put away (ms since the epoch); absent: it is not."""
+
+    archived: Natural | None = None
+
+
+class UpdateSession(Wire):
+    """Changes what is given. `permission` takes the place of the session's rules."""
+
+    session_id: str
+    title: str | None = None
+    metadata: JSON | None = None
+    permission: list[Rule] | None = None
+    time: ArchiveTime | None = None
+
+
+class ListMessages(Wire):
+    """The newest `limit` messages (all without it), or those older than the cursor `before`."""
+
+    session_id: str
+    limit: Count | None = None
+    before: str | None = None
+
+
+class OfOneMessage(Wire):
+    """Names a message."""
+
+    session_id: str
+    message_id: str
+
+
+class AskSessionDiff(Wire):
+    """What the turn of one prompt changed; without it, what a revert has undone; `whole`: what all turns changed."""
+
+    session_id: str
+    message_id: str | None = None
+    whole: bool = False
+
+
+class OfOnePart(Wire):
+    """Names a part."""
+
+    session_id: str
+    message_id: str
+    part_id: str
+
+
+class UpdatePart(Wire):
+    """Puts a whole part in the place of the one with its id."""
+
+    session_id: str
+    message_id: str
+    part_id: str
+    part: Part
+
+
+class ForkSession(Wire):
+    """Copies a session: all of it, or the messages before one."""
+
+    session_id: str
+    message_id: str | None = None
+
+
+class SearchSessions(Wire):
+    """Looks for a text in titles, prompts and answers; case does not matter."""
+
+    query: Annotated[str, msgspec.Meta(min_length=1, max_length=SESSION_SEARCH_TEXT.value)]
+    limit: Count = 20
+
+
+class Excerpt(Wire):
+    """Where a text was found, with some words around it; `created` in ms since the epoch."""
+
+    message_id: str
+    part_id: str
+    role: Literal["user", "assistant"]
+    created: int
+    text: str
+
+
+class SessionHit(Wire):
+    """A session in which a text was found: in its title, in what was said, or both."""
+
+    session: Session
+    in_title: bool
+    excerpts: list[Excerpt]
+
+
+class SearchResult(Wire):
+    """Hits, newest change first. Not `complete`: there are more, or the time was over."""
+
+    hits: list[SessionHit]
+    complete: bool
+
+
+class AskStats(Wire):
+    """Sums over this project, or over `everything` that is stored. `days`: today and so many days before, less one."""
+
+    days: Annotated[int, msgspec.Meta(ge=1, le=36_500)] | None = None
+    everything: bool = False
+
+
+class Figures(Wire):
+    """Sums. `sessions` counts those with a step, children with their parents; `cost` in dollars."""
+
+    sessions: int = 0
+    steps: int = 0
+    tool_calls: int = 0
+    cost: float = 0.0
+    tokens: Tokens = NO_TOKENS
+
+
+class NamedFigures(Wire):
+    """Sums of one day (2026-11-20, local time), one model (provider/model) or one project (its directory)."""
+
+    name: str
+    figures: Figures
+
+
+class Stats(Wire):
+    """Sums in all, by day, model and project. `skipped`: databases that could not be read, and why."""
+
+    total: Figures
+    days: list[NamedFigures]
+    models: list[NamedFigures]
+    projects: list[NamedFigures]
+    skipped: list[str] = []
+
+
+class ListEverything(Wire):
+    """Sessions of every project, newest change first."""
+
+    limit: Count = 100
+
+
+class ImportSession(Wire):
+    """A session as `export` writes it, read as it is: an object `info`, a list `messages` of `{info, parts}`."""
+
+    info: Any
+    messages: Any
+
+
+class ImportedSession(Wire):
+    """The session that was made; `notes` tell what could not be taken over."""
+
+    session: Session
+    messages: int
+    notes: list[str] = []
+
+
+class CreateSession(Wire):
+    """Makes a session; everything may be left out."""
+
+    parent_id: str | None = None
+    title: str | None = None
+    agent: str | None = None
+    model: SessionModel | None = None
+    metadata: JSON | None = None
+    permission: list[Rule] | None = None
+
+
+class RevertSession(Wire):
+    """Takes a session back to before a message, or to before the step that holds a part of it.
+
+    `dry_run`: only tell what would become of the files.
+    """
+
+    session_id: str
+    message_id: str
+    part_id: str | None = None
+    dry_run: bool = False
+
+
+class UnrevertSession(OfOneSession):
+    """Takes a reverted session forward again, with its files. `dry_run` as in RevertSession."""
+
+    dry_run: bool = False
+
+
+class FileConflict(Wire):
+    """A file (relative to the work tree) that was left as it is, and why."""
+
+    path: str
+    reason: str
+
+
+class FileDone(Wire):
+    """What was done to a file (relative to the work tree); `moved`: here from `source`."""
+
+    path: str
+    what: Literal["content", "mode", "created", "deleted", "moved"]
+    source: str | None = None
+
+
+class FilesOutcome(Wire):
+    """What became of the files: put back, already as wanted, left alone. `done`: what that was for those put back."""
+
+    restored: list[str]
+    unchanged: list[str]
+    conflicts: list[FileConflict]
+    done: list[FileDone] = []
+
+
+class UndoFiles(OfOneSession):
+    """Takes back what the last turn did to some files (paths, seen from the session's directory); folders too.
+
+    The conversation stays. `redo`: does it again. `dry_run`: only tells what would become of the files.
+    """
+
+    files: Annotated[list[str], msgspec.Meta(min_length=1)]
+    redo: bool = False
+    dry_run: bool = False
+
+
+class UndoneFiles(Wire):
+    """The prompt of the turn that it was about (absent: there is nothing to do), and what became of the files."""
+
+    outcome: FilesOutcome
+    message_id: str | None = None
+
+
+class RevertedSession(Session):
+    """The session, and (ours, not the reference's) what became of its files. Only ever an answer; never stored."""
+
+    outcome: FilesOutcome | None = None

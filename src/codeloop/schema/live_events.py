@@ -1,0 +1,332 @@
+"""Live events: what clients are told and nothing stores. Those of a session, of a directory, of the server."""
+
+from typing import Literal
+
+import msgspec
+
+from codeloop.schema.api.project import ProjectInfo
+from codeloop.schema.api.pty import Pty
+from codeloop.schema.errors import MessageError, Nothing
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import FileDiff
+from codeloop.schema.wire import Wire
+
+
+def _event_id() -> str:
+    return new_id("evt")
+
+
+class EventId(Wire, kw_only=True, tag_field="type"):
+    """What every event has."""
+
+    id: str = msgspec.field(default_factory=_event_id)
+
+
+class Delta(Wire):
+    """Properties of `message.part.delta`."""
+
+    session_id: str
+    message_id: str
+    part_id: str
+    field: Literal["text"]
+    delta: str
+
+
+class Idle(Wire, tag_field="type", tag="idle"):
+    """Nothing runs."""
+
+
+class Busy(Wire, tag_field="type", tag="busy"):
+    """A turn runs."""
+
+
+class Retry(Wire, tag_field="type", tag="retry"):
+    """A request is about to be tried again at `next` (ms since the epoch)."""
+
+    attempt: int
+    message: str
+    next: int
+
+
+Status = Idle | Busy | Retry
+
+
+class SessionState(Wire):
+    """Properties of `session.status`."""
+
+    session_id: str
+    status: Status
+
+
+class OfSession(Wire):
+    """Properties of events that only name a session."""
+
+    session_id: str
+
+
+class SessionFailure(Wire):
+    """Properties of `session.error`."""
+
+    session_id: str
+    error: MessageError
+
+
+class SessionDiffs(Wire):
+    """Properties of `session.diff`."""
+
+    session_id: str
+    diff: list[FileDiff]
+
+
+class FilePath(Wire):
+    """Properties of `file.edited`; absolute."""
+
+    file: str
+
+
+class Toast(Wire):
+    """Properties of `tui.toast.show`: something to tell the person that is no part of the conversation."""
+
+    message: str
+    variant: Literal["info", "success", "warning", "error"]
+    title: str | None = None
+    duration: int | None = None
+
+
+class ExecutedCommand(Wire):
+    """Properties of `command.executed`; `message_id`: the last answer."""
+
+    name: str
+    session_id: str
+    arguments: str
+    message_id: str
+
+
+class PartDelta(EventId, tag="message.part.delta"):
+    """More text of a text or reasoning part."""
+
+    properties: Delta
+
+
+class StatusChanged(EventId, tag="session.status"):
+    """A session is idle, busy or waiting to try again."""
+
+    properties: SessionState
+
+
+class SessionIdle(EventId, tag="session.idle"):
+    """A turn is over."""
+
+    properties: OfSession
+
+
+class SessionCompacted(EventId, tag="session.compacted"):
+    """From here on requests hold a summary in place of what was before."""
+
+    properties: OfSession
+
+
+class SessionErrored(EventId, tag="session.error"):
+    """A turn failed; the same error is stored in its message."""
+
+    properties: SessionFailure
+
+
+class SessionDiff(EventId, tag="session.diff"):
+    """What a revert has undone."""
+
+    properties: SessionDiffs
+
+
+class ToastShown(EventId, tag="tui.toast.show"):
+    """The person is told something."""
+
+    properties: Toast
+
+
+class FileEdited(EventId, tag="file.edited"):
+    """A tool changed a file."""
+
+    properties: FilePath
+
+
+class CommandExecuted(EventId, tag="command.executed"):
+    """A command's turn is over."""
+
+    properties: ExecutedCommand
+
+
+class WatchedFile(Wire):
+    """Properties of `file.watcher.updated`; absolute."""
+
+    file: str
+    event: Literal["add", "change", "unlink"]
+
+
+class FileWatched(EventId, tag="file.watcher.updated"):
+    """A file of the work tree changed, whoever changed it."""
+
+    properties: WatchedFile
+
+
+class Branch(Wire):
+    """Properties of `vcs.branch.updated`."""
+
+    branch: str | None = None
+
+
+class BranchUpdated(EventId, tag="vcs.branch.updated"):
+    """Another branch is checked out."""
+
+    properties: Branch
+
+
+class ProjectUpdated(EventId, tag="project.updated"):
+    """A project is now this."""
+
+    properties: ProjectInfo
+
+
+class PtyInfo(Wire):
+    """Properties of the events that carry a whole terminal."""
+
+    info: Pty
+
+
+class PtyEnd(Wire):
+    """Properties of `pty.exited`."""
+
+    id: str
+    exit_code: int
+
+
+class PtyId(Wire):
+    """Properties of `pty.deleted`."""
+
+    id: str
+
+
+class PtyCreated(EventId, tag="pty.created"):
+    """A terminal was opened."""
+
+    properties: PtyInfo
+
+
+class PtyUpdated(EventId, tag="pty.updated"):
+    """A terminal's title changed."""
+
+    properties: PtyInfo
+
+
+class PtyExited(EventId, tag="pty.exited"):
+    """A terminal's process ended, and the terminal is gone."""
+
+    properties: PtyEnd
+
+
+class PtyDeleted(EventId, tag="pty.deleted"):
+    """A terminal was closed by a client."""
+
+    properties: PtyId
+
+
+class PromptText(Wire):
+    """Properties of `tui.prompt.append`."""
+
+    text: str
+
+
+class PromptAppended(EventId, tag="tui.prompt.append"):
+    """Text for the input of an attached terminal UI."""
+
+    properties: PromptText
+
+
+class TuiCommand(Wire):
+    """Properties of `tui.command.execute`: the name of a command of the terminal UI; None: one that is not known."""
+
+    command: str | None = None
+
+
+class CommandSent(EventId, tag="tui.command.execute"):
+    """An attached terminal UI is to run one of its own commands."""
+
+    properties: TuiCommand
+
+
+class SessionSelected(EventId, tag="tui.session.select"):
+    """An attached terminal UI is to show a session."""
+
+    properties: OfSession
+
+
+class OfDirectory(Wire):
+    """Properties of `server.instance.disposed`; absolute."""
+
+    directory: str
+
+
+class ServerConnected(EventId, tag="server.connected"):
+    """The stream is open: the first event of every stream."""
+
+    properties: Nothing = msgspec.field(default_factory=Nothing)
+
+
+class ServerHeartbeat(EventId, tag="server.heartbeat"):
+    """The stream is still open."""
+
+    properties: Nothing = msgspec.field(default_factory=Nothing)
+
+
+class Resync(Wire):
+    """Properties of `server.resync`, which only ours sends: why events are missing."""
+
+    reason: str
+
+
+class ServerResync(EventId, tag="server.resync"):
+    """Events that this client has not seen are no longer kept: it has to read the state again."""
+
+    properties: Resync
+
+
+class InstanceDisposed(EventId, tag="server.instance.disposed"):
+    """A directory's configuration is read anew: what a client knows of agents, models and commands is old."""
+
+    properties: OfDirectory
+
+
+class GlobalDisposed(EventId, tag="global.disposed"):
+    """As InstanceDisposed, for every directory."""
+
+    properties: Nothing = msgspec.field(default_factory=Nothing)
+
+
+TuiEvent = PromptAppended | CommandSent | ToastShown | SessionSelected
+
+LiveEvent = (
+    PartDelta
+    | StatusChanged
+    | SessionIdle
+    | SessionCompacted
+    | SessionErrored
+    | SessionDiff
+    | FileEdited
+    | ToastShown
+    | CommandExecuted
+    | FileWatched
+    | BranchUpdated
+    | ProjectUpdated
+    | PtyCreated
+    | PtyUpdated
+    | PtyExited
+    | PtyDeleted
+    | PromptAppended
+    | CommandSent
+    | SessionSelected
+    | ServerConnected
+    | ServerHeartbeat
+    | ServerResync
+    | InstanceDisposed
+    | GlobalDisposed
+)

@@ -1,0 +1,55 @@
+"""Permissions as data: rules, what a tool needs, and the question that a person is asked."""
+
+from typing import Literal
+
+from codeloop.schema.wire import JSON, Wire
+
+Action = Literal["allow", "ask", "deny"]
+Reply = Literal["once", "always", "reject"]
+
+
+class Rule(Wire):
+    """`permission` and `pattern` are wildcards (`*` any run, `?` one character); the last rule that matches counts."""
+
+    permission: str
+    pattern: str
+    action: Action
+
+
+NOBODY = "Nobody is there to answer, so this was refused. Find another way or say in your answer what you could not do."
+"""The words of a rejection that no person gave."""
+Ruleset = tuple[Rule, ...]
+
+
+class Need(Wire):
+    """What a tool wants to do now (`patterns`), and what an "always" would allow later (`always`).
+
+    `metadata` is for the person's screen: a diff, the command, the path. `possible`: what may happen as well but is
+    known only in part, as texts with the marks of `kit.wildcard` in them; it may keep a need from being allowed, and
+    never allows one.
+    """
+
+    permission: str
+    patterns: tuple[str, ...]
+    always: tuple[str, ...] = ()
+    metadata: JSON = {}
+    possible: tuple[str, ...] = ()
+
+
+class ToolRef(Wire):
+    """The call that a question belongs to."""
+
+    message_id: str
+    call_id: str
+
+
+class PermissionRequest(Wire):
+    """A question that waits for an answer, as every client sees it."""
+
+    id: str
+    session_id: str
+    permission: str
+    patterns: list[str]
+    metadata: JSON
+    always: list[str]
+    tool: ToolRef | None = None

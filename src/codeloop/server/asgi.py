@@ -1,0 +1,36 @@
+"""The whole site as one ASGI application: routes, streams, and what stands before them."""
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+
+from codeloop.app.app import App
+from codeloop.server.events.hub import Hub
+from codeloop.server.events.routes import streams
+from codeloop.server.openapi.document import DOCUMENT
+from codeloop.server.pty_socket import terminal_routes
+from codeloop.server.responses import not_found, wrong_method
+from codeloop.server.routes import routes
+
+
+def site(app: App, hub: Hub) -> Starlette:
+    """Return the application for an App, whose events the hub streams."""
+    served = [*routes(app), *streams(app, hub), *terminal_routes(app), DOCUMENT]
+    found = Starlette(routes=served, exception_handlers={404: _missing, 405: _method})
+    found.router.redirect_slashes = False  # a path with one more is another path
+    return found
+
+
+async def _missing(request: Request, error: Exception) -> Response:
+    del error
+    return not_found(request.url.path)
+
+
+async def _method(request: Request, error: Exception) -> Response:
+    del error
+    response = wrong_method(request.url.path, request.method)
+    fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL]
+    same = [route for route in fitting if route.path == fitting[0].path]
+    response.headers["allow"] = ", ".join(sorted({method for route in same for method in route.methods}))
+    return response

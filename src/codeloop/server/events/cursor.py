@@ -1,0 +1,33 @@
+"""Where a client stands in the events: what the `id:` lines of a stream say, and what a client sends to go on."""
+
+import re
+from collections.abc import Mapping
+
+from codeloop.schema.limits import SERVER_POSITION
+
+_SEQ = re.compile(r"[0-9]{1,18}")
+_ONE = re.compile(r"([0-9]{1,18})@([0-9A-Za-z_][0-9A-Za-z_.-]{0,99})")
+NOWHERE = "0"
+"""The position before every event."""
+
+Position = dict[str, int]
+"""By project id the sequence number of the last event that was seen."""
+
+
+def written(position: Mapping[str, int]) -> str:
+    """Return the position in several projects as text."""
+    return ",".join(f"{seq}@{project}" for project, seq in position.items()) or NOWHERE
+
+
+def read(text: str) -> Position | None:
+    """Read what `written` wrote; None: it is something else."""
+    if text == NOWHERE:
+        return {}
+    found = [_ONE.fullmatch(each) for each in text.split(",", SERVER_POSITION.value)]
+    position = {one[2]: int(one[1]) for one in found if one}
+    return position if len(position) == len(found) else None
+
+
+def read_one(text: str, project: str) -> Position | None:
+    """Read the position in one project, a sequence number; None: it is something else."""
+    return {project: int(text)} if _SEQ.fullmatch(text) else None

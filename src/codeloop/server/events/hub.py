@@ -1,0 +1,267 @@
+"""The hub: follows every open store once, and hands each event, serialised once, to all who read it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, aclosing
+from pathlib import Path
+
+import msgspec
+
+from codeloop.app.app import App
+from codeloop.config.paths import find_paths
+from codeloop.schema.event import Event, Stamped
+from codeloop.schema.limits import (
+    SERVER_HEARTBEAT,
+    SERVER_STREAM_CHUNK,
+    SERVER_STREAM_PACE,
+    SERVER_STREAM_WRITE,
+    SERVER_STREAMS,
+)
+from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
+from codeloop.server.events.cursor import Position, written
+from codeloop.server.events.source import Directories, Source, project_of
+from codeloop.server.events.subscriber import Reader, enveloped, frame
+from codeloop.store.follow import GapError, stored
+from codeloop.store.store import Store
+
+log = logging.getLogger("codeloop.server")
+
+_encode = msgspec.json.Encoder().encode
+_TURN = 500
+"""Events handed out before others have their turn."""
+
+
+class Hub:
+    """Hands the events of an App's projects to their readers. Close it before the App.
+
+    Stores are followed, and kept open, only while somebody reads. `heartbeat`: seconds from one to the next;
+    `patience`: seconds after which a client that takes nothing is given up.
+    """
+
+    def __init__(self, app: App) -> None:
+        self.heartbeat = SERVER_HEARTBEAT.seconds
+        self.patience = SERVER_STREAM_WRITE.seconds
+        self._app = app
+        self._readers: set[Reader] = set()
+        self._sources: dict[str, Source] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._begun: Position = {}
+        """Where each project stood when this process first opened it."""
+        self._directories = Directories()
+        self._disposed = ""
+        self._is_closed = False
+        for store in app.stores.all():
+            self._opened(store)
+        app.stores.opened = self._opened
+        app.watched = self._is_watched
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether nobody more is taken in."""
+        return self._is_closed or len(self._readers) >= SERVER_STREAMS.value
+
+    def enter(self, reader: Reader, position: Position | None, *, is_lost: bool = False) -> None:
+        """Take a reader in; from now on nothing passes it by.
+
+        `position`: what it has seen; None: it begins with now. `is_lost`: it has seen something, nobody knows what.
+        Raises StoreError.
+        """
+        self._readers.add(reader)
+        with ExitStack() as on_failure:
+            on_failure.callback(self.leave, reader)
+            for store in self._app.stores.all():
+                self._attach(store)
+            reason = self._trouble(position or {})
+            if is_lost:
+                reason = "What was sent is no position in the events. Read the state again."
+            if position is None or reason:
+                position = self._here(reader)
+            reader.at = position
+            ahead = self._ahead(reader)
+            reader.tell(ServerConnected(), reader.place(reader.at))
+            if reason:
+                self._resync(reader, reason)
+            reader.is_live = ahead is None
+            on_failure.pop_all()
+
+    def leave(self, reader: Reader) -> None:
+        """End a reader's stream and forget it."""
+        self._readers.discard(reader)
+        reader.end()
+        if not self._readers:
+            self._sources.clear()
+            for task in self._tasks:
+                task.cancel()
+
+    async def close(self) -> None:
+        """End every stream, and take nobody more in."""
+        self._is_closed = True
+        for reader in list(self._readers):
+            self.leave(reader)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def chunks(self, reader: Reader) -> AsyncGenerator[bytes, None]:
+        """Yield what a reader that has entered is to read, for ever: what was stored, then what happens.
+
+        Raises StoreError.
+        """
+        beating = asyncio.create_task(reader.beat(self.heartbeat))
+        try:
+            yield await reader.take()
+            while source := self._ahead(reader):
+                async for chunk in self._replay(reader, source):
+                    yield chunk
+            reader.is_live = True
+            while True:
+                yield await reader.take()
+                await asyncio.sleep(SERVER_STREAM_PACE.seconds)
+        finally:
+            beating.cancel()
+
+    # What was stored before
+
+    def _here(self, reader: Reader) -> Position:
+        return {project: source.seq for project, source in self._sources.items() if reader.follows(project)}
+
+    def _ahead(self, reader: Reader) -> Source | None:
+        """Return a source that has gone on since the reader was there; one it knows nothing of is new to it."""
+        for project, source in self._sources.items():
+            if reader.follows(project) and reader.at.setdefault(project, self._begun[project]) < source.seq:
+                return source
+        return None
+
+    def _trouble(self, position: Position) -> str:
+        """Open what a position names; give the reason why nobody can go on from there, or an empty text."""
+        for project, seq in position.items():
+            if project not in self._sources:
+                self._open(project)
+            source = self._sources.get(project)
+            if source is None or seq > source.store.last_seq():
+                return f"The project {project} has no event {seq}. Read the state again."
+        return ""
+
+    def _open(self, project: str) -> None:
+        path = find_paths(self._app.startup.environment).project(project) / "codeloop.db"
+        if path.exists():
+            stores = self._app.stores
+            stores.release(stores.open(path))  # it is followed by now, which keeps it open
+
+    async def _replay(self, reader: Reader, source: Source) -> AsyncGenerator[bytes, None]:
+        """Yield what a source has stored since the reader was there, in chunks."""
+        project, until = source.project, source.seq
+        frames: list[bytes] = []
+        size = 0
+        try:
+            for stamped in stored(source.store, reader.at[project], until + 1):
+                reader.at[project] = stamped.seq or until
+                directory = self._directories.of(source.store, stamped)
+                if reader.directory not in {None, directory}:
+                    continue
+                data = _encode(stamped.event)
+                if reader.directory is None:
+                    data = enveloped(directory, project, data)
+                frames.append(frame(data, reader.place(reader.at)))
+                size += len(frames[-1])
+                if size > SERVER_STREAM_CHUNK.value:
+                    yield b"".join(frames)
+                    frames.clear()
+                    size = 0
+            reader.at[project] = until
+        except GapError as error:
+            self._resync(reader, str(error))
+        if frames:
+            yield b"".join(frames)
+
+    def _resync(self, reader: Reader, reason: str) -> None:
+        """Tell a reader that it has to read the state again; it goes on from now."""
+        reader.at = self._here(reader)
+        reader.tell(ServerResync(properties=Resync(reason=reason)), reader.place(reader.at))
+
+    # What happens
+
+    def _is_watched(self, directory: Path) -> bool:
+        return any(reader.directory in {None, str(directory)} for reader in self._readers)
+
+    def _opened(self, store: Store) -> None:
+        """Hear of a store that was not open."""
+        self._begun.setdefault(project_of(store), store.last_seq())
+        if self._readers:
+            self._attach(store)
+
+    def _attach(self, store: Store) -> None:
+        """Follow a store, unless it is followed."""
+        if project_of(store) in self._sources:
+            return
+        source = Source(store)
+        self._sources[source.project] = source
+        self._app.stores.open(store.path)
+        task = asyncio.create_task(self._follow(source))
+        self._tasks.add(task)
+        task.add_done_callback(lambda _: self._followed(source, task))
+
+    def _followed(self, source: Source, task: asyncio.Task[None]) -> None:
+        """Let go of a store. Where following it failed, its readers are ended, and come again."""
+        self._tasks.discard(task)
+        self._app.stores.release(source.store)
+        if task.cancelled():
+            return
+        log.error("The event streams of the project %s have ended.", source.project, exc_info=task.exception())
+        if self._sources.get(source.project) is source:
+            del self._sources[source.project]
+        for reader in self._readers:
+            if reader.follows(source.project):
+                reader.end()
+
+    async def _follow(self, source: Source) -> None:
+        while True:
+            try:
+                async with aclosing(source.store.follow(source.seq)) as events:
+                    count = 0
+                    async for stamped in events:
+                        self._deliver(source, stamped)
+                        count += 1
+                        if count % _TURN == 0:
+                            await asyncio.sleep(0)
+            except GapError as error:
+                source.seq = source.store.last_seq()
+                for reader in self._readers:
+                    if reader.is_live and reader.follows(source.project):
+                        self._resync(reader, str(error))
+
+    def _deliver(self, source: Source, stamped: Stamped) -> None:
+        """Hand an event to every live reader that wants it."""
+        seq, event = stamped.seq, stamped.event
+        if seq is not None:
+            source.seq = seq
+        directory = self._directories.of(source.store, stamped)
+        try:
+            data = _encode(event)
+        except UnicodeEncodeError:
+            log.warning("An event whose text is not Unicode was left out: %s", type(event).__name__)
+            return
+        own = whole = b""  # made for the first who wants it: a delta is seldom read in both ways
+        is_told = self._is_told(event)
+        for reader in self._readers:
+            if not reader.is_live or (seq is not None and reader.at.get(source.project, 0) >= seq):
+                continue
+            if reader.directory is None:
+                if not is_told:
+                    if not whole:
+                        where = "global" if isinstance(event, ProjectUpdated) else directory
+                        position = None if seq is None else self._everywhere()
+                        whole = frame(enveloped(where, source.project, data), position)
+                    reader.put(whole)
+            elif reader.directory == directory:
+                own = own or frame(data, None if seq is None else str(seq))
+                reader.put(own)
+
+    def _everywhere(self) -> str:
+        return written({project: source.seq for project, source in self._sources.items()})
+
+    def _is_told(self, event: Event) -> bool:
+        """Return whether the readers of all directories have this already: each directory is told it."""
+        if not isinstance(event, GlobalDisposed):
+            return False
+        before, self._disposed = self._disposed, event.id
+        return before == event.id

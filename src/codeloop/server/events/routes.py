@@ -1,0 +1,150 @@
+"""The event streams: `GET /event` of one directory, `GET /global/event` of all of them."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from codeloop.app.app import App
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import SERVER_HEARTBEAT_LEAST, SERVER_STREAM_END, SERVER_STREAMS
+from codeloop.server.events.cursor import Position, read, read_one
+from codeloop.server.events.hub import Hub
+from codeloop.server.events.subscriber import Reader
+from codeloop.server.http_protocol import CUT
+from codeloop.server.requests import BadArguments, directory_of
+from codeloop.server.responses import refusal
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+log = logging.getLogger("codeloop.server")
+
+HEADERS = {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache, no-transform",
+    "x-accel-buffering": "no",
+}
+HEARTBEAT = "x-codeloop-heartbeat"
+"""Says in a request how many ms there should be between heartbeats, and in the answer how many there are at most."""
+_AGAIN = "5"
+"""Seconds after which a client may try again."""
+
+
+class EventStream(Response):
+    """The answer that goes on until its client leaves or its reader is ended. The reader has entered the hub."""
+
+    def __init__(self, hub: Hub, reader: Reader, beat: float | None) -> None:
+        super().__init__(headers=HEADERS if beat is None else HEADERS | {HEARTBEAT: str(int(beat * 1000))})
+        del self.headers["content-length"]
+        self._hub = hub
+        self._reader = reader
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write until one of the two ends it."""
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await self._stream(scope, receive, send)
+        finally:
+            self._hub.leave(self._reader)
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        writing = asyncio.create_task(self._write(send))
+        leaving = asyncio.create_task(_left(receive))
+        try:
+            await asyncio.wait((writing, leaving, self._reader.ended), return_when=asyncio.FIRST_COMPLETED)
+            if writing.done() and writing.exception() is not None:
+                log.error("An event stream has ended.", exc_info=writing.exception())
+            self._hub.leave(self._reader)
+            if not leaving.done():
+                await _stop(writing)
+                await self._finish(scope, send)
+                await leaving
+        finally:
+            await _stop(writing)
+            await _stop(leaving)
+
+    async def _write(self, send: Send) -> None:
+        """Write until the client takes nothing any more."""
+        with suppress(TimeoutError):
+            async with aclosing(self._hub.chunks(self._reader)) as chunks:
+                async for chunk in chunks:
+                    async with asyncio.timeout(self._hub.patience):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def _finish(self, scope: Scope, send: Send) -> None:
+        """End the answer in order, or else cut the connection."""
+        try:
+            async with asyncio.timeout(SERVER_STREAM_END.seconds):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TimeoutError:
+            scope["extensions"][CUT]["call"]()
+
+
+async def _left(receive: Receive) -> None:
+    """Wait until the client has left, or the answer is complete."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait((task,))
+
+
+def streams(app: App, hub: Hub) -> list[BaseRoute]:
+    """Return the routes of the streams."""
+
+    async def directory(request: Request) -> Response:
+        project = await app.project(app.directory(directory_of(request)))
+        place = project.setting.place
+        return _opened(request, hub, str(place.directory), place.project_id)
+
+    async def everywhere(request: Request) -> Response:
+        return _opened(request, hub, None, None)
+
+    return [Route("/event", _refusing(directory)), Route("/global/event", _refusing(everywhere))]
+
+
+def _refusing(endpoint: Endpoint) -> Endpoint:
+    async def refusing(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except (CodeloopError, BadArguments) as error:
+            return refusal(error)
+
+    return refusing
+
+
+def _opened(request: Request, hub: Hub, directory: str | None, project: str | None) -> Response:
+    """Open a stream where the request says: after its `Last-Event-ID`, else its `after`, else from now on."""
+    sent = request.headers.get("last-event-id")
+    text = sent or request.query_params.get("after")
+    position = _position(text, project) if text else None
+    if text and position is None and not sent:
+        raise BadArguments("Query", 'This is no position in the events: send the `id` of one.\n  at ["after"]')
+    if request.method == "HEAD":
+        return Response(headers=HEADERS)
+    if hub.is_full:
+        error = {"message": f"The server has {SERVER_STREAMS.value} event streams open. Close one, or try again."}
+        body = msgspec.json.encode({"name": "UnknownError", "data": error})
+        return Response(body, 503, {"retry-after": _AGAIN}, media_type="application/json")
+    beat = _beat(request.headers.get(HEARTBEAT, ""))
+    reader = Reader(directory, project, beat)
+    hub.enter(reader, position, is_lost=bool(text) and position is None)
+    return EventStream(hub, reader, beat)
+
+
+def _beat(asked: str) -> float | None:
+    """Return the seconds between two heartbeats that a client asks for in ms; None: it does not."""
+    is_number = asked.isascii() and asked.isdigit() and len(asked) < 10
+    return max(int(asked), SERVER_HEARTBEAT_LEAST.value) / 1000 if is_number else None
+
+
+def _position(text: str, project: str | None) -> Position | None:
+    return read(text) if project is None else read_one(text, project)

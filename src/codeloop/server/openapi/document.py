@@ -1,0 +1,184 @@
+"""`GET /doc`: the OpenAPI 3.1 document of everything that the server answers, made from the operation table."""
+
+import functools
+import re
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from codeloop import __version__
+from codeloop.schema.operation import OPERATIONS, PTY_TICKET, AnyOperation
+from codeloop.server.openapi.errors import ERRORS, RESPONSES, failures
+from codeloop.server.openapi.schemas import Schema, reference, shapes
+
+_ABOUT = "An open coding agent: its sessions, files, permissions and terminals over HTTP. Events come as a stream."
+_SECURITY: dict[str, Schema] = {
+    "basic": {"type": "http", "scheme": "basic", "description": "The server's user name and password."},
+    "bearer": {"type": "http", "scheme": "bearer", "description": "The server's password."},
+    "token": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "auth_token",
+        "description": "`user:password` in base64, for what can send no header.",
+    },
+}
+_STRING: Schema = {"type": "string"}
+_PARAMETERS: dict[str, Schema] = {
+    "directory": {
+        "name": "directory",
+        "in": "query",
+        "schema": _STRING,
+        "description": "The project's directory, absolute or relative to the server's; without it the server's own.",
+    },
+    "workspace": {
+        "name": "workspace",
+        "in": "query",
+        "schema": _STRING,
+        "description": "Has no effect: a directory has one workspace.",
+    },
+    "location": {
+        "name": "location[directory]",
+        "in": "query",
+        "schema": _STRING,
+        "description": "As `directory`.",
+    },
+    "lastEventID": {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "schema": _STRING,
+        "description": "The `id` of the last event that was seen; what came after it is sent again.",
+    },
+}
+_GLOBAL_EVENT: Schema = {
+    "type": "object",
+    "description": "An event and the directory and project that it is of; those of the server itself have neither.",
+    "properties": {"directory": _STRING, "project": _STRING, "payload": reference("Event")},
+    "required": ["payload"],
+}
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+async def _document(request: Request) -> Response:
+    del request
+    return Response(document(), media_type="application/json")
+
+
+DOCUMENT = Route("/doc", _document, methods=["GET"], name="doc")
+
+
+@functools.cache
+def document() -> bytes:
+    """Return the document as JSON; made when it is first asked for."""
+    made = shapes([row.takes for row in OPERATIONS], [row.gives for row in OPERATIONS])
+    takes = {row.takes.__name__ for row in OPERATIONS}
+    components = {name: schema for name, schema in made.components.items() if name not in takes}
+    paths: dict[str, Schema] = {}
+    for row, given in zip(OPERATIONS, made.given, strict=True):
+        taken = made.components[row.takes.__name__]
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, taken, given)
+    for path, operation in _streams().items():
+        paths.setdefault(path, {})["get"] = operation
+    whole: Schema = {
+        "openapi": "3.1.0",
+        "info": {"title": "codeloop", "version": __version__, "description": _ABOUT, "license": {"name": "MIT"}},
+        "security": [{name: []} for name in _SECURITY],
+        "paths": paths,
+        "components": {
+            "schemas": components | ERRORS | {"GlobalEvent": _GLOBAL_EVENT},
+            "parameters": _PARAMETERS,
+            "responses": RESPONSES,
+            "securitySchemes": _SECURITY,
+        },
+    }
+    return msgspec.json.encode(whole)
+
+
+def _operation(row: AnyOperation, taken: Schema, given: Schema) -> Schema:
+    """Return one operation: its fields come from the path, then from the body or else the query."""
+    in_path = re.findall(r"\{(\w+)\}", row.path)
+    fields: dict[str, Schema] = taken.get("properties", {})
+    needed: list[str] = taken.get("required", [])
+    others = {name: schema for name, schema in fields.items() if name not in in_path}
+    parameters = [_parameter(name, "path", fields[name], required=True) for name in in_path]
+    if row is PTY_TICKET:
+        parameters.append(_parameter("X-OpenCode-Ticket", "header", {"type": "string", "enum": ["1"]}, required=True))
+    operation = _named(row.id, taken["description"])
+    if row.method not in _WITH_BODY:
+        parameters += [_parameter(name, "query", schema, required=name in needed) for name, schema in others.items()]
+    elif row.body is not None:
+        (body,) = others.values()
+        operation["requestBody"] = _json_body(body, required=body != {"type": "object"})
+    elif others:
+        required = [name for name in needed if name in others]
+        body = {"type": "object", "properties": others, **({"required": required} if required else {})}
+        operation["requestBody"] = _json_body(body, required=bool(required))
+    return operation | {
+        "parameters": parameters + _place(row, others),
+        "responses": _answer(row, given) | failures(row.path, row.method, names_things=bool(others)),
+    }
+
+
+def _named(operation_id: str, description: str) -> Schema:
+    return {"tags": [operation_id.partition(".")[0]], "operationId": operation_id, "description": description}
+
+
+def _answer(row: AnyOperation, given: Schema) -> Schema:
+    if row.gives is type(None):
+        return {"204": {"description": "It is taken up."}}
+    return {"200": {"description": "The answer.", "content": {"application/json": {"schema": given}}}}
+
+
+def _streams() -> dict[str, Schema]:
+    """Return what is answered beside the table: events and terminals, by path; each takes GET."""
+    resumed = [_part("parameters", "lastEventID"), _parameter("after", "query", _STRING, required=False)]
+    place = [_part("parameters", name) for name in ("directory", "workspace")]
+    pty = [_parameter("ptyID", "path", _STRING, required=True)]
+    pty += [_parameter(name, "query", _STRING, required=False) for name in ("cursor", "ticket")]
+    return {
+        "/event": _named("event.subscribe", "Events of one directory, as they happen.")
+        | {"parameters": resumed + place, "responses": _stream("Event") | failures("/event", "GET")},
+        "/global/event": _named("global.event", "Events of every directory, as they happen.")
+        | {"parameters": resumed, "responses": _stream("GlobalEvent") | failures("/global/event", "GET")},
+        "/pty/{ptyID}/connect": _named("pty.connect", "A WebSocket to a terminal: its output, then its input as typed.")
+        | {"parameters": pty + place, "responses": _upgrade() | failures("/pty/{ptyID}/connect", "GET")},
+    }
+
+
+def _stream(schema: str) -> Schema:
+    described = "Each event is one line `data: JSON`."
+    return {
+        "200": {"description": described, "content": {"text/event-stream": {"schema": reference(schema)}}},
+        "503": _part("responses", "TooManyStreams"),
+    }
+
+
+def _upgrade() -> Schema:
+    return {"101": {"description": "The connection is a WebSocket from here on."}}
+
+
+def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> Schema:
+    """Return a parameter; one that is left out is not sent, so none is null."""
+    match schema:
+        case {"anyOf": [only, {"type": "null"}]}:
+            schema = only
+        case _:
+            pass
+    return {"name": name, "in": place, "required": required, "schema": schema}
+
+
+def _place(row: AnyOperation, fields: Schema) -> list[Schema]:
+    """Return the parameters that choose the project."""
+    if row.scope == "process":
+        return []
+    names = ["location", "workspace"] if row.path.startswith("/api/") else ["directory", "workspace"]
+    return [_part("parameters", name) for name in names if row.method in _WITH_BODY or name not in fields]
+
+
+def _part(kind: str, name: str) -> Schema:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def _json_body(schema: Schema, *, required: bool) -> Schema:
+    return {"required": required, "content": {"application/json": {"schema": schema}}}

@@ -1,0 +1,91 @@
+"""The errors of the document: what a refused request is answered with."""
+
+from codeloop.schema.limits import SERVER_BODY
+from codeloop.server.openapi.schemas import Schema, reference
+
+_STRING: Schema = {"type": "string"}
+_KINDS = ["Params", "Headers", "Query", "Body", "Payload"]
+
+
+def _object(**fields: Schema) -> Schema:
+    return {"type": "object", "properties": fields, "required": list(fields)}
+
+
+def _named(name: str, **more: Schema) -> Schema:
+    """Return an error that has a name and data; `more` of its data may be left out."""
+    data = _object(message=_STRING)
+    return _object(name={"const": name}, data=data | {"properties": data["properties"] | more})
+
+
+def _tagged(tag: str, *fields: str) -> Schema:
+    return _object(_tag={"const": tag}, message=_STRING, **dict.fromkeys(fields, _STRING))
+
+
+ERRORS: dict[str, Schema] = {
+    "BadRequestError": _named("BadRequest", kind={"type": "string", "enum": _KINDS}),
+    "NotFoundError": _named("NotFoundError"),
+    "Refused": _named("Refused"),
+    "SessionBusyError": _tagged("SessionBusyError", "sessionID"),
+    "PermissionNotFoundError": _tagged("PermissionNotFoundError", "requestID"),
+    "QuestionNotFoundError": _tagged("QuestionNotFoundError", "requestID"),
+    "PtyNotFoundError": _tagged("PtyNotFoundError", "ptyID"),
+    "PtyForbiddenError": _tagged("PtyForbiddenError"),
+    "McpServerNotFoundError": _tagged("McpServerNotFoundError", "name"),
+}
+"""What errors hold; a stored message's own `UnknownError` is that of the status 500."""
+
+
+def _response(description: str, *names: str) -> Schema:
+    """Return a response; without names it has no body."""
+    if not names:
+        return {"description": description}
+    shapes = [reference(name) for name in names]
+    schema: Schema = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+RESPONSES: dict[str, Schema] = {
+    "BadRequest": _response("The request does not fit, or can't be carried out as it is.", "BadRequestError"),
+    "Unauthorized": _response("The credential is missing or wrong."),
+    "Forbidden": _response("A web page from elsewhere asked.", "Refused"),
+    "TooMany": _response("Too many wrong passwords from there.", "Refused"),
+    "TooManyStreams": _response("As many streams as may be are open. Try again later.", "UnknownError"),
+    "TooLarge": _response(f"The body is larger than {SERVER_BODY.value} bytes.", "BadRequestError"),
+    "Misdirected": _response("The request was meant for another host.", "Refused"),
+    "Failed": _response("Something unforeseen; `ref` finds it in the server's log.", "UnknownError"),
+}
+"""Responses that many operations share."""
+_EVERYWHERE = {
+    "400": "BadRequest",
+    "401": "Unauthorized",
+    "403": "Forbidden",
+    "421": "Misdirected",
+    "429": "TooMany",
+    "500": "Failed",
+}
+_MISSING = (
+    ("/permission", "PermissionNotFoundError"),
+    ("/question/", "QuestionNotFoundError"),
+    ("/pty/", "PtyNotFoundError"),
+    ("/mcp/", "McpServerNotFoundError"),
+)
+"""What the contract calls a thing that is not there, by a piece of its path; else it is a NotFoundError."""
+
+
+def failures(path: str, method: str, *, names_things: bool = False) -> dict[str, Schema]:
+    """Return the error responses of an operation by status. `names_things`: its query or body does, too."""
+    found = {status: {"$ref": f"#/components/responses/{name}"} for status, name in _EVERYWHERE.items()}
+    if method in {"POST", "PUT", "PATCH"}:
+        found["413"] = {"$ref": "#/components/responses/TooLarge"}
+    if "{" in path or names_things:
+        names = [name for piece, name in _MISSING if piece in path]
+        if not names or "{sessionID}" in path:
+            names.append("NotFoundError")
+        found["404"] = _response("What the request names is not there.", *names)
+    if method != "GET" and path.startswith("/session/{"):
+        found["409"] = _response("A turn of the session runs, here or in another process.", "SessionBusyError")
+    if path.endswith("/connect-token"):
+        found["403"] = _response(
+            "The header that asks for a ticket is missing.", "PtyForbiddenError", "BadRequestError"
+        )
+    return dict(sorted(found.items()))

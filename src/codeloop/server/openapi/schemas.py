@@ -1,0 +1,172 @@
+"""The JSON schemas of the document: made from the structs, under the contract's names where there are any."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from codeloop.schema.api.providers import OAuthTokens, StoredKey, WellKnownToken
+from codeloop.schema.api.session_inputs import PartInput
+from codeloop.schema.errors import MessageError
+from codeloop.schema.event import Event
+from codeloop.schema.live_events import Status, TuiEvent
+from codeloop.schema.message import Message
+from codeloop.schema.part import FilePartSource, Part, ToolState
+
+Schema = dict[str, Any]
+
+_REF = "#/components/schemas/"
+
+_RENAMED = {
+    "AgentInput": "AgentPartInput",
+    "AuthMethod": "ProviderAuthMethod",
+    "Capabilities": "ExperimentalCapabilities",
+    "FileDiff": "SnapshotFileDiff",
+    "FileInput": "FilePartInput",
+    "FileStatus": "File",
+    "LspStatus": "LSPStatus",
+    "McpStatus": "MCPStatus",
+    "ModelDetails": "Model",
+    "ModelPrice": "ModelCost",
+    "OAuthTokens": "OAuth",
+    "PathInfo": "Path",
+    "ProjectInfo": "Project",
+    "ProviderDetails": "Provider",
+    "PtyTicket": "PtyTicketConnectToken",
+    "Question": "QuestionInfo",
+    "Rule": "PermissionRule",
+    "SourceText": "FilePartSourceText",
+    "StoredKey": "ApiAuth",
+    "SubtaskInput": "SubtaskPartInput",
+    "TextInput": "TextPartInput",
+    "ToolCompleted": "ToolStateCompleted",
+    "ToolError": "ToolStateError",
+    "ToolItem": "ToolListItem",
+    "ToolPending": "ToolStatePending",
+    "ToolRef": "QuestionTool",
+    "ToolRunning": "ToolStateRunning",
+    "WellKnownToken": "WellKnownAuth",
+}
+"""Ours, and what the contract calls it. Events are named after their type."""
+
+_UNIONS: dict[str, Any] = {
+    "Auth": OAuthTokens | StoredKey | WellKnownToken,
+    "Event": Event,
+    "FilePartSource": FilePartSource,
+    "Message": Message,
+    "MessageError": MessageError,
+    "Part": Part,
+    "PartInput": PartInput,
+    "SessionStatus": Status,
+    "ToolState": ToolState,
+    "TuiEvent": TuiEvent,
+}
+
+
+"""Unions with a name of their own."""
+
+
+class Shapes(msgspec.Struct, frozen=True):
+    """Schemas of what requests hold, of what answers hold (both in the order of their types), and all components."""
+
+    taken: list[Schema]
+    given: list[Schema]
+    components: dict[str, Schema]
+
+
+def shapes(taken: Sequence[Any], given: Sequence[Any]) -> Shapes:
+    """Return the schemas of types.
+
+    A field that may be left out of a request may also be null there; an answer leaves it out. So null is only allowed
+    in what requests hold, and in the components that they reach.
+    """
+    types = [*taken, *given, *_UNIONS.values()]
+    made, found = msgspec.json.schema_components(types, ref_template="{name}")
+    unions = dict(zip(_UNIONS, made[-len(_UNIONS) :], strict=True))
+    components = {**found, **unions}
+    asked = _reached(made[: len(taken)], components)
+    asked |= {name for name, schema in unions.items() if _members(schema) <= asked}
+    tidy = _Tidy(
+        {name: _public(name, schema) for name, schema in components.items()},
+        {_members(schema): name for name, schema in unions.items()},
+    )
+    return Shapes(
+        [tidy.schema(schema, null=True) for schema in made[: len(taken)]],
+        [tidy.schema(schema, null=False) for schema in made[len(taken) : -len(_UNIONS)]],
+        {tidy.names[name]: tidy.whole(components[name], null=name in asked) for name in sorted(components)},
+    )
+
+
+def reference(name: str) -> Schema:
+    """Return a reference to a component by the name that it has in the document."""
+    return {"$ref": _REF + name}
+
+
+class _Tidy(msgspec.Struct, frozen=True):
+    """Puts schemas into the document's form. `names`: of components; `unions`: the name of one, by its members."""
+
+    names: dict[str, str]
+    unions: dict[frozenset[str], str]
+
+    def schema(self, node: Schema, *, null: bool) -> Schema:
+        """Return a schema with the document's names, and without null where nothing is null."""
+        match node:
+            case {"$ref": str(name)}:
+                return reference(self.names[name])
+            case {"anyOf": [only, {"type": "null"}]} if not null:
+                return self.schema(only, null=null)
+            case {"discriminator": _} if _members(node) in self.unions:
+                return reference(self.unions[_members(node)])
+            case _:
+                return self.whole(node, null=null)
+
+    def whole(self, node: Schema, *, null: bool) -> Schema:
+        """Return a schema as it is, its inner ones in the document's form."""
+        said = {key: value for key, value in node.items() if key != "title" and value not in (None, [])}
+        for key, value in said.items():
+            match key:
+                case "properties":
+                    said[key] = {name: self.schema(inner, null=null) for name, inner in value.items()}
+                case "anyOf":
+                    said[key] = [self.schema(inner, null=null) for inner in value]
+                case "items" | "additionalProperties":
+                    said[key] = self.schema(value, null=null)
+                case "discriminator":
+                    mapping = {tag: _REF + self.names[name] for tag, name in value["mapping"].items()}
+                    said[key] = {**value, "mapping": mapping}
+                case "enum" if all(isinstance(choice, str) for choice in value):
+                    said = {"type": "string", **said}
+                case _:
+                    pass
+        return said
+
+
+def _public(name: str, schema: Schema) -> str:
+    """Return the document's name of a struct: an event's is its type; two empty structs of one name become one."""
+    bare = name.rpartition(".")[2]
+    fields = schema.get("properties", {})
+    if "type" in fields and "properties" in fields:
+        return "Event" + "".join(word.capitalize() for word in fields["type"]["enum"][0].split("."))
+    return _RENAMED.get(bare, bare)
+
+
+def _members(schema: Schema) -> frozenset[str]:
+    return frozenset(option["$ref"] for option in schema["anyOf"])
+
+
+def _references(node: Any) -> list[str]:
+    """Return the names that a schema refers to, at any depth."""
+    return re.findall(r'"\$ref":"([^"]+)"', msgspec.json.encode(node).decode())
+
+
+def _reached(schemas: Iterable[Schema], components: dict[str, Schema]) -> set[str]:
+    """Return the names of the components that schemas refer to, directly or not."""
+    reached: set[str] = set()
+    waiting = _references(list(schemas))
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += _references(components[name])
+    return reached

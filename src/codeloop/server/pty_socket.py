@@ -1,0 +1,146 @@
+"""`GET /pty/{ptyID}/connect`: a WebSocket that shows a terminal and types into it."""
+
+import asyncio
+import os
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from codeloop.app.app import App
+from codeloop.app.handlers.workspace.pty import found
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.limits import PTY_STALL
+from codeloop.server.guard import TICKETED
+from codeloop.server.requests import directory_of
+from codeloop.server.responses import refusal
+from codeloop.workspace.terminal.terminals import Terminal
+from codeloop.workspace.terminal.viewers import TooSlow, Viewer
+
+_PATH = "/pty/{ptyID}/connect"
+_CURSOR = b"\0"
+"""Begins the one binary message, after which everything is new."""
+
+
+class Farewell(Struct, frozen=True):
+    """How we end a connection."""
+
+    code: int
+    reason: str = ""
+
+
+_ENDED = Farewell(1000)
+_LAGGED = Farewell(1013, "The output came faster than it was read. Connect again for what is kept.")
+_STUCK = Farewell(1013, "The program does not read its input.")
+
+
+def terminal_routes(app: App) -> list[BaseRoute]:
+    """Return the WebSocket, and what answers whoever asks for it as for a page."""
+
+    async def connect(socket: WebSocket) -> None:
+        try:
+            terminal = await _terminal(app, socket)
+            watcher = terminal.watch(_cursor(socket))
+        except CodeloopError as error:
+            await socket.send_denial_response(refusal(error))
+        except ValueError as error:
+            await socket.send_denial_response(refusal(OperationError("BadRequest", f"{error}.")))
+        else:
+            await _converse(socket, terminal, watcher)
+
+    return [WebSocketRoute(_PATH, connect, name="pty.connect"), Route(_PATH, _plain, methods=["GET"])]
+
+
+async def _plain(request: Request) -> Response:
+    response = refusal(OperationError("BadRequest", f"{request.url.path} answers WebSockets only."))
+    response.headers["upgrade"] = "websocket"
+    return response
+
+
+async def _terminal(app: App, socket: WebSocket) -> Terminal:
+    """Return the terminal that is meant. Raises CodeloopError: a bad ticket, none there.
+
+    Whoever has only a ticket must not make us open a project: it counts in one that is open, or not at all.
+    """
+    pty_id: str = socket.path_params["ptyID"]
+    directory = app.directory(directory_of(socket))
+    if "ticket" not in socket.query_params and TICKETED not in socket.scope.get("state", {}):
+        return found(await app.project(directory), pty_id)
+    ticket = socket.query_params.get("ticket", "")
+    real = os.path.realpath(directory)
+    for project in app.projects:
+        is_meant = os.path.realpath(project.setting.place.directory) == real
+        if is_meant and project.terminals.tickets.take(ticket, pty_id):
+            return found(project, pty_id)
+    raise OperationError("PtyForbiddenError", "The ticket is none, not for this terminal, used or too old.")
+
+
+def _cursor(socket: WebSocket) -> int | None:
+    """Return the position that is asked for. Raises ValueError."""
+    given = socket.query_params.get("cursor")
+    if not given:
+        return None
+    if given != "-1" and not (given.isascii() and given.isdecimal() and len(given) < 20):
+        raise ValueError(f"The cursor {given[:40]!r} is neither a number of characters nor -1")
+    return int(given)
+
+
+async def _converse(socket: WebSocket, terminal: Terminal, watcher: Viewer) -> None:
+    """Show and type until the terminal ends or the client goes."""
+    both: list[asyncio.Task[Farewell | None]] = []
+    try:
+        await socket.accept()
+        both = [asyncio.create_task(_quietly(work)) for work in (_show(socket, watcher), _type(socket, terminal))]
+        done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        farewell = next((task.result() for task in both if task in done and task.result()), None)
+    finally:
+        watcher.close()
+        for task in both:
+            task.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
+    if farewell is not None and WebSocketState.DISCONNECTED not in {socket.client_state, socket.application_state}:
+        await _quietly(_close(socket, farewell))
+
+
+async def _quietly(work: Coroutine[Any, Any, Farewell | None]) -> Farewell | None:
+    """Do one side's work; a client that went, or that takes nothing, is only the end of it."""
+    try:
+        return await work
+    except (WebSocketDisconnect, TimeoutError):
+        return None
+
+
+async def _show(socket: WebSocket, watcher: Viewer) -> Farewell:
+    for piece in watcher.replay():
+        await _within(socket.send_text(piece))
+    await _within(socket.send_bytes(_CURSOR + msgspec.json.encode({"cursor": watcher.position})))
+    try:
+        while text := await watcher.more():
+            await _within(socket.send_text(text))
+    except TooSlow:
+        return _LAGGED
+    return _ENDED
+
+
+async def _type(socket: WebSocket, terminal: Terminal) -> Farewell | None:
+    while (message := await socket.receive())["type"] == "websocket.receive":
+        text, data = message.get("text"), message.get("bytes")
+        try:
+            await _within(terminal.type(text.encode() if text is not None else data or b""))
+        except TimeoutError:
+            return _STUCK
+    return None
+
+
+async def _close(socket: WebSocket, farewell: Farewell) -> None:
+    await _within(socket.close(farewell.code, farewell.reason))
+
+
+async def _within(work: Coroutine[Any, Any, None]) -> None:
+    async with asyncio.timeout(PTY_STALL.seconds):
+        await work

@@ -1,0 +1,124 @@
+"""A request becomes the arguments of an operation; what does not fit is named by its place."""
+
+import math
+import re
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+from starlette.requests import HTTPConnection, Request
+
+from codeloop.schema.limits import SERVER_BODY
+from codeloop.schema.operation import AnyOperation
+from codeloop.schema.wire import Wire
+
+EVERYWHERE = frozenset({"directory", "workspace", "location[directory]", "location[workspace]", "auth_token"})
+"""Query parameters of every route: they choose the project and are no arguments, but where an operation names them."""
+
+_MISSING = re.compile(r"Object missing required field `([^`]+)`")
+_PLACE = re.compile(r" - at `\$([^`]*)`$")
+_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+
+
+def _number(text: str) -> float:
+    """Read a number with a point or an exponent; some clients write a whole one as 1.0. Raises ValueError."""
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is too large")
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+_decode = msgspec.json.Decoder(float_hook=_number).decode
+
+
+class BadArguments(Exception):
+    """A request does not fit its operation; `kind` says which piece of it: Params, Query, Body or Payload."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class TooLarge(Exception):
+    """A body is larger than `SERVER_BODY`."""
+
+
+async def arguments(operation: AnyOperation, request: Request) -> Wire:
+    """Read the arguments of an operation from a request's path, and its query (GET, DELETE) or its body.
+
+    Raises BadArguments, TooLarge.
+    """
+    has_body = operation.method in {"POST", "PUT", "PATCH"}
+    given = await _payload(operation, request) if has_body else _query(operation, request)
+    given.update(request.path_params)
+    try:
+        args = msgspec.convert(given, operation.takes, strict=has_body)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise BadArguments("Payload" if has_body else "Query", explained(str(error))) from error
+    for field, name in zip(args.__struct_fields__, args.__struct_encode_fields__, strict=True):
+        if not has_body and name in given and getattr(args, field) is None:
+            raise BadArguments("Query", f'A parameter is never null\n  at ["{name}"]')
+    return args
+
+
+def directory_of(request: HTTPConnection) -> str | None:
+    """Return the directory that a request names, if it does: query, then header (percent-encoded or plain)."""
+    query = request.query_params
+    name = "location[directory]" if request.url.path.startswith("/api/") else "directory"
+    named = query.get(name) or query.get("directory")
+    if named:
+        return named
+    header = request.headers.get("x-opencode-directory")
+    return unquote(header) if header else None
+
+
+def _query(operation: AnyOperation, request: Request) -> dict[str, Any]:
+    fields = operation.takes.__struct_encode_fields__
+    query = request.query_params
+    return {key: value for key, value in query.items() if key not in EVERYWHERE or key in fields}
+
+
+async def _payload(operation: AnyOperation, request: Request) -> dict[str, Any]:
+    raw = await body_of(request)
+    try:
+        value: Any = _decode(raw) if raw.strip() else {}
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadArguments("Body", f"The body is not JSON: {error}") from error
+    if operation.body is not None:
+        return {_wire_name(operation): value}
+    try:
+        return msgspec.convert(value, dict[str, Any])
+    except msgspec.ValidationError as error:
+        raise BadArguments("Payload", explained(str(error))) from error
+
+
+def _wire_name(operation: AnyOperation) -> str:
+    """Return the wire's name of the field that is the whole body."""
+    fields = operation.takes.__struct_fields__
+    return operation.takes.__struct_encode_fields__[fields.index(operation.body or "")]
+
+
+async def body_of(request: Request) -> bytes:
+    """Read a body. Raises TooLarge as soon as it is, without reading on."""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > SERVER_BODY.value:
+        raise TooLarge
+    chunks = bytearray()
+    async for chunk in request.stream():
+        chunks += chunk
+        if len(chunks) > SERVER_BODY.value:
+            raise TooLarge
+    return bytes(chunks)
+
+
+def explained(message: str) -> str:
+    """Return msgspec's words in the contract's form: what is wrong, then a line that says where."""
+    place = _PLACE.search(message)
+    steps = _STEP.findall(place.group(1)) if place else []
+    what = message[: place.start()] if place else message
+    missing = _MISSING.match(what)
+    names = [f'["{name}"]' if name else f"[{index}]" for name, index in steps]
+    if missing:
+        what = "Missing key"
+        names.append(f'["{missing.group(1)}"]')
+    return what + (f"\n  at {''.join(names)}" if names else "")

@@ -1,0 +1,97 @@
+"""What an operation gave, or why it was refused, becomes a response in the contract's shapes."""
+
+import logging
+import re
+import secrets
+from typing import Any
+
+import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from codeloop.model.errors import ModelUnavailable
+from codeloop.schema.errors import CodeloopError, Kind, OperationError
+from codeloop.schema.limits import SERVER_BODY
+from codeloop.server.requests import BadArguments, TooLarge
+from codeloop.store.database import StoreError
+
+log = logging.getLogger("codeloop.server")
+
+STATUS: dict[Kind, int] = {
+    "NotFoundError": 404,
+    "BadRequest": 400,
+    "SessionBusyError": 409,
+    "PermissionNotFoundError": 404,
+    "QuestionNotFoundError": 404,
+    "PtyNotFoundError": 404,
+    "PtyForbiddenError": 403,
+    "McpServerNotFoundError": 404,
+    "UnknownError": 500,
+}
+_ID = re.compile(r"\b(?:ses|per|que|pty)_\w+")
+_NAMED: dict[Kind, str] = {
+    "SessionBusyError": "sessionID",
+    "PermissionNotFoundError": "requestID",
+    "QuestionNotFoundError": "requestID",
+    "PtyNotFoundError": "ptyID",
+    "McpServerNotFoundError": "name",
+}
+"""Errors that stand by their tag; the field that names what they are about."""
+
+
+def answer(result: Any) -> Response:
+    """Return what an operation gave as JSON; nothing: 204."""
+    if result is None:
+        return Response(status_code=204)
+    return Response(msgspec.json.encode(result), media_type="application/json")
+
+
+def refusal(error: Exception) -> Response:
+    """Return the response for an error. What was not foreseen is logged under a reference and told without its text."""
+    match error:
+        case BadArguments(kind=kind):
+            return _named(400, "BadRequest", str(error), kind=kind)
+        case TooLarge():
+            return _named(413, "BadRequest", f"The body is larger than {SERVER_BODY.value} bytes.", kind="Body")
+        case OperationError(kind=kind):
+            return _operation(kind, str(error))
+        case ClientDisconnect():
+            return Response(status_code=400)  # nobody is there to read it
+        case StoreError():
+            log.error("%s", error)
+            return _named(500, "UnknownError", str(error))
+        case ModelUnavailable():
+            return _named(400, "BadRequest", str(error), cause=type(error).__name__)  # our own client tells it apart
+        case CodeloopError():
+            return _named(400, "BadRequest", str(error))
+        case _:
+            ref = f"err_{secrets.token_hex(4)}"
+            log.error("unforeseen error %s", ref, exc_info=error)
+            return _named(500, "UnknownError", "Something unforeseen went wrong; the log has it.", ref=ref)
+
+
+def _operation(kind: Kind, message: str) -> Response:
+    status = STATUS[kind]
+    if kind in {"NotFoundError", "BadRequest", "UnknownError"}:
+        return _named(status, kind, message)
+    body: dict[str, Any] = {"_tag": kind, "message": message}
+    field = _NAMED.get(kind)
+    found = _ID.search(message)
+    if field is not None:
+        body[field] = found.group() if found else message.rpartition(": ")[2]
+    return Response(msgspec.json.encode(body), status, media_type="application/json")
+
+
+def _named(status: int, name: str, message: str, **more: str) -> Response:
+    body = {"name": name, "data": {"message": message, **more}}
+    return Response(msgspec.json.encode(body), status, media_type="application/json")
+
+
+def not_found(path: str) -> Response:
+    """Return the response for a path that is none."""
+    return _named(404, "NotFoundError", f"There is no route {path}.")
+
+
+def wrong_method(path: str, method: str) -> Response:
+    """Return the response for a method that a path does not take."""
+    return _named(405, "BadRequest", f"{path} does not take {method}.")

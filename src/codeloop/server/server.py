@@ -1,0 +1,214 @@
+"""Listening: binds the socket, runs the site on it, and ends in order."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any
+
+import uvicorn
+from msgspec import Struct
+
+from codeloop.app.app import App
+from codeloop.net.origin import bracketed, is_loopback
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import (
+    SERVER_BACKLOG,
+    SERVER_CONNECTIONS,
+    SERVER_FRAME,
+    SERVER_GRACE,
+    SERVER_KEEP_ALIVE,
+    SERVER_PING,
+)
+from codeloop.schema.wire import replace
+from codeloop.server.asgi import site
+from codeloop.server.events.hub import Hub
+from codeloop.server.guard import Door, Guard, names_of
+from codeloop.server.http_protocol import BoundedProtocol
+
+log = logging.getLogger("codeloop.server")
+
+HEADERS = [
+    ("vary", "Origin"),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),  # what a browser shows of an answer
+]
+
+
+class Unprotected(CodeloopError):
+    """Other machines could ask, and no password is set."""
+
+
+class Listening(Struct, frozen=True, kw_only=True):
+    """Where and for whom a server listens. Port 0: a free one. `password` None: nobody needs one.
+
+    `is_port_free`: another port will do when that one is taken. `origins`: web pages from there may ask too, as
+    `guard.origin_of` gives them.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    is_port_free: bool = False
+    username: str = "opencode"
+    password: str | None = None
+    origins: tuple[str, ...] = ()
+
+
+class Address(Struct, frozen=True):
+    """What a host name stands for. `is_foreign`: other machines may reach it."""
+
+    family: socket.AddressFamily
+    where: Any
+    is_foreign: bool
+
+
+def find_address(host: str, port: int) -> Address:
+    """Look a host up. Raises CodeloopError when there is none of this name."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM) if host else []
+    except (OSError, UnicodeError):
+        found = []
+    if not found:
+        raise CodeloopError(f"Can't listen on {host!r}: there is no such host. Choose another --hostname.")
+    family, _, _, _, where = min(found, key=lambda row: row[0] != socket.AF_INET)
+    is_foreign = not all(is_loopback(str(row[4][0])) for row in found)
+    return Address(family, where, is_foreign)
+
+
+class Server:
+    """A running server: `start` it, then it serves beside whatever else runs in the loop, until `stop`."""
+
+    def __init__(self, app: App, listening: Listening) -> None:
+        """Bind the socket. Raises Unprotected, CodeloopError for an address that can't be used."""
+        self.app = app
+        self.listening = listening
+        self.hub = Hub(app)
+        address = find_address(listening.host, listening.port)
+        if address.is_foreign and listening.password is None:
+            raise Unprotected(f"Listening on {listening.host} without a password would let other machines in.")
+        self._socket = _bound(listening, address)
+        host, port = self._socket.getsockname()[:2]
+        self.url = f"http://{bracketed(host)}:{port}"
+        door = Door(
+            port=port,
+            names=names_of(listening.host, is_foreign=address.is_foreign),
+            literals=address.is_foreign,
+            origins=frozenset(listening.origins),
+            username=listening.username,
+            password=listening.password,
+        )
+        self._guard = Guard(site(app, self.hub), door)
+        config = uvicorn.Config(
+            self._guard,
+            http=BoundedProtocol,
+            ws="websockets-sansio",
+            lifespan="off",
+            log_config=None,
+            log_level=logging.WARNING,  # what is less holds whole URLs, with tokens
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            headers=HEADERS,
+            limit_concurrency=SERVER_CONNECTIONS.value,
+            backlog=SERVER_BACKLOG.value,
+            timeout_keep_alive=SERVER_KEEP_ALIVE.value // 1000,
+            timeout_graceful_shutdown=SERVER_GRACE.value // 1000,
+            ws_max_size=SERVER_FRAME.value,
+            ws_ping_interval=SERVER_PING.seconds,
+            ws_ping_timeout=SERVER_PING.seconds,
+            ws_per_message_deflate=False,
+        )
+        self._server = _Uvicorn(config, self._end_turns)
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to serve; when this returns, requests are answered."""
+        self._serving = asyncio.create_task(self._server.serve([self._socket]))
+        ready = asyncio.create_task(self._server.ready.wait())
+        await asyncio.wait([self._serving, ready], return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        if self._serving.done():
+            self._serving.result()
+        log.info("listening on %s", self.url)
+
+    async def stop(self) -> None:
+        """End every turn and connection, within `SERVER_GRACE`, and close the projects."""
+        await self.hub.close()
+        self._guard.end()
+        self._server.should_exit = True
+        if self._serving is None:
+            self._socket.close()
+        else:
+            await self._serving
+            await self._server.cut_off()
+        await self.app.close()
+        log.info("stopped")
+
+    async def _end_turns(self) -> None:
+        """End what requests wait for, while they still can be answered."""
+        await asyncio.gather(*(project.runs.close() for project in self.app.projects))
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves signals to its caller. `end` is awaited when it begins to shut down."""
+
+    def __init__(self, config: uvicorn.Config, end: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+        self._end = end
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, end the answers that go on and on, then the others."""
+        closing = asyncio.create_task(super().shutdown(sockets))
+        await asyncio.sleep(0)
+        await self._end()
+        await closing
+
+    async def cut_off(self) -> None:
+        """Cut the connections that have not ended."""
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        tasks = set(self.server_state.tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=SERVER_GRACE.seconds)
+
+
+def _bound(listening: Listening, address: Address) -> socket.socket:
+    """Bind the socket. Raises CodeloopError when the address can't be used."""
+    try:
+        return _opened(address.family, address.where)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE and listening.is_port_free:
+            return _bound(replace(listening, port=0, is_port_free=False), replace(address, where=_any_port(address)))
+        where = f"{listening.host}:{listening.port}"
+        raise CodeloopError(f"Can't listen on {where}: {error.strerror}. Choose another --port.") from error
+
+
+def _any_port(address: Address) -> Any:
+    host, _, *rest = address.where
+    return (host, 0, *rest)
+
+
+def _opened(family: socket.AddressFamily, where: Any) -> socket.socket:
+    """Return a socket that listens, so that no other process can get the port any more. Raises OSError."""
+    # The loop sets TCP_NODELAY only where the protocol is named; without it an answer takes 44 ms.
+    opened = socket.socket(family, proto=socket.IPPROTO_TCP)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(where)
+        opened.listen()
+    except OSError:
+        opened.close()
+        raise
+    return opened

@@ -1,0 +1,37 @@
+"""One Store a file and process, shared by all that work with it: what one of them whispers, all of them hear."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from codeloop.store.store import Store
+
+
+class Stores:
+    """The open stores of a process. A store is closed when the last of those that opened it has released it."""
+
+    def __init__(self) -> None:
+        self._open: dict[Path, tuple[Store, int]] = {}
+        self.opened: Callable[[Store], None] = lambda _: None
+        """Called with each store that was not open."""
+
+    def open(self, path: Path) -> Store:
+        """Return the store of a file. Raises StoreError."""
+        found, users = self._open.get(path, (None, 0))
+        store = found or Store(path)
+        self._open[path] = (store, users + 1)
+        if found is None:
+            self.opened(store)
+        return store
+
+    def release(self, store: Store) -> None:
+        """Return a store back; the last one to do so closes it."""
+        _, users = self._open[store.path]
+        if users > 1:
+            self._open[store.path] = (store, users - 1)
+            return
+        del self._open[store.path]
+        store.close()
+
+    def all(self) -> tuple[Store, ...]:
+        """Return the open stores."""
+        return tuple(store for store, _ in self._open.values())

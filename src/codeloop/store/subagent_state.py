@@ -1,0 +1,58 @@
+"""How the subagents stand: what is stored of it, seen in the light of what goes on now."""
+
+from typing import Literal
+
+import msgspec
+
+from codeloop.schema.event import SessionInfo, SessionUpdated
+from codeloop.schema.ids import now_ms
+from codeloop.schema.message import Session
+from codeloop.schema.wire import Wire, replace
+from codeloop.store.store import Store
+
+State = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+KEY = "task"
+"""Where a subagent's session keeps its standing in its metadata."""
+
+
+class SubagentStanding(Wire):
+    """How a subagent stands since `time` (ms since the epoch); `reason`: why it failed or was cancelled.
+
+    `background`: nobody waits for it.
+    """
+
+    state: State
+    background: bool
+    time: int
+    reason: str | None = None
+
+
+def note(store: Store, session_id: str, state: State, *, background: bool, reason: str | None = None) -> None:
+    """Store how a subagent stands; clients see it in its session's metadata."""
+    session = store.find_session(session_id)
+    if session is None:
+        return
+    standing = SubagentStanding(state=state, background=background, time=now_ms(), reason=reason)
+    session = replace(session, metadata={**(session.metadata or {}), KEY: msgspec.to_builtins(standing)})
+    store.append(SessionUpdated(properties=SessionInfo(session_id=session_id, info=session)))
+
+
+def standing_of(store: Store, session: Session) -> SubagentStanding | None:
+    """Return how a subagent stands; None: its session tells nothing of it.
+
+    One that was at work when its process ended is cancelled; one with an open question waits.
+    """
+    try:
+        stored = msgspec.convert((session.metadata or {}).get(KEY), SubagentStanding)
+    except msgspec.ValidationError:
+        return None
+    if stored.state in {"queued", "running"} and not store.leases.is_held(session.id):
+        return replace(stored, state="cancelled", reason="The process that it ran in ended.")
+    if stored.state == "running" and is_asking(store, session.id):
+        return replace(stored, state="waiting")
+    return stored
+
+
+def is_asking(store: Store, session_id: str) -> bool:
+    """Return whether a session waits for a person's answer."""
+    return bool(store.pending_permissions(session_id) or store.pending_questions(session_id))

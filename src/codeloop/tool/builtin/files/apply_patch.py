@@ -1,0 +1,171 @@
+"""FileChange several files by a patch, all or nothing."""
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from codeloop.kit.diff import Diff
+from codeloop.schema.wire import JSON
+from codeloop.tool.file_access import (
+    FileChange,
+    ask_edit,
+    check_known,
+    commit,
+    diff_of,
+    failures,
+    filediff,
+    lock_files,
+    readable,
+    resolve_allowed,
+)
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.workspace.edit.edit import EditRefused
+from codeloop.workspace.edit.patch_apply import patched
+from codeloop.workspace.edit.patch_parser import Add, Delete, Operation, Update, parse
+from codeloop.workspace.files.encoding import UTF8, Encoding, NotText, check_new, decode, encode
+from codeloop.workspace.files.safe_open import LoadedFile, load_if_there
+from codeloop.workspace.workspace import Target
+
+_DONE = {"added": "A", "deleted": "D", "modified": "M"}
+
+
+class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
+    """What apply_patch takes."""
+
+    patch_text: Annotated[str, Meta(description="The whole patch")]
+
+
+@dataclass
+class _File:
+    """A file of the patch while the operations are worked out: what it was, and what it is to be (None: gone)."""
+
+    target: Target
+    before: LoadedFile | None
+    original: str
+    text: str | None
+    encoding: Encoding
+    mode: int | None = None
+
+    def change(self) -> FileChange | None:
+        after = None if self.text is None else encode(self.text, self.encoding)
+        if after == (self.before.data if self.before else None):
+            return None
+        return FileChange(self.target, self.before, after, self.original, self.text or "", self.mode)
+
+
+@tool("apply_patch", params=PatchParams, traits=Traits(permission="edit"))
+async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
+    """Check every operation, ask once, then change all files or none."""
+    with failures("the patch"):
+        operations = parse(params.patch_text)
+    targets = {path: await resolve_allowed(ctx, path) for path in _paths(operations)}
+    async with AsyncExitStack() as stack:
+        await lock_files(ctx, stack, list(targets.values()))
+        files: dict[Path, _File] = {}
+        for operation in operations:
+            with failures(operation.path):
+                _work_out(ctx, operation, targets, files)
+        with failures("the patch"):
+            changes = [change for file in files.values() if (change := file.change()) is not None]
+        if not changes:
+            raise ToolFailure("The patch changes nothing: the files already are as it says.")
+        diffs = [diff_of(change) for change in changes]
+        metadata = _metadata(ctx, changes, diffs)
+        asked = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}
+        ctx.report(title=_title(changes), metadata=metadata)
+        await ask_edit(ctx, [change.target for change in changes], asked)
+        with failures("the patch"):
+            commit(ctx, changes)
+    lines = [f"{_DONE[_status(change)]} {ctx.workspace.relative(change.target.path)}" for change in changes]
+    return ToolResult(_title(changes), "\n".join(["The patch was applied:", *lines]), metadata)
+
+
+def _paths(operations: Sequence[Operation]) -> list[str]:
+    found = [operation.path for operation in operations]
+    found += [op.move_to for op in operations if isinstance(op, Update) and op.move_to]
+    return list(dict.fromkeys(found))
+
+
+def _work_out(ctx: ToolContext, operation: Operation, targets: dict[str, Target], files: dict[Path, _File]) -> None:
+    file = _file(ctx, targets[operation.path], files)
+    match operation:
+        case Add(path, content):
+            if file.text is not None:
+                raise ToolFailure(f"{path} exists; use `*** Update File: {path}`. Nothing was changed.")
+            check_new(content)
+            file.text = content
+        case Delete(path):
+            if file.before is None and file.text is None:
+                raise ToolFailure(f"{path} does not exist and can't be deleted. Nothing was changed.")
+            file.text = None
+        case Update(path, hunks, move_to):
+            text = _text(path, file)
+            try:
+                text = patched(text, hunks)
+            except EditRefused as error:
+                raise ToolFailure(readable(f"{path}: {error}\nNothing was changed.")) from error
+            file.text = text
+            if move_to is not None and targets[move_to].real != file.target.real:
+                _move(_file(ctx, targets[move_to], files), file, move_to)
+
+
+def _move(there: _File, file: _File, move_to: str) -> None:
+    if there.before is not None or there.text is not None:
+        raise ToolFailure(f"{move_to} exists; {file.target.path} can't be moved there. Nothing was changed.")
+    there.text, there.encoding = file.text, file.encoding
+    there.mode = file.before.mode if file.before else None
+    file.text = None
+
+
+def _text(path: str, file: _File) -> str:
+    if file.text is None:
+        raise ToolFailure(f"{path} does not exist; use `*** Add File: {path}`. Nothing was changed.")
+    if file.before is not None and file.text == file.original:
+        return decode(file.before.data).content
+    return file.text
+
+
+def _file(ctx: ToolContext, target: Target, files: dict[Path, _File]) -> _File:
+    known = files.get(target.real)
+    if known is not None:
+        return known
+    loaded = load_if_there(target.real)
+    file = _File(target, None, "", None, UTF8)
+    if loaded is not None:
+        check_known(ctx, target.real, loaded, must_be_read=False)
+        try:
+            text = decode(loaded.data)
+        except NotText:
+            file = _File(target, loaded, "", "", UTF8)
+        else:
+            file = _File(target, loaded, text.content, text.content, text.encoding)
+    files[target.real] = file
+    return file
+
+
+def _status(change: FileChange) -> str:
+    if change.before is None:
+        return "added"
+    return "deleted" if change.after is None else "modified"
+
+
+def _title(changes: Sequence[FileChange]) -> str:
+    return changes[0].target.path.name if len(changes) == 1 else f"{len(changes)} files"
+
+
+def _metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]) -> JSON:
+    files = [
+        {
+            **filediff(change.target, diff),
+            "relativePath": ctx.workspace.relative(change.target.path),
+            "type": _status(change),
+        }
+        for change, diff in zip(changes, diffs, strict=True)
+    ]
+    first: JSON = {"filediff": filediff(changes[0].target, diffs[0])} if len(changes) == 1 else {}
+    return {"diff": "".join(diff.patch for diff in diffs), "files": files, "diagnostics": {}, **first}

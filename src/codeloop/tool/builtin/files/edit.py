@@ -1,0 +1,89 @@
+"""Replace text in a file."""
+
+from contextlib import AsyncExitStack
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from codeloop.tool.file_access import (
+    FileChange,
+    apply_change,
+    check_known,
+    failures,
+    load_text,
+    lock_files,
+    readable,
+    resolve_allowed,
+)
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.workspace.edit.edit import Edit, EditRefused, apply
+from codeloop.workspace.files.encoding import UTF8, check_new, encode
+from codeloop.workspace.files.safe_open import load_if_there
+from codeloop.workspace.workspace import Target
+
+
+class EditParams(msgspec.Struct, frozen=True, rename="camel"):
+    """What edit takes."""
+
+    file_path: Annotated[str, Meta(description="The file")]
+    old_string: Annotated[str, Meta(description="The text to replace")]
+    new_string: Annotated[str, Meta(description="The text to put there")]
+    replace_all: Annotated[bool, Meta(description="Replace every occurrence")] = False
+
+
+@tool("edit", params=EditParams, traits=Traits(permission="edit"))
+async def edit(params: EditParams, ctx: ToolContext) -> ToolResult:
+    """Replace the text where it stands, or make a new file."""
+    step = Edit(params.old_string, params.new_string, params.replace_all)
+    return await edit_file(ctx, params.file_path, [step])
+
+
+async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResult:
+    """Make edits of one file in order, each on the result of the one before, all or none."""
+    if steps[0].old == steps[0].new:
+        raise ToolFailure("oldString and newString are equal; there is nothing to change")
+    target = await resolve_allowed(ctx, path)
+    async with AsyncExitStack() as stack:
+        await lock_files(ctx, stack, [target])
+        with failures(str(target.path)):
+            change, note = _change(ctx, target, steps)
+        metadata = await apply_change(ctx, change)
+    title = ctx.workspace.relative(target.path)
+    return ToolResult(title, f"{note} {title}.", metadata)
+
+
+def _change(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileChange, str]:
+    if not steps[0].old:
+        return _creation(target, steps)
+    found = load_text(target.real)
+    if found is None:
+        raise ToolFailure(f"{target.path} does not exist. Give an empty oldString to make it, or check the path.")
+    loaded, text = found
+    check_known(ctx, target.real, loaded, must_be_read=False)
+    content, places, is_exact = _in_order(text.content, steps, str(target.path))
+    if not is_exact:
+        check_known(ctx, target.real, loaded, must_be_read=True)
+    data = encode(content, text.encoding)
+    count = f" ({places} places)" if places > 1 else ""
+    return FileChange(target, loaded, data, text.content, content), f"Edited{count}"
+
+
+def _creation(target: Target, steps: list[Edit]) -> tuple[FileChange, str]:
+    if load_if_there(target.real) is not None:
+        raise ToolFailure(f"{target.path} exists; an empty oldString only makes new files. Give the text to replace.")
+    check_new(steps[0].new)
+    content, _, _ = _in_order(steps[0].new, steps[1:], str(target.path))
+    return FileChange(target, None, encode(content, UTF8), "", content), "Made"
+
+
+def _in_order(content: str, steps: list[Edit], path: str) -> tuple[str, int, bool]:
+    places, is_exact = 0, True
+    for number, step in enumerate(steps, 1):
+        try:
+            done = apply(content, step)
+        except EditRefused as error:
+            which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
+            raise ToolFailure(readable(f"{path}: {which}{error}")) from error
+        content, places, is_exact = done.content, places + done.places, is_exact and done.is_exact
+    return content, places, is_exact

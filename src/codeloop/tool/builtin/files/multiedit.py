@@ -1,0 +1,32 @@
+"""Several edits of one file, all or none."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from codeloop.tool.builtin.files.edit import edit_file
+from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
+from codeloop.workspace.edit.edit import Edit
+
+
+class OneEdit(msgspec.Struct, frozen=True, rename="camel"):
+    """One edit of the list."""
+
+    old_string: Annotated[str, Meta(description="The text to replace")]
+    new_string: Annotated[str, Meta(description="The text to put there")]
+    replace_all: Annotated[bool, Meta(description="Replace every occurrence")] = False
+
+
+class MultieditParams(msgspec.Struct, frozen=True, rename="camel"):
+    """What multiedit takes."""
+
+    file_path: Annotated[str, Meta(description="The file")]
+    edits: Annotated[list[OneEdit], Meta(description="The edits, in order", min_length=1)]
+
+
+@tool("multiedit", params=MultieditParams, traits=Traits(permission="edit"))
+async def multiedit(params: MultieditParams, ctx: ToolContext) -> ToolResult:
+    """Make the edits in order, each on the result of the one before."""
+    steps = [Edit(step.old_string, step.new_string, step.replace_all) for step in params.edits]
+    return await edit_file(ctx, params.file_path, steps)

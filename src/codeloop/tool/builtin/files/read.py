@@ -1,0 +1,225 @@
+"""Read a file, or list a directory."""
+
+import asyncio
+import base64
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from codeloop.schema.ids import new_id
+from codeloop.schema.limits import (
+    IMAGE_FILE,
+    READ_BYTES,
+    READ_INSTRUCTIONS,
+    READ_LINE,
+    READ_LINES,
+    READ_NOTEBOOK,
+    READ_PDF,
+)
+from codeloop.schema.part import FilePart
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import JSON
+from codeloop.tool.file_access import failures, permission_path, readable, resolve_allowed
+from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.workspace.files.image import fit_image
+from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
+from codeloop.workspace.files.media_type import media_type
+from codeloop.workspace.files.notebook import render
+from codeloop.workspace.files.safe_open import load
+from codeloop.workspace.workspace import Target, Workspace
+
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+_PREVIEW = 20
+
+
+class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
+    """What read takes."""
+
+    file_path: Annotated[str, Meta(description="The file or directory")]
+    offset: Annotated[int, Meta(ge=0, description="First line, from 1")] | None = None
+    limit: Annotated[int, Meta(ge=0, description="Lines to show")] | None = None
+
+
+@tool("read", params=ReadParams, traits=READ_ONLY)
+async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
+    """Return numbered lines, the entries of a directory, or an attachment."""
+    target = await resolve_allowed(ctx, params.file_path)
+    await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
+    first, limit = params.offset or 1, params.limit or READ_LINES.value
+    path = str(target.path)
+    with failures(path):
+        if target.real.is_dir():
+            return _directory(ctx.workspace, target, first, limit)
+        try:
+            head = read_head(target.real)
+        except FileNotFoundError:
+            raise ToolFailure(_missing(target)) from None
+        mime = media_type(head)
+        if mime is not None:
+            return await asyncio.to_thread(_attachment, ctx, target, mime)
+        shown = await asyncio.to_thread(_lines, target, first, limit)
+    if shown.lines or shown.first == 1:
+        ctx.workspace.read_log.record(ctx.session_id, target.real, shown.stamp)
+    instructions = _instructions(ctx, target)
+    return _file(ctx.workspace, target, shown, instructions)
+
+
+def _lines(target: Target, first: int, limit: int) -> LineRange:
+    if target.real.suffix == ".ipynb" and target.real.stat().st_size <= READ_NOTEBOOK.value:
+        loaded = load(target.real, READ_NOTEBOOK.value)
+        text = render(loaded.data)
+        if text is not None:
+            return _cells(text, first, limit, LineRange((), first, 0, "", loaded.stamp))
+    return read_lines(target.real, first, limit)
+
+
+def _cells(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
+    lines = text.splitlines()
+    size, kept, cut = 0, list[str](), ""
+    for line in lines[first - 1 :]:
+        size += len(line.encode(errors="replace")) + 8
+        if len(kept) == limit or (kept and size > READ_BYTES.value):
+            cut = "lines" if len(kept) == limit else "bytes"
+            break
+        kept.append(line if len(line) <= READ_LINE.value else line[: READ_LINE.value] + "... (line cut)")
+    return LineRange(tuple(kept), first, len(lines), cut, empty.stamp)
+
+
+def _file(
+    workspace: Workspace, target: Target, shown: LineRange, instructions: Sequence[tuple[Path, str]]
+) -> ToolResult:
+    path = readable(str(target.path))
+    if not shown.lines and shown.first > 1:
+        count = f"{shown.total} lines" if shown.total is not None else "too many lines to count"
+        raise ToolFailure(f"{path} has {count}; offset {shown.first} is beyond its end")
+    last = shown.first + len(shown.lines) - 1
+    body = "\n".join(f"{shown.first + index}: {line}" for index, line in enumerate(shown.lines))
+    if not shown.lines:
+        closing = "(The file is empty)"
+    elif not shown.cut:
+        closing = f"(End of file - total {shown.total if shown.total is not None else last} lines)"
+    else:
+        why = f"; cut at {READ_BYTES.value // 1024} KB" if shown.cut == "bytes" else ""
+        total = shown.total if shown.total is not None else f"more than {last}"
+        closing = f"(Lines {shown.first}-{last} of {total}{why}. Go on with offset={last + 1})"
+    text = "\n".join(shown.lines)
+    opened = f"<path>{path}</path>\n<type>file</type>\n<content>\n"
+    output = f"{opened}{body}\n\n{closing}\n</content>" if shown.lines else f"{opened}{closing}\n</content>"
+    for file, words in instructions:
+        output += f"\n\n<system-reminder>\nInstructions for this folder, from {file}:\n{words}\n</system-reminder>"
+    display = {
+        "type": "file",
+        "path": path,
+        "text": text,
+        "lineStart": shown.first,
+        "lineEnd": max(last, shown.first) if shown.lines else 0,
+        "totalLines": shown.total if shown.total is not None else last,
+        "truncated": bool(shown.cut),
+    }
+    metadata: JSON = {
+        "preview": "\n".join(shown.lines[:_PREVIEW]),
+        "truncated": bool(shown.cut),
+        "loaded": [str(file) for file, _ in instructions],
+        "display": display,
+    }
+    return ToolResult(readable(workspace.relative(target.path)), output, metadata)
+
+
+def _directory(workspace: Workspace, target: Target, first: int, limit: int) -> ToolResult:
+    with os.scandir(target.real) as entries:
+        names = sorted(_entry(entry) for entry in entries)
+    if first > 1 and first > len(names):
+        raise ToolFailure(f"{target.path} has {len(names)} entries; offset {first} is beyond its end")
+    kept = names[first - 1 : first - 1 + limit]
+    truncated = first - 1 + len(kept) < len(names)
+    more = f"Entries {first}-{first + len(kept) - 1} of {len(names)}. Go on with offset={first + len(kept)}"
+    closing = f"({more})" if truncated else f"({len(names)} entries)"
+    path = readable(str(target.path))
+    listing = "".join(f"{name}\n" for name in kept)
+    output = f"<path>{path}</path>\n<type>directory</type>\n<entries>\n{listing}\n{closing}\n</entries>"
+    display = {
+        "type": "directory",
+        "path": path,
+        "entries": kept,
+        "offset": first,
+        "totalEntries": len(names),
+        "truncated": truncated,
+    }
+    metadata: JSON = {
+        "preview": "\n".join(kept[:_PREVIEW]),
+        "truncated": truncated,
+        "loaded": [],
+        "display": display,
+    }
+    return ToolResult(readable(workspace.relative(target.path)), output, metadata)
+
+
+def _entry(entry: "os.DirEntry[str]") -> str:
+    name = readable(entry.name).replace("\n", "\\n").replace("\r", "\\r")
+    try:
+        return f"{name}/" if entry.is_dir() else name
+    except OSError:
+        return name
+
+
+def _missing(target: Target) -> str:
+    parent = target.path.parent
+    try:
+        names = [readable(entry.name) for entry in target.real.parent.iterdir()]
+    except OSError:
+        return f"File not found: {target.path}. Its folder {parent} does not exist or can't be read."
+    from rapidfuzz import fuzz, process
+
+    near = process.extract(
+        target.path.name.lower(), [name.lower() for name in names], scorer=fuzz.ratio, limit=3, score_cutoff=60
+    )
+    if not near:
+        return f"File not found: {target.path}"
+    return "\n".join([f"File not found: {target.path}", "Similar names:", *(str(parent / names[n[2]]) for n in near)])
+
+
+def _attachment(ctx: ToolContext, target: Target, mime: str) -> ToolResult:
+    is_pdf = mime == "application/pdf"
+    loaded = load(target.real, READ_PDF.value if is_pdf else IMAGE_FILE.value)
+    data, size = loaded.data, ""
+    if not is_pdf:
+        picture = fit_image(data)
+        mime, data, size = picture.mime, picture.data, f", {picture.note}"
+    ctx.workspace.read_log.record(ctx.session_id, target.real, loaded.stamp)
+    url = f"data:{mime};base64,{base64.b64encode(data).decode()}"
+    name = readable(target.path.name)
+    part = FilePart(
+        id=new_id("prt"), session_id=ctx.session_id, message_id=ctx.message_id, mime=mime, url=url, filename=name
+    )
+    output = f"{'PDF' if is_pdf else 'Image'} attached: {readable(str(target.path))} ({len(data):,} bytes{size})"
+    metadata: JSON = {"preview": output, "truncated": False, "loaded": []}
+    return ToolResult(readable(ctx.workspace.relative(target.path)), output, metadata, (part,))
+
+
+def _instructions(ctx: ToolContext, target: Target) -> list[tuple[Path, str]]:
+    """Load what governs the file's folder and is not in the system prompt, once a session, outer folders first."""
+    workspace = ctx.workspace
+    root, directory = Path(os.path.realpath(workspace.root)), Path(os.path.realpath(workspace.directory))
+    known = {directory, *directory.parents}
+    folders = [f for f in target.real.parents if f.is_relative_to(root) and f not in known]
+    loaded: list[tuple[Path, str]] = []
+    for folder in reversed(folders):
+        place = next((folder / name for name in INSTRUCTION_FILES if (folder / name).is_file()), None)
+        if place is None:
+            continue
+        real = Path(os.path.realpath(place))
+        if (
+            not workspace.contains(real)
+            or not workspace.read_log.is_first_load(ctx.session_id, real)
+            or real == target.real
+        ):
+            continue
+        with failures(str(place)):
+            words = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
+        if words:
+            loaded.append((place, words))
+    return loaded

@@ -1,0 +1,56 @@
+"""Write a whole file."""
+
+from contextlib import AsyncExitStack
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from codeloop.tool.file_access import FileChange, apply_change, check_known, failures, lock_files, resolve_allowed
+from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
+from codeloop.workspace.files.encoding import DecodedText, NotText, check_new, decode, encode, main_line_end
+from codeloop.workspace.files.safe_open import load_if_there
+from codeloop.workspace.workspace import Target
+
+
+class WriteParams(msgspec.Struct, frozen=True, rename="camel"):
+    """What write takes."""
+
+    file_path: Annotated[str, Meta(description="The file")]
+    content: Annotated[str, Meta(description="The whole content")]
+
+
+@tool("write", params=WriteParams, traits=Traits(permission="edit"))
+async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
+    """Replace or make the file; encoding, mark, line ends, mode and link of an existing one stay."""
+    target = await resolve_allowed(ctx, params.file_path)
+    async with AsyncExitStack() as stack:
+        await lock_files(ctx, stack, [target])
+        with failures(str(target.path)):
+            change = _change(ctx, target, params.content)
+        metadata = await apply_change(ctx, change)
+    exists = change.before is not None
+    title = ctx.workspace.relative(target.path)
+    size = len(change.after or b"")
+    output = f"{'Overwrote' if exists else 'Made'} {title}: {len(params.content.splitlines())} lines, {size} bytes."
+    return ToolResult(title, output, {"filepath": str(target.path), "exists": exists, **metadata})
+
+
+def _change(ctx: ToolContext, target: Target, content: str) -> FileChange:
+    check_new(content)
+    before = load_if_there(target.real)
+    if before is None:
+        return FileChange(target, None, content.encode(), "", content)
+    check_known(ctx, target.real, before, must_be_read=True)
+    text = _known_text(before.data)
+    if main_line_end(text.content) == "\r\n" and "\r\n" not in content:
+        content = content.replace("\n", "\r\n")
+    return FileChange(target, before, encode(content, text.encoding), text.content, content)
+
+
+def _known_text(data: bytes) -> DecodedText:
+    """Return the old text; a file that is no text (an image that was read) becomes UTF-8."""
+    try:
+        return decode(data)
+    except NotText:
+        return DecodedText("")

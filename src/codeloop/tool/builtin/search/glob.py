@@ -1,0 +1,52 @@
+"""The tool `glob`: files by name."""
+
+import asyncio
+from typing import Annotated
+
+from msgspec import Meta
+
+from codeloop.kit.glob import split_root
+from codeloop.schema.limits import SEARCH_RESULTS
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import Wire
+from codeloop.tool.file_access import search_target
+from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.workspace.search.rg_matches import SearchFailed
+from codeloop.workspace.search.ripgrep import newest, printable
+
+
+class GlobParams(Wire):
+    """What the model gives."""
+
+    pattern: Annotated[str, Meta(min_length=1, description="like *.py, src/**/*.{ts,tsx}")]
+    path: Annotated[str, Meta(description="folder to search; default: the working directory")] | None = None
+
+
+@tool("glob", params=GlobParams, traits=READ_ONLY)
+async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
+    """List the files that match, the newest first."""
+    folder, pattern = params.path, params.pattern
+    if pattern.startswith(("/", "~", "../")):
+        start, pattern = split_root(pattern)
+        pattern = f"/{pattern}"
+        folder = f"{folder}/{start}" if folder and start.startswith("..") else start
+    target = await search_target(ctx, folder, only_folder=True)
+    given = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
+    await ctx.ask(Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=given))
+    try:
+        found = await ctx.workspace.ripgrep.files(target.path, pattern, ctx.workspace.environment)
+    except SearchFailed as error:
+        raise ToolFailure(f"The pattern can't be searched for: {error}") from error
+    kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # looks at each file
+    paths = [printable(path) for path in kept]
+    notes: list[str] = []
+    if len(paths) < len(found.paths):
+        notes.append(f"the newest {len(paths)} of {len(found.paths)} files; narrow the pattern or the path for others")
+    if found.stopped:
+        notes.append(found.stopped)
+    output = "\n".join(paths) or "No files found"
+    return ToolResult(
+        title=ctx.workspace.relative(target.path),
+        output=output + (f"\n\n({'; '.join(notes)})" if notes else ""),
+        metadata={"count": len(paths), "truncated": bool(notes)},
+    )

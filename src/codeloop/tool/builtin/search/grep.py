@@ -1,0 +1,122 @@
+"""The tool `grep`: text in files."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from codeloop.schema.limits import SEARCH_RESULTS
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import JSON, Wire
+from codeloop.tool.file_access import is_secret, permission_path, search_target
+from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
+from codeloop.workspace.search.ripgrep import printable
+
+
+class GrepParams(Wire):
+    """What the model gives."""
+
+    pattern: Annotated[str, Meta(min_length=1, description="regular expression")]
+    path: Annotated[str, Meta(description="file or folder; default: the working directory")] | None = None
+    include: Annotated[str, Meta(description="only files like *.py, src/**/*.ts, !*.test.ts")] | None = None
+    context: Annotated[int, Meta(ge=0, le=20, description="lines around each match")] = 0
+    mode: Annotated[Mode, Meta(description="content (default), file names, or matches per file")] = "content"
+    ignore_case: bool = False
+    multiline: Annotated[bool, Meta(description="a match may span lines")] = False
+
+
+@tool("grep", params=GrepParams, traits=READ_ONLY)
+async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
+    """Show the lines that match, newest files first."""
+    target = await search_target(ctx, params.path)
+    given: JSON = {"pattern": params.pattern}
+    given |= {"path": params.path} if params.path else {}
+    given |= {"include": params.include} if params.include else {}
+    await ctx.ask(Need(permission="grep", patterns=(params.pattern,), always=("*",), metadata=given))
+    is_named = not target.path.is_dir()
+    if is_named:
+        await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
+    query = Query(
+        pattern=params.pattern,
+        include=params.include,
+        mode=params.mode,
+        context=params.context,
+        ignore_case=params.ignore_case,
+        multiline=params.multiline,
+        shown=SEARCH_RESULTS.value,
+    )
+    try:
+        found = await ctx.workspace.ripgrep.grep(target.path, query, ctx.workspace.environment)
+    except SearchFailed as error:
+        raise ToolFailure(f"The search can't be done: {error}") from error
+    return _result(params, found if is_named else _plain(found, ctx))
+
+
+def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
+    """Leave out the files whose reading is asked about, and say so."""
+    kept = [hits for hits in found.files if not is_secret(ctx.workspace.relative(hits.path))]
+    left_out = len(found.files) - len(kept)
+    if not left_out:
+        return found
+    note = f"{left_out} .env files that match are left out; with one as path, its reading is asked about"
+    stopped = f"{found.stopped}; {note}" if found.stopped else note
+    return GrepResult(kept, sum(hits.matches for hits in kept), stopped)
+
+
+def _result(params: GrepParams, found: GrepResult) -> ToolResult:
+    if not found.matches:
+        note = f" ({found.stopped})" if found.stopped else ""
+        return ToolResult(params.pattern, f"No files found{note}", {"matches": 0, "truncated": bool(note)})
+    blocks, shown = _blocks(found.files, params.mode)
+    total = sum(1 for _ in found.files) if params.mode == "files" else found.matches
+    what = ("file" if total == 1 else "files") if params.mode == "files" else "match" if total == 1 else "matches"
+    notes = (
+        [f"showing {shown}, newest files first; narrow the pattern, path or include for others"]
+        if shown < total
+        else []
+    )
+    notes += [found.stopped] if found.stopped else []
+    head = f"Found {total} {what}" + (f" ({'; '.join(notes)})" if notes else "")
+    separator = "\n\n" if params.mode == "content" else "\n"
+    return ToolResult(
+        title=params.pattern,
+        output=f"{head}\n{separator.join(blocks)}",
+        metadata={"matches": total, "truncated": bool(notes)},
+    )
+
+
+def _blocks(files: list[FileMatches], mode: Mode) -> tuple[list[str], int]:
+    """Return the text a file, and how many matches (or files, by mode) they show."""
+    most = SEARCH_RESULTS.value
+    match mode:
+        case "files":
+            return [printable(str(hits.path)) for hits in files[:most]], min(most, len(files))
+        case "count":
+            counted = files[:most]
+            return [f"{printable(str(hits.path))}: {hits.matches}" for hits in counted], sum(h.matches for h in counted)
+        case "content":
+            blocks: list[str] = []
+            shown = 0
+            for hits in files:
+                if shown >= most:
+                    break
+                lines = _first(hits.lines, most - shown)
+                shown += sum(line.is_match for line in lines)
+                blocks.append("\n".join([f"{printable(str(hits.path))}:", *map(_shown, lines)]))
+            return blocks, shown
+
+
+def _first(lines: list[MatchLine], matches: int) -> list[MatchLine]:
+    """Return the lines up to the last match that there is room for."""
+    for index, line in enumerate(lines):
+        if line.is_match:
+            if matches == 0:
+                return lines[:index]
+            matches -= 1
+    return lines
+
+
+def _shown(line: MatchLine) -> str:
+    if not line.number:
+        return f"  {line.text}"
+    return f"  Line {line.number}{':' if line.is_match else '-'} {line.text}"

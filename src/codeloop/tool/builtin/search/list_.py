@@ -1,0 +1,104 @@
+"""The tool `list`: a folder as a tree, within a budget of lines."""
+
+from collections import deque
+from typing import Annotated
+
+from msgspec import Meta
+
+from codeloop.schema.limits import LIST_LINES
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import JSON, Wire
+from codeloop.tool.file_access import search_target
+from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.workspace.search.rg_matches import SearchFailed
+from codeloop.workspace.search.ripgrep import printable
+
+
+class ListParams(Wire):
+    """What the model gives."""
+
+    path: Annotated[str, Meta(description="folder; default: the working directory")] | None = None
+    ignore: Annotated[list[str], Meta(description="patterns to leave out")] = []
+
+
+class Folder:
+    """A folder of the tree: its folders and files by name, and how many files are below it."""
+
+    __slots__ = ("files", "folders", "is_open", "shown", "total")
+
+    def __init__(self) -> None:
+        self.folders: dict[str, Folder] = {}
+        self.files: list[str] = []
+        self.total = 0
+        self.is_open = False
+        self.shown = 0
+
+    def add(self, path: str) -> None:
+        """Take in a file by its path relative to this folder."""
+        folder = self
+        folder.total += 1
+        *steps, name = path.split("/")
+        for step in steps:
+            folder = folder.folders.setdefault(step, Folder())
+            folder.total += 1
+        folder.files.append(name)
+
+    def open(self, budget: int) -> bool:
+        """Open as many folders as fit into `budget` lines, those nearest to the top first. Returns whether all did."""
+        self.is_open, self.shown = True, min(budget, len(self.folders) + len(self.files))
+        budget -= self.shown
+        waiting = deque(self.folders.values())
+        complete = self.shown == len(self.folders) + len(self.files)
+        while waiting:
+            folder = waiting.popleft()
+            needs = len(folder.folders) + len(folder.files)
+            if needs > budget:
+                complete = False
+                continue
+            folder.is_open, folder.shown = True, needs
+            budget -= needs
+            waiting.extend(folder.folders.values())
+        return complete
+
+    def lines(self, depth: int = 1) -> list[str]:
+        """Return the lines of an opened folder: its folders, then its files, each in the order of names."""
+        indent = "  " * depth
+        lines: list[str] = []
+        entries = [*sorted(self.folders.items()), *((name, None) for name in sorted(self.files))]
+        for name, folder in entries[: self.shown]:
+            shown = printable(name)
+            if folder is None:
+                lines.append(f"{indent}{shown}")
+            elif folder.is_open:
+                lines += [f"{indent}{shown}/", *folder.lines(depth + 1)]
+            else:
+                lines.append(f"{indent}{shown}/ ({folder.total} files)")
+        if len(entries) > self.shown:
+            lines.append(f"{indent}... and {len(entries) - self.shown} more")
+        return lines
+
+
+@tool("list", params=ListParams, traits=READ_ONLY)
+async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
+    """Show the tree below a folder."""
+    target = await search_target(ctx, params.path, only_folder=True)
+    given: JSON = ({"path": params.path} if params.path else {}) | ({"ignore": params.ignore} if params.ignore else {})
+    await ctx.ask(Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=given))
+    try:
+        found = await ctx.workspace.ripgrep.files(target.path, None, ctx.workspace.environment, params.ignore)
+    except SearchFailed as error:
+        raise ToolFailure(f"The folder can't be listed: {error}") from error
+    top = Folder()
+    start = len(f"{target.path}/".replace("//", "/"))
+    for path in found.paths:
+        top.add(path[start:])
+    complete = top.open(LIST_LINES.value)
+    notes = [] if complete else ["folders with a count are not shown whole; list them by their path"]
+    notes += [found.stopped] if found.stopped else []
+    lines = top.lines() or ["  (no files)"]
+    output = "\n".join([f"{printable(str(target.path))}/", *lines, *(f"\n({note})" for note in notes)])
+    return ToolResult(
+        title=ctx.workspace.relative(target.path),
+        output=output,
+        metadata={"count": len(found.paths), "truncated": bool(notes)},
+    )

@@ -1,0 +1,80 @@
+"""Several independent calls in one, side by side."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Annotated, Any
+
+import msgspec
+
+from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.limits import BATCH_CALLS
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult, tool
+from codeloop.tool.toolbox import Invalid, Toolbox
+from codeloop.tool.truncate import truncated
+
+Outcome = tuple[bool, ToolResult]
+"""Whether a call succeeded, and its result."""
+
+
+class BatchCall(msgspec.Struct, frozen=True):
+    """One call."""
+
+    tool: str
+    parameters: JSON
+
+
+class BatchParams(msgspec.Struct, frozen=True):
+    """The calls."""
+
+    tool_calls: Annotated[list[BatchCall], msgspec.Meta(min_length=1, max_length=BATCH_CALLS.value)]
+
+
+def batch_tool(toolbox: Toolbox) -> Tool:
+    """Return the tool that runs calls of `toolbox`'s tools; a batch in a batch is not one of them."""
+
+    @tool("batch", params=BatchParams)
+    async def batch(params: BatchParams, ctx: ToolContext) -> ToolResult:
+        """Run the calls, each with its own permission check and result; one that fails does not touch the others."""
+        results = await _side_by_side([_one(toolbox, call, ctx) for call in params.tool_calls])
+        told = [
+            f'<result call="{number}" tool="{call.tool}" ok="{str(ok).lower()}">\n{result.output}\n</result>'
+            for number, (call, (ok, result)) in enumerate(zip(params.tool_calls, results, strict=True), 1)
+        ]
+        done = sum(ok for ok, _ in results)
+        details = [
+            {"tool": call.tool, "ok": ok, "title": result.title, "metadata": result.metadata}
+            for call, (ok, result) in zip(params.tool_calls, results, strict=True)
+        ]
+        metadata: JSON = {"totalCalls": len(results), "successful": done, "failed": len(results) - done}
+        attachments = tuple(part for _, result in results for part in result.attachments)
+        title = f"{done} of {len(results)} calls succeeded"
+        return ToolResult(title, "\n".join(told), {**metadata, "details": details}, attachments)
+
+    return batch
+
+
+async def _side_by_side(calls: list[Coroutine[Any, Any, Outcome]]) -> list[Outcome]:
+    """Run them all; when one raises (the user rejected it), the others are stopped before that goes on."""
+    running = [asyncio.create_task(call) for call in calls]
+    try:
+        return await asyncio.gather(*running)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
+    prepared = toolbox.prepare(call.tool, msgspec.json.encode(call.parameters).decode())
+    if isinstance(prepared, Invalid):
+        return False, ToolResult(call.tool, prepared.reason)
+    try:
+        result = await prepared.tool.run(prepared.params, ctx)
+    except (Denied, ToolFailure) as error:
+        return False, ToolResult(call.tool, str(error))
+    except Rejected as error:
+        if error.message is None:
+            raise
+        return False, ToolResult(call.tool, str(error))
+    return True, truncated(result, ctx.workspace.scratch, keep=prepared.tool.traits.keep)

@@ -1,0 +1,25 @@
+"""Asking about a subagent that runs in the background."""
+
+import msgspec
+
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
+
+
+class TaskOutputParams(msgspec.Struct, frozen=True):
+    """Which task."""
+
+    task_id: str
+
+
+@tool("task_output", params=TaskOutputParams, traits=Traits(concurrent=True, permission="task"))
+async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
+    """Return a task's state and what it said last, from what is stored of it."""
+    report = ctx.session.subagent(params.task_id)
+    if report is None:
+        raise ToolFailure(f"There is no task {params.task_id} of this session.")
+    text = report.text or "(nothing said yet)"
+    why = f"\n{report.reason}" if report.reason else ""
+    output = (
+        f'<task id="{report.session_id}" state="{report.state}">{why}\n<task_result>\n{text}\n</task_result>\n</task>'
+    )
+    return ToolResult(report.title, output, {"sessionId": report.session_id, "state": report.state})

@@ -1,0 +1,148 @@
+"""The tool `bash`: a command in the session's shell."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import JSON, Wire
+from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, is_secret
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext
+
+
+class BashParams(Wire, rename=None):
+    """What the model gives. `timeout` in ms."""
+
+    command: str
+    timeout: Annotated[int, Meta(gt=0, description="ms; default 120000, at most 600000")] | None = None
+    workdir: Annotated[str, Meta(description="for this call only, instead of cd")] | None = None
+    description: Annotated[str, Meta(description="what it does, in 5 to 10 words")] | None = None
+    run_in_background: Annotated[bool, Meta(description="return an id at once")] = False
+    reset: Annotated[bool, Meta(description="first forget cd and exports")] = False
+
+
+@tool("bash", params=BashParams, traits=Traits(concurrent=False, keep="tail"))
+async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
+    """Run the command, or start it in the background."""
+    _check(params)
+    shells = ctx.workspace.shells
+    if params.reset:
+        shells.reset(ctx.session_id)
+    place = ShellContext(ctx.session_id, ctx.workspace.directory, ctx.workspace.environment, ctx.workspace.scratch)
+    stands = shells.directory(place)
+    workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
+    await _ask(params.command, workdir or stands, ctx)
+    if workdir is not None and folder_of(workdir) != workdir:
+        raise ToolFailure(f"The workdir {workdir} is not a folder. Leave it out to run in {stands}.")
+    timeout = min(params.timeout or SHELL_TIMEOUT.value, SHELL_TIMEOUT_MAX.value) / 1000
+    command = ShellCommand(params.command, timeout, workdir)
+    latest = ""
+
+    def show(text: str) -> None:
+        nonlocal latest
+        latest = text
+        ctx.report(metadata=_metadata(params, text))
+
+    try:
+        if params.run_in_background:
+            return _started(params, place, command, ctx)
+        outcome = await shells.run(place, command, show)
+    except asyncio.CancelledError:
+        show(latest + noted(["The command was aborted; all its processes were ended."]))
+        raise
+    except OSError as error:
+        raise ToolFailure(f"The shell could not be started in {workdir or stands}: {error}") from error
+    return _finished(params, outcome, timeout)
+
+
+def _check(params: BashParams) -> None:
+    if not params.command.strip():
+        raise ToolFailure("The command is empty. Give the command to run.")
+    if "\0" in params.command or "\0" in (params.workdir or ""):
+        raise ToolFailure("The command holds a NUL character, which no shell can take. Write it as \\0 for printf.")
+
+
+async def _ask(command: str, directory: Path, ctx: ToolContext) -> None:
+    """Ask for the folders outside the work tree that the command works in or names, then for the command."""
+    analysis = analyse(command)
+    named = dict.fromkeys(_real(path, directory) for path in (".", *analysis.paths))
+    folders = list(dict.fromkeys(str(folder_of(path)) for path in named if not ctx.workspace.contains(path)))
+    patterns = [str(Path(folder) / "*") for folder in folders]
+    shown: JSON = {"command": command, "directories": folders, "patterns": patterns}
+    await ask_outside(ctx, map(Path, folders), shown)
+    guarded = [ctx.workspace.relative(path) for path in named if ctx.workspace.contains(path)]
+    guarded = [path for path in guarded if is_repository_data(path)]
+    secret = tuple(name for name in map(ctx.workspace.relative, named) if is_secret(name))
+    if secret:
+        await ctx.ask(Need(permission="read", patterns=secret, always=secret, metadata={"command": command}))
+    if guarded and not analysis.read_only:
+        await ctx.ask(Need(permission="edit", patterns=tuple(guarded), metadata={"command": command}))
+    await ctx.ask(need_of(command, analysis))
+
+
+def _real(path: str, directory: Path) -> Path:
+    """Return what the system will make of a path: links are followed before `..`; a name ends at a NUL."""
+    named = Path(path.partition("\0")[0])
+    try:
+        return Path(os.path.realpath(directory / named.expanduser()))
+    except RuntimeError:  # `~name` of nobody stays as it is
+        return Path(os.path.realpath(directory / named))
+
+
+def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
+    try:
+        job = ctx.workspace.shells.start(place, command)
+    except ValueError as error:
+        raise ToolFailure(f"The command was not started: {error}.") from error
+    log = job.running.capture.path
+    started = f"Started in the background as {job.id}. Ask for its output with bash_output, end it with bash_kill."
+    started += f" All of its output goes to {log}." if log else ""
+    return ToolResult(
+        title=params.command,
+        output=started,
+        metadata=_metadata(params, "") | {"id": job.id, "exit": None, "truncated": False, "outputPath": str(log or "")},
+    )
+
+
+def _finished(params: BashParams, outcome: CommandResult, timeout: float) -> ToolResult:
+    notes: list[str] = []
+    if outcome.timed_out:
+        notes.append(
+            f"The command was ended with all its processes after its timeout of {timeout * 1000:.0f} ms. "
+            f"If it needs longer, give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) or use run_in_background."
+        )
+    if outcome.signal:
+        notes.append(f"The shell was ended by {outcome.signal}.")
+    elif outcome.code:
+        notes.append(f"exit code {outcome.code}")
+    if outcome.left:
+        notes.append(
+            f"{outcome.left} processes that it left running were ended. "
+            "Use run_in_background for what shall keep running."
+        )
+    metadata = _metadata(params, outcome.recent) | {
+        "exit": outcome.code,
+        "truncated": outcome.cut,
+        "lines": outcome.lines,
+        "duration": round(outcome.duration * 1000),
+    }
+    if outcome.signal:
+        metadata["signal"] = outcome.signal
+    if outcome.path is not None:
+        metadata["outputPath"] = str(outcome.path)
+    return ToolResult(title=params.command, output=(outcome.output or "(no output)") + noted(notes), metadata=metadata)
+
+
+def noted(notes: list[str]) -> str:
+    """Return the notes for the model that follow a command's output."""
+    return "\n\n<shell_metadata>\n" + "\n".join(notes) + "\n</shell_metadata>" if notes else ""
+
+
+def _metadata(params: BashParams, output: str) -> JSON:
+    return {"output": output} | ({"description": params.description} if params.description else {})

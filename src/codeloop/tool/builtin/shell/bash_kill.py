@@ -1,0 +1,24 @@
+"""The tool `bash_kill`: ends a background command."""
+
+from codeloop.schema.wire import Wire
+from codeloop.tool.builtin.shell.bash_output import job_named
+from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
+
+
+class BashKillParams(Wire):
+    """What the model gives."""
+
+    id: str
+
+
+@tool("bash_kill", params=BashKillParams, traits=Traits(permission="bash"))
+async def bash_kill(params: BashKillParams, ctx: ToolContext) -> ToolResult:
+    """End it with everything it started."""
+    job = job_named(params.id, ctx)
+    ended = await job.kill()
+    output = f"{job.id} was ended with all its processes." if ended else f"{job.id} had {job.status} before."
+    return ToolResult(
+        title=job.command,
+        output=output,
+        metadata={"id": job.id, "status": job.status, "exit": job.code, "truncated": False},
+    )

@@ -1,0 +1,58 @@
+"""The tool `bash_output`: what a background command printed since it was asked last."""
+
+import time
+from typing import Annotated
+
+from msgspec import Meta
+
+from codeloop.schema.limits import SHELL_WAIT
+from codeloop.schema.wire import Wire
+from codeloop.tool.builtin.shell.bash import noted
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.workspace.process.background import Job, JobOutput
+
+
+class BashOutputParams(Wire):
+    """What the model gives. `wait` in ms."""
+
+    id: str
+    wait: Annotated[int, Meta(ge=0, description="ms to wait for new output; at most 60000")] = 0
+
+
+@tool("bash_output", params=BashOutputParams, traits=Traits(keep="tail", permission="bash"))
+async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
+    """Return what is new and whether it still runs."""
+    job = job_named(params.id, ctx)
+    news = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
+    return ToolResult(
+        title=job.command,
+        output=(news.output or "(no new output)") + noted([_status(job, news)]),
+        metadata={
+            "id": job.id,
+            "output": news.output,
+            "status": news.status,
+            "exit": news.code,
+            "truncated": news.cut,
+            "outputPath": str(job.running.capture.path or ""),
+        },
+    )
+
+
+def job_named(name: str, ctx: ToolContext) -> Job:
+    """Return the background command of that id. Raises ToolFailure, naming those there are."""
+    jobs = ctx.workspace.shells.jobs
+    job = jobs.get(name)
+    if job is None:
+        known = ", ".join(f"{one.id} ({one.status})" for one in jobs.all()) or "none"
+        raise ToolFailure(f"There is no background command {name}. Those there are: {known}.")
+    return job
+
+
+def _status(job: Job, news: JobOutput) -> str:
+    match news.status:
+        case "running":
+            return f"{job.id} is running since {time.monotonic() - job.began:.0f} s."
+        case "exited":
+            return f"{job.id} has exited with code {news.code}."
+        case "killed":
+            return f"{job.id} was ended."

@@ -1,0 +1,108 @@
+"""What a tool call may read and change of its session: narrow methods, so that no tool holds the store itself."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.permission.gate import Rejected
+from codeloop.schema.event import (
+    MessageInfo,
+    MessageUpdated,
+    PartInfo,
+    PartUpdated,
+    QuestionAsked,
+    QuestionRefusal,
+    QuestionRejected,
+    QuestionReplied,
+    SessionInfo,
+    SessionUpdated,
+    Todos,
+    TodoUpdated,
+)
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.live_events import FileEdited, FilePath
+from codeloop.schema.message import Todo, UserMessage, UserTime
+from codeloop.schema.part import TextPart
+from codeloop.schema.permission import Need, ToolRef
+from codeloop.schema.question import Question, QuestionRequest
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import last_text, next_created
+from codeloop.store.store import Store
+from codeloop.store.subagent_state import State, standing_of
+
+
+class SubagentReport(Struct, frozen=True):
+    """How a subagent of the session stands, and its last text ("" for none)."""
+
+    session_id: str
+    title: str
+    state: State
+    reason: str | None
+    text: str
+
+
+class CallSession:
+    """The session of one call."""
+
+    def __init__(self, store: Store, session_id: str, call: ToolRef) -> None:
+        self._store = store
+        self._id = session_id
+        self._call = call
+
+    def todos(self) -> list[Todo]:
+        """Return the session's task list."""
+        return self._store.todos(self._id)
+
+    def set_todos(self, todos: list[Todo]) -> None:
+        """Replace the session's task list."""
+        self._store.append(TodoUpdated(properties=Todos(session_id=self._id, todos=todos)))
+
+    def file_edited(self, path: Path, directory: Path) -> None:
+        """Show every client that a file was changed by a call in `directory`."""
+        self._store.whisper(FileEdited(properties=FilePath(file=str(path))), str(directory))
+
+    def subagent(self, session_id: str) -> SubagentReport | None:
+        """Return how a subagent stands; None when this session has no such subagent."""
+        session = self._store.find_session(session_id)
+        if session is None or session.parent_id != self._id:
+            return None
+        standing = standing_of(self._store, session)
+        text = last_text(self._store.recent(session.id).entries)
+        state, reason = (standing.state, standing.reason) if standing else ("done", None)
+        return SubagentReport(session.id, session.title, state, reason, text)
+
+    def continue_as(self, agent: str, text: str) -> None:
+        """Switch the session to an agent, which goes on from a message with this text."""
+        view = self._store.recent(self._id)
+        last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
+        time = UserTime(created=next_created(view, now_ms()))
+        message = replace(last, id=new_id("msg"), agent=agent, time=time, summary=None)
+        part = TextPart(id=new_id("prt"), session_id=self._id, message_id=message.id, text=text, synthetic=True)
+        session = replace(view.session, agent=agent)
+        self._store.append(
+            SessionUpdated(properties=SessionInfo(session_id=self._id, info=session)),
+            MessageUpdated(properties=MessageInfo(session_id=self._id, info=message)),
+            PartUpdated(properties=PartInfo(session_id=self._id, part=part, time=now_ms())),
+        )
+
+    async def answers(self, questions: list[Question], need: Need) -> list[list[str]]:
+        """Ask whoever is there and wait without a deadline; returns the chosen labels or free texts.
+
+        Raises Rejected when they are refused; a question whose call is cancelled is withdrawn.
+        """
+        request = QuestionRequest(id=new_id("que"), session_id=self._id, questions=questions, tool=self._call)
+        seq = self._store.append(QuestionAsked(properties=request))
+        try:
+            async for stamped in self._store.follow(seq, session=self._id):
+                match stamped.event:
+                    case QuestionReplied(properties=p) if p.request_id == request.id:
+                        return p.answers
+                    case QuestionRejected(properties=p) if p.request_id == request.id:
+                        raise Rejected(need, p.message)
+                    case _:
+                        pass
+        finally:
+            if any(waiting.id == request.id for waiting in self._store.pending_questions(self._id)):
+                refusal = QuestionRefusal(session_id=self._id, request_id=request.id)
+                self._store.append(QuestionRejected(properties=refusal))
+        raise AssertionError("a follower ends only by being closed")

@@ -1,0 +1,213 @@
+"""How tools reach files: paths resolved, permissions asked, agreed changes made."""
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from stat import S_ISDIR
+
+from msgspec import Struct
+
+from codeloop.kit.diff import Diff, trim_indent, unified
+from codeloop.permission.defaults import SECRETS
+from codeloop.permission.rules import decide
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.permission import Need, Rule
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import ToolContext, ToolFailure
+from codeloop.workspace.files.encoding import DecodedText, decode
+from codeloop.workspace.files.replace import Replacement, replace_files
+from codeloop.workspace.files.safe_open import LoadedFile, load_if_there
+from codeloop.workspace.workspace import Target, Workspace
+
+_REASONS = {
+    "ENOSPC": "no space is left on the disk",
+    "EDQUOT": "the disk quota is used up",
+    "EROFS": "the file system is read-only",
+    "EACCES": "permission denied by the system",
+    "EPERM": "not permitted by the system",
+    "ENAMETOOLONG": "the name is too long",
+    "EISDIR": "it is a directory",
+    "ENOTDIR": "a part of its path is not a directory",
+    "ELOOP": "its links go round in a loop",
+}
+
+
+class FileChange(Struct, frozen=True):
+    """A change of one file that waits for permission. `after` is None for a deletion; `text_*` are for the diff."""
+
+    target: Target
+    before: LoadedFile | None
+    after: bytes | None
+    text_before: str
+    text_after: str
+    mode: int | None = None
+
+
+@contextmanager
+def failures(path: str) -> Generator[None]:
+    """Turn what the system or the workspace refuses into a ToolFailure that names the path."""
+    try:
+        yield
+    except CodeloopError as error:
+        raise ToolFailure(readable(_about(path, str(error)))) from error
+    except OSError as error:
+        import errno
+
+        name = errno.errorcode.get(error.errno or 0, "")
+        reason = _REASONS.get(name, error.strerror or str(error))
+        raise ToolFailure(readable(f"{path}: {reason}; nothing was changed")) from error
+
+
+def _about(path: str, text: str) -> str:
+    return text if path in text else f"{path}: {text}"
+
+
+def resolve(workspace: Workspace, path: str) -> Target:
+    """Resolve a path as the model wrote it; ToolFailure when it can't name a file."""
+    if not path.strip():
+        raise ToolFailure("filePath is empty; give the path of a file")
+    try:
+        return workspace.resolve(path)
+    except (ValueError, RuntimeError, OSError) as error:
+        raise ToolFailure(f"{path!r} can't be a path: {error}") from error
+
+
+async def resolve_allowed(ctx: ToolContext, path: str) -> Target:
+    """Resolve a path and, when it lies outside the workspace, ask for `external_directory` first, by its real target.
+
+    Raises ToolFailure, Denied or Rejected.
+    """
+    target = resolve(ctx.workspace, path)
+    if target.outside:
+        folder = folder_of(target.real)
+        await ask_outside(ctx, [folder], {"filepath": str(target.real), "parentDir": str(folder)})
+    return target
+
+
+async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool = False) -> Target:
+    """Resolve what a search works on (default: the agent's directory), asking first when it is outside.
+
+    Raises ToolFailure when there is no such file or folder, Denied or Rejected when it may not be searched.
+    """
+    if path and "\0" in path:
+        raise ToolFailure("The path holds a NUL character, which no file has in its name. Leave it out.")
+    target = await resolve_allowed(ctx, path or ".")
+    try:
+        mode = target.path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        why = f"There is no file or folder {target.path}. Check the path, or list the folder above it."
+        raise ToolFailure(why) from error
+    except OSError as error:
+        raise ToolFailure(f"{target.path} can't be searched: {error.strerror}.") from error
+    if only_folder and not S_ISDIR(mode):
+        raise ToolFailure(f"{target.path} is a file; give the path of a folder.")
+    return target
+
+
+def folder_of(path: Path) -> Path:
+    """Return the path itself when it is a folder that can be seen, else the folder that it is in."""
+    try:
+        return path if path.is_dir() else path.parent
+    except OSError:
+        return path.parent
+
+
+async def ask_outside(ctx: ToolContext, folders: Iterable[Path], metadata: JSON) -> None:
+    """Ask to work in folders outside the work tree (resolved paths). Raises Denied or Rejected."""
+    patterns = tuple(dict.fromkeys(str(folder / "*") for folder in folders))
+    if patterns:
+        await ctx.ask(Need(permission="external_directory", patterns=patterns, always=patterns, metadata=metadata))
+
+
+def permission_path(workspace: Workspace, target: Target) -> str:
+    """Return the path that a permission names: of the real target, relative to the worktree; "." for its top."""
+    return workspace.relative(target.real) or "."
+
+
+def is_repository_data(pattern: str) -> bool:
+    """Return whether a path is, or lies in, a `.git`."""
+    return ".git" in {part.lower() for part in Path(pattern).parts}
+
+
+PLAIN = (Rule(permission="read", pattern="*", action="allow"), *SECRETS)
+"""The rules of reading, without a person's own."""
+
+
+def is_secret(path: str) -> bool:
+    """Return whether the default rules ask before a file is read: `.env` and the like."""
+    return decide(Need(permission="read", patterns=(path,)), PLAIN).action != "allow"
+
+
+async def ask_edit(ctx: ToolContext, targets: Sequence[Target], metadata: JSON) -> None:
+    """Ask for permission to change the files; what lies under `.git` is a question of its own."""
+    patterns = tuple(dict.fromkeys(permission_path(ctx.workspace, target) for target in targets))
+    guarded = tuple(pattern for pattern in patterns if is_repository_data(pattern))
+    plain = tuple(pattern for pattern in patterns if pattern not in guarded)
+    if guarded:
+        await ctx.ask(Need(permission="edit", patterns=guarded, always=(), metadata=metadata))
+    if plain:
+        await ctx.ask(Need(permission="edit", patterns=plain, always=("*",), metadata=metadata))
+
+
+def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:
+    """Read a file as text; None when there is no such file. Raises FileRefused or NotText, OSError."""
+    loaded = load_if_there(real)
+    return None if loaded is None else (loaded, decode(loaded.data))
+
+
+def check_known(ctx: ToolContext, real: Path, loaded: LoadedFile, *, must_be_read: bool) -> None:
+    """Raise ToolFailure when the session read the file and it changed since, or when it had to be read and was not."""
+    seen = ctx.workspace.read_log.seen(ctx.session_id, real)
+    if seen is None and must_be_read:
+        raise ToolFailure(f"{real} was not read in this session; read it first, so that nothing in it is lost unseen")
+    if seen is not None and not seen.same(loaded.stamp):
+        raise ToolFailure(f"{real} changed since it was read; read it again, then repeat the change on what it holds")
+
+
+async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[Target]) -> None:
+    """Take the locks of the files, in one order for everybody, until the stack is left."""
+    for real in sorted({target.real for target in targets}):
+        await stack.enter_async_context(ctx.workspace.read_log.lock(real))
+
+
+def filediff(target: Target, diff: Diff) -> JSON:
+    """Return the wire's summary of a change of one file."""
+    return {"file": str(target.path), "patch": diff.patch, "additions": diff.additions, "deletions": diff.deletions}
+
+
+def diff_of(change: FileChange) -> Diff:
+    """Return the diff of a change, named by the path as the model named it, without the shared indentation."""
+    diff = unified(str(change.target.path), readable(change.text_before), readable(change.text_after))
+    return Diff(trim_indent(diff.patch), diff.additions, diff.deletions)
+
+
+def readable(text: str) -> str:
+    """Return a text that any client can be sent: bytes that are no characters become U+FFFD."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+async def apply_change(ctx: ToolContext, change: FileChange) -> JSON:
+    """Ask for permission with the diff, make the change if the file is still what it was, and record it as read.
+
+    Gives the metadata `diff`, `filediff`, `diagnostics`. The caller holds the file's lock.
+    """
+    diff = diff_of(change)
+    target = change.target
+    metadata = {"diff": diff.patch, "filediff": filediff(target, diff), "diagnostics": {}}
+    ctx.report(title=ctx.workspace.relative(target.path), metadata=metadata)
+    await ask_edit(ctx, [target], {"filepath": str(target.path), "diff": diff.patch})
+    with failures(str(target.path)):
+        commit(ctx, [change])
+    return metadata
+
+
+def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> None:
+    """Make agreed changes, all or none; note each file's new state as known to the session, and tell the clients."""
+    wanted = [Replacement(c.target.real, c.before, c.after, c.mode) for c in changes]
+    stamps = replace_files(wanted, ctx.workspace.notes)
+    for change, stamp in zip(changes, stamps, strict=True):
+        ctx.session.file_edited(change.target.path, ctx.workspace.directory)
+        if stamp is None:
+            ctx.workspace.read_log.forget(ctx.session_id, change.target.real)
+        else:
+            ctx.workspace.read_log.record(ctx.session_id, change.target.real, stamp)

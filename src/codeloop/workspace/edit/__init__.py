@@ -1,0 +1,1 @@
+"""Edits: found in a file, applied, and patches."""

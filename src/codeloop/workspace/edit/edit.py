@@ -1,0 +1,183 @@
+"""One edit of a text: find the old text, put the new one there, change no other byte."""
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+from msgspec import Struct
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.workspace.edit.matchers import (
+    APPROXIMATE,
+    CASCADE,
+    VARIANTS,
+    Matcher,
+    Span,
+    escape_normalised,
+    exact,
+    exact_lines,
+    fold,
+    multi_occurrence,
+    whitespace_normalised,
+)
+from codeloop.workspace.edit.splice import replaced_lines, splice
+from codeloop.workspace.files.encoding import NormalizedText, check_new
+
+_SHOWN = 5
+_NEAR = 55  # how alike the nearest line must be to be shown, 0 to 100
+_TAKEN = 0.6  # how alike lines that an approximate match takes out must be to what the model remembers, 0 to 1
+
+
+class EditRefused(CodeloopError):
+    """The old text is not there, is there more than once, or changes nothing."""
+
+
+class Edit(Struct, frozen=True):
+    """Replace `old` by `new`: its only place, or every place with `every`."""
+
+    old: str
+    new: str
+    every: bool = False
+
+
+class EditResult(Struct, frozen=True):
+    """The edited text, how many places changed, and whether each stood there exactly."""
+
+    content: str
+    places: int
+    is_exact: bool
+
+
+def apply(content: str, edit: Edit) -> EditResult:
+    """Make an edit. Raises EditRefused with what to do next, NotText for half characters."""
+    check_new(edit.new)
+    old, new = edit.old.replace("\r\n", "\n"), edit.new.replace("\r\n", "\n")
+    if old == new:
+        raise EditRefused("oldString and newString are equal; there is nothing to change")
+    if not old:
+        raise EditRefused("oldString is empty; give the text to replace, with enough lines to be unique")
+    source = NormalizedText(content)
+    cascade = (multi_occurrence, *CASCADE) if edit.every else CASCADE
+    matcher, spans = find(source.text, old, cascade)
+    if not spans or matcher is None:
+        raise EditRefused(f"oldString was not found. {nearest(source.text, old)}")
+    if len(spans) > 1 and (not edit.every or matcher in APPROXIMATE):
+        raise EditRefused(ambiguous(source.text, spans, exactly=matcher is exact))
+    return put(source, spans, matcher, Edit(old, new))
+
+
+def find(text: str, old: str, cascade: Sequence[Matcher]) -> tuple[Matcher | None, list[Span]]:
+    """Return the first matcher that finds anything, and all that it finds without overlaps (exact: overlaps count)."""
+    for matcher in cascade:
+        spans = list(islice(matcher(text, old), 1_000_000))
+        if spans:
+            return matcher, spans
+    return None, []
+
+
+def put(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit) -> EditResult:
+    """Replace the spans that a matcher found. Raises EditRefused when an approximate one would take out other words."""
+    pieces: list[str] = []
+    done = 0
+    for start, end in spans:
+        if start < done:
+            continue
+        segment = source.text[start:end]
+        old, new = _as_found(segment, matcher, edit)
+        if matcher in APPROXIMATE:
+            _check_taken(source.text, start, segment, Edit(old, new))
+        pieces.extend((source.slice(done, start), splice(source, (start, end), old, new)))
+        done = end
+    pieces.append(source.original[source.spot(done) :])
+    content = "".join(pieces)
+    if content == source.original:
+        raise EditRefused("the file already holds newString there; nothing would change")
+    return EditResult(content, len(spans), matcher in {exact, exact_lines, multi_occurrence})
+
+
+def _as_found(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
+    """Return the old and new text in the file's own dress: without escapes, or with plain quotes."""
+    if matcher is escape_normalised:
+        for undo in VARIANTS:
+            plain = undo(edit.old)
+            if plain.split() == segment.split():
+                return plain, undo(edit.new)
+    old, new = edit.old, edit.new
+    if matcher is whitespace_normalised and segment.isascii() and not old.isascii():
+        old, new = fold(old), fold(new)
+    lead = re.match(r"(?:[ \t]*\n)*", old)
+    if lead and lead.end() and segment[:1] != "\n" and segment.count("\n") < old.count("\n"):
+        new = new[lead.end() :] if new.startswith(lead.group()) else new
+        old = old[lead.end() :]
+    tail = re.search(r"(?:\n[ \t]*)+$", old)
+    if tail and not segment.endswith("\n") and segment.count("\n") < old.count("\n"):
+        new = new[: len(new) - len(tail.group())] if new.endswith(tail.group()) else new
+        old = old[: tail.start()]
+    if "\n" not in old and not segment.endswith((" ", "\t")) and old != segment:
+        new = new.rstrip(" \t") if old != old.rstrip(" \t") else new
+        old = old.rstrip(" \t")
+        if not segment[:1].isspace():
+            new = new.lstrip(" \t") if old[:1].isspace() else new
+            old = old.lstrip(" \t")
+    return old, new
+
+
+def _check_taken(text: str, start: int, segment: str, edit: Edit) -> None:
+    from rapidfuzz.distance import Levenshtein
+
+    for change in replaced_lines(segment, edit.old, edit.new):
+        wanted = "\n".join(line.strip() for line in change.wanted)
+        there = "\n".join(line.strip() for line in change.there)
+        if Levenshtein.normalized_similarity(wanted, there) < _TAKEN:
+            line = text.count("\n", 0, start) + 1
+            raise EditRefused(
+                f"oldString is only roughly like the block at line {line}, and the part to change differs there. "
+                f"{nearest(text, edit.old)}"
+            )
+
+
+def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool) -> str:
+    """Say where the text was found more than once, and what to do."""
+    lines = [str(text.count("\n", 0, start) + 1) for start, _ in spans[:_SHOWN]]
+    more = ", ..." if len(spans) > _SHOWN else ""
+    how = "" if exactly else " (ignoring blanks)"
+    return (
+        f"oldString was found {len(spans)} times{how}, at lines {', '.join(lines)}{more}. "
+        "Add surrounding lines to make it unique, or set replaceAll to change every place."
+    )
+
+
+def nearest(text: str, old: str) -> str:
+    """Show the place that is most like the old text, with line numbers, and the first line that differs."""
+    wanted = old.removeprefix("\n").removesuffix("\n").split("\n")
+    probe = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
+    key = wanted[probe].strip()
+    if not key:
+        return "It holds only blanks; give the text around it."
+    from rapidfuzz import process
+    from rapidfuzz.distance import Levenshtein
+
+    lines = text.split("\n")
+    stripped = [line.strip()[:2000] for line in lines]
+    best = process.extractOne(key[:2000], stripped, scorer=Levenshtein.normalized_similarity, score_cutoff=_NEAR / 100)
+    if best is None:
+        return "Nothing in the file is like it; read the file again."
+    begin = max(0, best[2] - probe)
+    shown = lines[begin : begin + min(len(wanted), 12)]
+    listing = "\n".join(f"{begin + index + 1}: {line[:300]}" for index, line in enumerate(shown))
+    return f"The nearest place is:\n{listing}\n{_difference(wanted, lines[begin : begin + len(wanted)], begin)}"
+
+
+def _difference(wanted: Sequence[str], there: Sequence[str], begin: int) -> str:
+    blanks = ""
+    for index, line in enumerate(wanted):
+        if index >= len(there):
+            return f"The file ends there; oldString goes on with {line[:300]!r}."
+        have = there[index]
+        if have == line:
+            continue
+        text = f"Line {begin + index + 1} is {have[:300]!r}, oldString has {line[:300]!r}"
+        if have.split() != line.split():
+            return f"{text}."
+        blanks = blanks or f"{text}: only blanks differ."
+    return blanks or "The lines are there, but split otherwise; read the file again."

@@ -1,0 +1,123 @@
+"""The hunks of a patch, found in a text and applied in order. Pure."""
+
+import re
+
+from msgspec import Struct
+
+from codeloop.workspace.edit.edit import Edit, EditRefused, ambiguous, find, nearest, put
+from codeloop.workspace.edit.matchers import LINEWISE, Span
+from codeloop.workspace.files.encoding import NormalizedText, check_new
+
+
+class Hunk(Struct, frozen=True):
+    """A block of lines to find and what they become, without line ends.
+
+    `sections`: lines (`@@ ...`) that come before it in the file. `line`: where it should begin (from 1), 0 if unknown.
+    `at_end`: it ends the file. `source`: its line in the patch.
+    """
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    sections: tuple[str, ...] = ()
+    line: int = 0
+    at_end: bool = False
+    source: int = 0
+
+
+def patched(content: str, hunks: tuple[Hunk, ...]) -> str:
+    """Return a text with the hunks applied in order. Raises EditRefused with the hunk that does not fit."""
+    for hunk in hunks:
+        check_new("\n".join(hunk.new))
+    done = 0
+    for number, hunk in enumerate(hunks, 1):
+        try:
+            content, done = _applied(content, hunk, done)
+        except EditRefused as error:
+            reason = str(error).replace("oldString", "the hunk")
+            raise EditRefused(f"hunk {number} of {len(hunks)} (line {hunk.source} of the patch): {reason}") from error
+    return content
+
+
+def _applied(content: str, hunk: Hunk, done: int) -> tuple[str, int]:
+    """Apply one hunk after offset `done` of the text; returns the text and the offset after the hunk."""
+    source = NormalizedText(content)
+    text = source.text
+    start, after = _after_sections(text, hunk, done)
+    if not hunk.old:
+        return _inserted(source, hunk, after)
+    if hunk.old == hunk.new:
+        raise EditRefused("it changes nothing")
+    old, new = "\n".join(hunk.old), "\n".join(hunk.new)
+    if not hunk.new:
+        old += "\n"
+    matcher, spans = find(text[start:], old, LINEWISE)
+    spans = [(begin + start, end + start) for begin, end in spans]
+    if matcher is None or not spans:
+        before = " after the part that the patch changed before it" if start else ""
+        raise EditRefused(f"its lines were not found{before}. {nearest(text, old)}")
+    span = _only(text, spans, hunk)
+    edited = put(source, [span], matcher, Edit(old, new)).content
+    length = len(NormalizedText(edited).text) - (len(text) - span[1])
+    return edited, max(length, 0)
+
+
+def _only(text: str, spans: list[Span], hunk: Hunk) -> Span:
+    """Choose among places: the one at the end of the file, else the nearest to the line that the hunk names."""
+    if hunk.at_end:
+        spans = [span for span in spans if not text[span[1] :].strip("\n")] or spans
+    if len(spans) == 1:
+        return spans[0]
+    if hunk.sections and not hunk.line:
+        return spans[0]
+    if not hunk.line:
+        raise EditRefused(
+            ambiguous(text, spans, exactly=True).replace(", or set replaceAll to change every place", " or an @@ line")
+        )
+    far = [abs(text.count("\n", 0, start) + 1 - hunk.line) for start, _ in spans]
+    best = min(far)
+    if far.count(best) > 1:
+        raise EditRefused(ambiguous(text, spans, exactly=True))
+    return spans[far.index(best)]
+
+
+def _after_sections(text: str, hunk: Hunk, done: int) -> Span:
+    """Return the span of the last `@@` line of a hunk, from `done` on; a unified diff's section is only a remark.
+
+    The first of them must be unique; each further one is the first after the one before.
+    """
+    place = (done, done)
+    if hunk.line:
+        return place
+    for index, section in enumerate(hunk.sections):
+        begin = place[1]
+        matcher, spans = find(text[begin:], section, LINEWISE[:3])
+        if matcher is None:
+            spans = [(m.start(), m.end()) for m in re.finditer(re.escape(section), text[begin:])]
+        if not spans:
+            raise EditRefused(f"the line `@@ {section}` was not found. {nearest(text, section)}")
+        if len(spans) > 1 and index == 0:
+            lines = ", ".join(str(text.count("\n", 0, begin + start) + 1) for start, _ in spans[:5])
+            raise EditRefused(f"the line `@@ {section}` stands at several lines: {lines}; use a line that is unique")
+        place = (begin + spans[0][0], begin + spans[0][1])
+    return place
+
+
+def _inserted(source: NormalizedText, hunk: Hunk, start: int) -> tuple[str, int]:
+    """Insert lines: after the `@@` line, before the line that the hunk names, else at the end of the file."""
+    text = source.text
+    if hunk.sections and not hunk.line:
+        end = text.find("\n", start)
+        at = end + 1 if end >= 0 else len(text)
+    elif hunk.line and text.count("\n") >= hunk.line:
+        at = 0
+        for _ in range(hunk.line):
+            at = text.index("\n", at) + 1
+    else:
+        at = len(text)
+    ending = source.line_end(max(at - 1, 0), at)
+    block = "".join(line + ending for line in hunk.new)
+    if at and text[at - 1] != "\n":
+        block = ending + block.removesuffix(ending)
+    spot = source.spot(at)
+    edited = source.original[:spot] + block + source.original[spot:]
+    return edited, at + len(block.replace("\r\n", "\n"))

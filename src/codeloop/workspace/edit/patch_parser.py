@@ -1,0 +1,263 @@
+"""Patches as models write them, `*** Begin Patch` and unified diffs, parsed into the same operations. Pure."""
+
+import re
+
+from msgspec import Struct
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.workspace.edit.patch_apply import Hunk
+
+_RANGE = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+_NO_END = "\\ No newline at end of file"
+
+
+class BadPatch(CodeloopError):
+    """A patch can't be read; the message names the line (from 1) of the patch."""
+
+
+class Add(Struct, frozen=True):
+    """Make a file."""
+
+    path: str
+    content: str
+
+
+class Delete(Struct, frozen=True):
+    """Remove a file."""
+
+    path: str
+
+
+class Update(Struct, frozen=True):
+    """Change a file, and perhaps move it."""
+
+    path: str
+    hunks: tuple[Hunk, ...]
+    move_to: str | None = None
+
+
+Operation = Add | Delete | Update
+
+
+def parse(text: str) -> list[Operation]:
+    """Read a patch of either format. Raises BadPatch with the line that can't be read."""
+    lines = _unwrapped(text.replace("\r\n", "\n").split("\n"))
+    begin = next((index for index, line in enumerate(lines) if line.strip() == "*** Begin Patch"), None)
+    if begin is not None:
+        operations = _Envelope(lines, begin + 1).operations()
+    elif any(line.startswith("*** ") for line in lines):
+        raise BadPatch("line 1: the patch has no `*** Begin Patch` line")
+    else:
+        operations = _Unified(lines).operations()
+    if not operations:
+        raise BadPatch("the patch names no file; begin it with `*** Begin Patch`, then `*** Update File: path`")
+    return operations
+
+
+def _unwrapped(lines: list[str]) -> list[str]:
+    """Take a code fence or a shell here-document away that models put around a patch; line numbers stay."""
+    solid = [index for index, line in enumerate(lines) if line.strip()]
+    if len(solid) >= 2:
+        first, last = lines[solid[0]].strip(), lines[solid[-1]].strip()
+        opened = first.startswith("```") or re.match(r"(cat|apply_patch)\b.*<<", first)
+        if opened and (last == "```" or last.isalnum()):
+            lines = [*lines]
+            lines[solid[0]] = lines[solid[-1]] = ""
+    return lines
+
+
+class _Envelope:
+    """Reads `*** Begin Patch`."""
+
+    def __init__(self, lines: list[str], at: int) -> None:
+        self._lines = lines
+        self._at = at
+
+    def operations(self) -> list[Operation]:
+        found: list[Operation] = []
+        while self._at < len(self._lines):
+            line = self._lines[self._at].rstrip()
+            self._at += 1
+            if line == "*** End Patch":
+                return found
+            if not line:
+                continue
+            kind, _, path = line.partition(": ")
+            path = path.strip()
+            if kind not in {"*** Add File", "*** Delete File", "*** Update File"} or not path:
+                raise BadPatch(
+                    f"line {self._at}: expected `*** Add File: path`, `*** Update File: path`, "
+                    f"`*** Delete File: path` or `*** End Patch`, found {line[:100]!r}"
+                )
+            found.append(self._operation(kind, path))
+        raise BadPatch(f"line {len(self._lines)}: the patch ends without `*** End Patch`; it may be cut off")
+
+    def _operation(self, kind: str, path: str) -> Operation:
+        match kind:
+            case "*** Add File":
+                return Add(path, self._added())
+            case "*** Delete File":
+                return Delete(path)
+            case _:
+                return self._update(path)
+
+    def _added(self) -> str:
+        kept: list[str] = []
+        while self._at < len(self._lines) and not self._lines[self._at].startswith("*** "):
+            line = self._lines[self._at]
+            self._at += 1
+            if line.startswith("+"):
+                kept.append(line[1:] + "\n")
+            elif line.strip():
+                raise BadPatch(f"line {self._at}: every line of an added file begins with `+`, found {line[:100]!r}")
+        return "".join(kept)
+
+    def _update(self, path: str) -> Update:
+        move_to = None
+        if self._at < len(self._lines) and self._lines[self._at].startswith("*** Move to: "):
+            move_to = self._lines[self._at].removeprefix("*** Move to: ").strip()
+            self._at += 1
+        hunks: list[Hunk] = []
+        begun = self._at
+        while self._at < len(self._lines):
+            line = self._lines[self._at]
+            if line.startswith("*** ") and line.rstrip() != "*** End of File":
+                break
+            if not line.strip() and self._ends_here():
+                self._at += 1
+                continue
+            hunks.append(self._hunk())
+        if not hunks and move_to is None:
+            raise BadPatch(f"line {begun}: the update of {path} has no hunk")
+        return Update(path, tuple(hunks), move_to)
+
+    def _ends_here(self) -> bool:
+        rest = next((line for line in self._lines[self._at :] if line.strip()), "*** ")
+        return rest.startswith(("*** ", "@@"))
+
+    def _hunk(self) -> Hunk:
+        sections: list[str] = []
+        source = self._at + 1
+        line_number = 0
+        while self._at < len(self._lines) and self._lines[self._at].startswith("@@"):
+            head = self._lines[self._at]
+            self._at += 1
+            ranged = _RANGE.match(head)
+            if ranged:
+                line_number = int(ranged[1])
+                continue
+            section = head[2:].removesuffix("@@").strip()
+            if section:
+                sections.append(section)
+        old, new, changed = list[str](), list[str](), False
+        while self._at < len(self._lines):
+            line = self._lines[self._at]
+            if line.startswith(("@@", "*** ")) or (not line.strip() and self._ends_here()):
+                break
+            self._at += 1
+            if line.startswith(_NO_END[:2]):
+                continue
+            changed = _take(line, old, new, self._at) or changed
+        at_end = self._at < len(self._lines) and self._lines[self._at].rstrip() == "*** End of File"
+        self._at += at_end
+        if not changed:
+            raise BadPatch(f"line {source}: the hunk has no `+` or `-` line")
+        return Hunk(tuple(old), tuple(new), tuple(sections), line_number, at_end, source)
+
+
+def _take(line: str, old: list[str], new: list[str], number: int) -> bool:
+    """Add a line of a hunk to the sides that it belongs to; tell whether it is a change."""
+    mark, body = line[:1], line[1:]
+    match mark:
+        case "+":
+            new.append(body)
+        case "-":
+            old.append(body)
+        case " " | "":
+            old.append(body)
+            new.append(body)
+        case _:
+            raise BadPatch(f"line {number}: lines of a hunk begin with a blank, `+` or `-`, found {line[:100]!r}")
+    return mark in {"+", "-"}
+
+
+class _Unified:
+    """Reads unified diffs, git's included."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._at = 0
+        self._moved: dict[str, str] = {}
+
+    def operations(self) -> list[Operation]:
+        found: list[Operation] = []
+        while self._at < len(self._lines):
+            line = self._lines[self._at]
+            if line.startswith(("GIT binary patch", "Binary files ")):
+                raise BadPatch(f"line {self._at + 1}: binary patches can't be applied; use a program")
+            if line.startswith("rename from "):
+                self._moved["from"] = line.removeprefix("rename from ").strip()
+            elif line.startswith("rename to "):
+                found.append(Update(self._moved.pop("from", ""), (), line.removeprefix("rename to ").strip()))
+            elif line.startswith("--- ") and self._next().startswith("+++ "):
+                found.append(self._file(found))
+                continue
+            elif line.startswith("@@ ") and not found:
+                raise BadPatch(f"line {self._at + 1}: a hunk before any `--- path` and `+++ path` lines")
+            self._at += 1
+        return found
+
+    def _next(self) -> str:
+        return self._lines[self._at + 1] if self._at + 1 < len(self._lines) else ""
+
+    def _file(self, found: list[Operation]) -> Operation:
+        before, after = _name(self._lines[self._at][4:], "a/"), _name(self._next()[4:], "b/")
+        head = self._at + 1
+        self._at += 2
+        hunks: list[Hunk] = []
+        while self._at < len(self._lines) and self._lines[self._at].startswith("@@"):
+            hunks.append(self._hunk())
+        if not hunks:
+            raise BadPatch(f"line {head}: no `@@ -line,count +line,count @@` after the names of the files")
+        if before == "/dev/null":
+            return Add(after, "".join(line + "\n" for hunk in hunks for line in hunk.new))
+        if after == "/dev/null":
+            return Delete(before)
+        if found and found[-1] == Update(before, (), after):
+            found.pop()
+        return Update(before, tuple(hunks), after if after != before else None)
+
+    def _hunk(self) -> Hunk:
+        head = self._lines[self._at]
+        ranged = _RANGE.match(head)
+        source = self._at + 1
+        self._at += 1
+        old, new, changed = list[str](), list[str](), False
+        while self._at < len(self._lines) and not self._is_over(ranged, len(old), len(new)):
+            line = self._lines[self._at]
+            self._at += 1
+            if not line.startswith(_NO_END[:2]):
+                changed = _take(line, old, new, self._at) or changed
+        if not changed:
+            raise BadPatch(f"line {source}: the hunk has no `+` or `-` line")
+        return Hunk(tuple(old), tuple(new), (), int(ranged[1]) if ranged else 0, source=source)
+
+    def _is_over(self, ranged: re.Match[str] | None, old: int, new: int) -> bool:
+        line = self._lines[self._at]
+        if ranged:
+            left = (int(ranged[2] or 1) - old, int(ranged[4] or 1) - new)
+            if left == (0, 0) and not line.startswith("\\"):
+                return not line or line[0] not in " +-" or self._is_head()
+        if not line:
+            return not any(rest.strip() for rest in self._lines[self._at :]) or self._next().startswith("diff --git")
+        return line.startswith(("@@", "diff --git ")) or self._is_head()
+
+    def _is_head(self) -> bool:
+        line, at = self._lines[self._at], self._at
+        third = self._lines[at + 2] if at + 2 < len(self._lines) else ""
+        return line.startswith("--- ") and self._next().startswith("+++ ") and third.startswith("@@")
+
+
+def _name(text: str, prefix: str) -> str:
+    name = text.partition("\t")[0].strip()
+    return name.removeprefix(prefix) if name != "/dev/null" else name

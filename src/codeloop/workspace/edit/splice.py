@@ -1,0 +1,154 @@
+"""How a new text lands where an old one was found: lines that stay keep their bytes, others fit in."""
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from msgspec import Struct
+
+from codeloop.kit.diff import changes
+from codeloop.workspace.files.encoding import NormalizedText
+
+
+class LineChange(Struct, frozen=True):
+    """Lines of the old text that a new text replaces, beside the lines of the file that they stand for."""
+
+    wanted: tuple[str, ...]
+    there: tuple[str, ...]
+
+
+def splice(source: NormalizedText, span: tuple[int, int], old: str, new: str) -> str:
+    """Return the text, with its own line ends, that replaces the span when `old` was found there and `new` is wanted.
+
+    A line that `old` and `new` share stays as the file has it, also where the model remembers it wrongly.
+    """
+    start, end = span
+    segment = source.text[start:end]
+    line_end = source.line_end(start, end)
+    if segment == old and "\n" not in old:
+        return new.replace("\n", line_end) if line_end != "\n" else new
+    have = segment.split("\n")
+    old_lines, new_lines = old.split("\n"), _match_end(segment, old, new).split("\n")
+    if len(have) > 1 and not have[-1] and old_lines[-1] and not new_lines[-1]:
+        old_lines.append("")
+    edges = _edges(old_lines, have)
+    indent = Indentation(_pairs(old_lines, have, edges))
+    *body, tail = source.slice(start, end).split("\n")
+    own = [(line.removesuffix("\r"), "\r\n" if line.endswith("\r") else "\n") for line in body]
+    own.append((tail, line_end))
+    pieces: list[tuple[str, str]] = []
+    for tag, i1, i2, j1, j2 in changes(old_lines, new_lines):
+        if tag == "equal":
+            pieces.extend(own[edges[i1] : edges[i2]])
+        else:
+            beside = [*zip(old_lines[i1:i2], edges[i1:i2], strict=True), *[("", -1)] * (j2 - j1)]
+            for line, (was, at) in zip(new_lines[j1:j2], beside, strict=False):
+                same = at >= 0 and line.strip() and was.strip() and _indent(line) == _indent(was)
+                moved = _indent(have[at]) + line.lstrip(" \t") if same and at < len(have) else indent.move(line)
+                pieces.append((moved, line_end))
+    return "".join(text + ending for text, ending in pieces[:-1]) + (pieces[-1][0] if pieces else "")
+
+
+def replaced_lines(segment: str, old: str, new: str) -> list[LineChange]:
+    """Return what an edit would take out of a place that is only like the old text, for a last comparison."""
+    have, old_lines = segment.split("\n"), old.split("\n")
+    edges = _edges(old_lines, have)
+    return [
+        LineChange(tuple(old_lines[i1:i2]), tuple(have[edges[i1] : edges[i2]]))
+        for tag, i1, i2, _, _ in changes(old_lines, new.split("\n"))
+        if tag in {"replace", "delete"}
+    ]
+
+
+def _match_end(segment: str, old: str, new: str) -> str:
+    """Keep a file without a last line end as it is, though both texts bring one."""
+    if old.endswith("\n") and new.endswith("\n") and not segment.endswith("\n"):
+        return new.removesuffix("\n")
+    return new
+
+
+def _edges(old: Sequence[str], have: Sequence[str]) -> list[int]:
+    """Return, for each line of the old text and its end, where in the file's lines it begins."""
+    if len(old) == len(have):
+        return list(range(len(old) + 1))
+    edges = [0] * (len(old) + 1)
+    codes = SequenceMatcher(None, [line.strip() for line in old], [line.strip() for line in have]).get_opcodes()
+    for _, i1, i2, j1, j2 in codes:
+        for index in range(i1, i2):
+            edges[index] = min(j1 + index - i1, j2)
+    edges[0], edges[-1] = 0, len(have)
+    return edges
+
+
+def _pairs(old: Sequence[str], have: Sequence[str], edges: Sequence[int]) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for index, line in enumerate(old):
+        if edges[index + 1] - edges[index] == 1:
+            there = have[edges[index]]
+            if line.strip() and there.strip():
+                pairs.append((_indent(line), _indent(there)))
+    return pairs
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+class Indentation:
+    """Carries the model's indentation over to the file's, learnt from pairs of lines (the model's, the file's)."""
+
+    __slots__ = ("_known", "_step", "_unit")
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self._known: dict[str, str] = {}
+        for model, file in pairs:
+            self._known.setdefault(model, file)
+        self._unit, self._step = _scale(self._known)
+
+    def move(self, line: str) -> str:
+        """Return a new line with the indentation that the file would have there."""
+        lead = _indent(line)
+        if not self._known or all(model == file for model, file in self._known.items()) or not line.strip():
+            return line
+        return self._lead(lead) + line[len(lead) :]
+
+    def _lead(self, lead: str) -> str:
+        if lead in self._known:
+            return self._known[lead]
+        inner = max((model for model in self._known if lead.startswith(model)), key=len, default=None)
+        if inner is not None:
+            return self._known[inner] + self._convert(lead[len(inner) :])
+        outer = min((model for model in self._known if model.startswith(lead)), key=len, default=None)
+        if outer is not None:
+            extra = self._convert(outer[len(lead) :])
+            base = self._known[outer]
+            return base[: len(base) - len(extra)] if base.endswith(extra) else base
+        return self._convert(lead)
+
+    def _convert(self, extra: str) -> str:
+        if not self._unit or not self._step:
+            return extra
+        whole, rest = divmod(len(extra), len(self._unit))
+        if extra != self._unit * whole + self._unit[:rest]:
+            return extra
+        return self._step * whole + ("" if self._step[0] == "\t" else self._unit[:rest])
+
+
+def _scale(known: dict[str, str]) -> tuple[str, str]:
+    """Learn what one step of the model's indentation is in the file: four blanks, a tab; empty when it is the same."""
+    pairs = sorted(known.items(), key=lambda pair: len(pair[0]))
+    for (model_low, file_low), (model_high, file_high) in pairwise(pairs):
+        model, file = model_high[len(model_low) :], file_high[len(file_low) :]
+        if model_high.startswith(model_low) and file_high.startswith(file_low) and model and file and model != file:
+            if file == "\t" * len(file) and len(model) % len(file) == 0:
+                return model[: len(model) // len(file)], "\t"
+            if model == "\t" * len(model) and len(file) % len(model) == 0:
+                return "\t", file[: len(file) // len(model)]
+            return model, file
+    for model, file in pairs:
+        if model and file and set(model) != set(file):
+            if set(file) == {"\t"} and set(model) == {" "} and len(model) % len(file) == 0:
+                return model[: len(model) // len(file)], "\t"
+            if set(model) == {"\t"} and set(file) == {" "} and len(file) % len(model) == 0:
+                return "\t", file[: len(file) // len(model)]
+    return "", ""

@@ -1,0 +1,1 @@
+"""Files of the project: opened safely, read and replaced byte for byte."""

@@ -1,0 +1,142 @@
+"""Images as services take them: whole, upright, and no larger than their limits."""
+
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import IMAGE_DECODE, READ_IMAGE, READ_PIXELS
+from codeloop.workspace.files.media_type import Size, inspect
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_ORIENTATION = 0x0112
+_QUALITIES = (85, 70, 50)
+_PLAIN_MODES = {"JPEG": ("RGB", "L"), "PNG": ("RGB", "RGBA", "L", "LA", "P", "1")}
+
+
+class ImageRefused(CodeloopError):
+    """The picture can't be shown: it is broken or would unpack to too much. The text says which, without the name."""
+
+
+class FittedImage(Struct, frozen=True):
+    """A picture that can be sent. `size` in pixels; `original`: what it was before, None when it is unchanged."""
+
+    mime: str
+    data: bytes
+    size: Size
+    original: Size | None = None
+
+    @property
+    def note(self) -> str:
+        """Say its size, and that it is not as it was: `800 x 600 pixels, scaled down from 4000 x 3000`."""
+        width, height = self.size
+        text = f"{width} x {height} pixels"
+        if self.original is None:
+            return text
+        before = f"{self.original[0]} x {self.original[1]}"
+        turned = self.size in {self.original, self.original[::-1]}
+        return f"{text}, encoded anew" if turned else f"{text}, scaled down from {before}"
+
+
+def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE.value) -> FittedImage:
+    """Return a PNG, JPEG, GIF or WebP of at most `side` pixels a side and `size` bytes, rotated as its EXIF data says.
+
+    What fits is given byte for byte as it is. Else the format stays where it can: a GIF becomes a PNG of its first
+    frame, and what is still too large becomes a JPEG. Takes up to a second; raises ImageRefused.
+    """
+    media = inspect(data)
+    if media is None or not media.is_image:
+        raise ImageRefused("it is not a PNG, JPEG, GIF or WebP image")
+    if media.size is None:
+        raise ImageRefused(f"it begins like {media.mime}, but is broken")
+    _check_size(media.size)
+    image, original = _opened(data, media.mime, side)
+    upright = image.getexif().get(_ORIENTATION, 1) in {0, 1}
+    if upright and max(original) <= side and len(data) <= size:
+        return FittedImage(media.mime, data, original)
+    image.thumbnail((side, side), reducing_gap=2.0)
+    if not upright:
+        from PIL import ImageOps
+
+        image = ImageOps.exif_transpose(image)
+    return _encoded(image, original, media.mime, size)
+
+
+def _check_size(size: Size) -> None:
+    if size[0] * size[1] > IMAGE_DECODE.value:
+        raise ImageRefused(
+            f"it is {size[0]} x {size[1]} pixels, and at most {IMAGE_DECODE.value:,} in all are unpacked. "
+            "Scale it down with a program, then use the result"
+        )
+
+
+def _opened(data: bytes, mime: str, side: int) -> tuple["Image", Size]:
+    """Decode the whole picture, so that a broken one is found here and not by the service. Returns its full size, too.
+
+    A JPEG is decoded at half, a quarter or an eighth when that is still at least `side` a side.
+    """
+    import struct
+
+    from PIL import Image
+
+    form = mime.partition("/")[2].upper()
+    try:
+        image = Image.open(BytesIO(data), formats=(form,))
+        _check_size(image.size)
+        size = image.size
+        image.draft(None, (side, side))
+        image.load()
+        image.getexif()
+    except ImageRefused:
+        raise
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        EOFError,
+        LookupError,
+        TypeError,
+        OverflowError,
+        MemoryError,
+        struct.error,
+        Image.DecompressionBombError,
+    ) as error:
+        raise ImageRefused(f"it begins like {mime}, but is broken ({error or type(error).__name__})") from error
+    return image, size
+
+
+def _encoded(image: "Image", original: Size, mime: str, size: int) -> FittedImage:
+    forms = {"image/jpeg": ("JPEG",), "image/webp": ("WEBP", "JPEG")}.get(mime, ("PNG", "JPEG"))
+    while True:
+        for form in forms:
+            for quality in _QUALITIES if form != "PNG" else (0,):
+                data = _saved(image, form, quality)
+                if len(data) <= size:
+                    return FittedImage(f"image/{form.lower()}", data, image.size, original)
+        if min(image.size) < 2:
+            raise ImageRefused(f"it can't be brought below {size:,} bytes")
+        image.thumbnail((max(1, image.width // 2), max(1, image.height // 2)))
+
+
+def _saved(image: "Image", form: str, quality: int) -> bytes:
+    has_alpha = "A" in image.getbands() or "transparency" in image.info
+    if form == "JPEG" and has_alpha:
+        image = _on_white(image)
+    elif form in _PLAIN_MODES and image.mode not in _PLAIN_MODES[form]:
+        image = image.convert("RGBA" if has_alpha else "RGB")
+    out = BytesIO()
+    options = {"quality": quality} if quality else {"optimize": False}
+    image.save(out, form, exif=b"", **options)
+    return out.getvalue()
+
+
+def _on_white(image: "Image") -> "Image":
+    from PIL import Image
+
+    layered = image.convert("RGBA")
+    paper = Image.new("RGB", image.size, "white")
+    paper.paste(layered, mask=layered.getchannel("A"))
+    return paper

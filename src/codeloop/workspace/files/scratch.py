@@ -1,0 +1,72 @@
+"""Files for whole outputs: private, in the scratch folder, named by an id."""
+
+import asyncio
+import os
+import stat
+import time
+from pathlib import Path
+
+from codeloop.kit.small_files import CREATE, make_private, write_all
+from codeloop.schema.ids import new_id
+from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_DELAY, SCRATCH_SIZE
+
+_FRESH = 3600.0  # seconds: what was written just now may belong to a command that still runs
+
+
+def create(folder: Path) -> tuple[Path, int]:
+    """Make a new empty file that only its owner can read. Returns its path and a descriptor; raises OSError."""
+    make_private(folder)
+    path = folder / new_id("tool")
+    return path, os.open(path, CREATE, 0o600)
+
+
+def save(folder: Path, data: bytes) -> Path:
+    """Write `data` to a new file and give its path. Raises OSError; then no file is left."""
+    path, fd = create(folder)
+    try:
+        write_all(fd, data)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)
+    return path
+
+
+async def prune_in_background(folder: Path, delay: float = SCRATCH_DELAY.seconds) -> None:
+    """After `delay` seconds remove old files of outputs, in a thread. Cancel it to leave the rest for another time."""
+    await asyncio.sleep(delay)
+    await asyncio.to_thread(prune, folder)
+
+
+def prune(folder: Path, age: float = SCRATCH_AGE.seconds, size: int = SCRATCH_SIZE.value) -> list[Path]:
+    """Remove the files not written for `age` seconds, then the oldest until the rest has at most `size` bytes.
+
+    Only regular files that `create` made more than an hour ago are removed. Returns what was removed; a file or folder
+    that is gone or can't be changed is skipped.
+    """
+    now = time.time()
+    removed: list[Path] = []
+    total = 0
+    for modified, length, path in sorted(_files(folder), reverse=True):
+        total += length
+        if now - modified > _FRESH and (now - modified > age or total > size):
+            try:
+                path.unlink()
+            except OSError:
+                continue
+            removed.append(path)
+    return removed
+
+
+def _files(folder: Path) -> list[tuple[float, int, Path]]:
+    found: list[tuple[float, int, Path]] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                info = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(info.st_mode) and entry.name.startswith("tool_"):
+                    found.append((info.st_mtime, info.st_size, Path(entry.path)))
+    except OSError:
+        return found
+    return found

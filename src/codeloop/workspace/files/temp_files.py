@@ -1,0 +1,105 @@
+"""Temporary names of writes in progress, recorded so that a later run removes those that a kill left behind."""
+
+import os
+import re
+import stat
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from codeloop.kit.processes import is_own_scope, pid_scope, start_time
+from codeloop.kit.small_files import CREATE, make_private
+from codeloop.schema.limits import WRITE_NOTE, WRITE_NOTE_AGE
+from codeloop.workspace.files.safe_open import FileRefused, open_folder
+
+FOLDER = "writes"
+"""The folder of notes, beside what else is kept of a project."""
+NOTE = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
+"""The name of a note: who wrote it (process id and start), and something random."""
+TEMPORARY = re.compile(r"\.codeloop-[0-9a-f]{16}")
+"""What `new_name` gives."""
+
+
+def new_name() -> str:
+    """Return a name for a temporary file, that nobody else has or will have."""
+    return f".codeloop-{os.urandom(8).hex()}"
+
+
+@contextmanager
+def noted(folder: Path | None, paths: Sequence[Path]) -> Generator[None]:
+    """Note, in a folder of our own, which temporary names are about to be made, until they are gone again.
+
+    Without a folder, or when it can't be written, nothing is noted: the write itself is what matters.
+    """
+    note = None
+    if folder is not None:
+        with suppress(OSError):
+            note = _written(folder, paths)
+    try:
+        yield
+    finally:
+        if note is not None:
+            with suppress(OSError):
+                note.unlink()
+
+
+def _written(folder: Path, paths: Sequence[Path]) -> Path:
+    note = folder / f"{os.getpid()}-{start_time(os.getpid())}-{os.urandom(8).hex()}"
+    text = b"".join(os.fsencode(each) + b"\0" for each in (pid_scope(), *paths))
+    try:
+        fd = os.open(note, CREATE, 0o600)
+    except FileNotFoundError:
+        make_private(folder)
+        fd = os.open(note, CREATE, 0o600)
+    try:
+        os.write(fd, text)  # one that is cut short names fewer
+    finally:
+        os.close(fd)
+    return note
+
+
+def clear(folder: Path) -> list[Path]:
+    """Remove the temporary names that processes noted and could not remove before they died; returns them. Blocks.
+
+    Only names of our own kind that were noted are touched. What can't be reached now is left for another time.
+    """
+    removed: list[Path] = []
+    for note in _notes(folder):
+        with suppress(OSError):
+            with note.open("rb") as file:
+                place, *paths = os.fsdecode(file.read(WRITE_NOTE.value)).split("\0")
+                age = time.time() - os.fstat(file.fileno()).st_mtime
+            if _is_dead(note, place, age):
+                removed += [path for path in map(Path, paths[:-1]) if _remove(path)]
+                note.unlink()
+    return removed
+
+
+def _notes(folder: Path) -> list[Path]:
+    try:
+        return [file for file in folder.iterdir() if NOTE.fullmatch(file.name)]
+    except OSError:
+        return []
+
+
+def _is_dead(note: Path, place: str, age: float) -> bool:
+    """Return whether a note's writer is surely gone: by its process where ids are ours, else by `age` in s."""
+    found = NOTE.fullmatch(note.name)
+    if found is not None and is_own_scope(place):
+        return start_time(int(found[1])) != found[2]
+    return age > WRITE_NOTE_AGE.seconds
+
+
+def _remove(path: Path) -> bool:
+    """Remove a file or link of a name of ours, following no link on the way. Raises OSError unless it is gone."""
+    if not path.is_absolute() or not TEMPORARY.fullmatch(path.name):
+        return False
+    try:
+        with open_folder(path.parent) as folder:
+            if stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
+                return False
+            os.unlink(path.name, dir_fd=folder)
+    except (FileNotFoundError, FileRefused):  # the folder is another one now
+        return False
+    return True

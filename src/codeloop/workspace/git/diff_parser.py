@@ -1,0 +1,97 @@
+"""Reading what `git diff --raw --numstat --patch -z` prints."""
+
+import os
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+Status = Literal["added", "deleted", "modified"]
+_STATUS: dict[str, Status] = {"A": "added", "D": "deleted"}
+_BLOCK = b"diff --git "
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_LETTERS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+
+
+class ChangedFile(Struct, frozen=True):
+    """A file that differs: its path relative to the work tree, lines added and deleted (0 of a binary file).
+
+    `patch`: git's text, None where it was not asked for or is too long.
+    """
+
+    file: str
+    status: Status
+    additions: int
+    deletions: int
+    patch: str | None = None
+
+    def without_patch(self) -> "ChangedFile":
+        """Return it without its text."""
+        return replace(self, patch=None)
+
+
+def read_diff(data: bytes, *, whole: bool = True) -> list[ChangedFile]:
+    """Return the files in the order of coming. Not `whole`: the last patch was cut off, and is left out."""
+    rows, _, text = data.partition(b"\0\0")
+    patches = _patches(text, whole=whole)
+    statuses: dict[bytes, str] = {}
+    counts: dict[bytes, tuple[int, int]] = {}
+    fields = iter(rows.removesuffix(b"\0").split(b"\0") if rows else ())
+    for field in fields:
+        if field.startswith(b":"):
+            statuses[next(fields, b"")] = field.rpartition(b" ")[2][:1].decode("ascii", "replace")
+        else:
+            added, deleted, name = field.split(b"\t", 2)
+            counts[name] = (_count(added), _count(deleted))
+    return [
+        ChangedFile(os.fsdecode(name), _STATUS.get(status, "modified"), *counts.get(name, (0, 0)), patches.get(name))
+        for name, status in statuses.items()
+    ]
+
+
+def joined(files: Iterable[ChangedFile]) -> list[ChangedFile]:
+    """Return one row a file, by name: what is deleted from the index and still lies on the disk is modified."""
+    found: dict[str, ChangedFile] = {}
+    for file in files:
+        other = found.get(file.file)
+        found[file.file] = file if other is None else _both(other, file)
+    return [found[name] for name in sorted(found)]
+
+
+def _both(first: ChangedFile, second: ChangedFile) -> ChangedFile:
+    patch = None if first.patch is None or second.patch is None else first.patch + second.patch
+    additions, deletions = first.additions + second.additions, first.deletions + second.deletions
+    return ChangedFile(first.file, "modified", additions, deletions, patch)
+
+
+def _patches(text: bytes, *, whole: bool) -> dict[bytes, str]:
+    """Return the patches by file. A line that begins like a header is one: lines of content begin with a mark."""
+    starts = [found.start() for found in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
+    patches: dict[bytes, str] = {}
+    name = b""
+    for start, end in pairwise((*starts, len(text))):
+        block = text[start:end]
+        name = _name(block[len(_BLOCK) : block.find(b"\n")])
+        patches[name] = patches.get(name, "") + block.decode("utf-8", "replace")
+    if not whole:
+        patches.pop(name, None)
+    return patches
+
+
+def _name(header: bytes) -> bytes:
+    """Return the file of `a/NAME b/NAME`, where either may be quoted. Without renames, both are the same."""
+    if not header.startswith(b'"'):
+        return header[2 : (len(header) - 5) // 2 + 2]
+    return _ESCAPE.sub(_unescaped, header[1 : (len(header) - 1) // 2 - 1])[2:]
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    code = found[1]
+    return bytes([int(code, 8)]) if len(code) == 3 else _LETTERS.get(code, code)
+
+
+def _count(field: bytes) -> int:
+    return int(field) if field.isdigit() else 0

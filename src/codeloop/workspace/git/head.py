@@ -1,0 +1,40 @@
+"""Which branch is checked out, read from one small file, so that it can be looked at after every turn."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from codeloop.kit.small_files import read_start
+
+_BRANCH = "ref: refs/heads/"
+_BYTES = 4096
+
+
+class Head:
+    """The HEAD of the work tree at `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._last = self._read()
+
+    def moved(self) -> bool:
+        """Return whether another branch is checked out than at the last look."""
+        before, self._last = self._last, self._read()
+        return self._last != before
+
+    @property
+    def branch(self) -> str | None:
+        """The branch at the last look; None: a single commit is checked out, or there is no repository."""
+        return self._last.removeprefix(_BRANCH) if self._last.startswith(_BRANCH) else None
+
+    def _read(self) -> str:
+        """Read HEAD as text; empty when it can't be read. Where `.git` is a file, it names the folder."""
+        folder = self._root / ".git"
+        with suppress(OSError, ValueError):  # ValueError: the file names no path
+            if folder.is_file():
+                folder = self._root / _text(folder).removeprefix("gitdir:").strip()
+            return _text(folder / "HEAD").strip()
+        return ""
+
+
+def _text(path: Path) -> str:
+    return read_start(path, _BYTES).decode("utf-8", "replace")

@@ -1,0 +1,170 @@
+"""Reading a repository's index: what git knows of each tracked file, without asking git and without a lock."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
+
+from codeloop.kit.small_files import read_start
+
+_ENTRY = Struct(">IIIIIIIIII20sH")
+_LINK, _SUBMODULE = 0o120000, 0o160000
+_EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0x0FFF
+_INTENT = 0x2000
+_POINTER = 4096
+_CONFIG = 64 * 1024
+_MASK = 0xFFFFFFFF
+
+
+class Tracked(NamedTuple):
+    """One tracked file: its blob (empty when it was only announced), and its stat when it was looked at last.
+
+    `size` and `inode` are cut to 32 bits, as git keeps them.
+    """
+
+    blob: bytes
+    mode: int
+    mtime_ns: int
+    ctime_ns: int
+    size: int
+    inode: int
+
+    def same(self, info: os.stat_result) -> bool:
+        """Return whether a file still is what git has seen."""
+        return (
+            self.mtime_ns == info.st_mtime_ns
+            and self.ctime_ns == info.st_ctime_ns
+            and self.size == info.st_size & _MASK
+            and self.inode == info.st_ino & _MASK
+        )
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository as a snapshot needs it. `folder`: its own git directory; `common`: the one it shares objects with.
+
+    `tracked`: folder (relative to the work tree, "" for its top) -> name -> what git knows of it. Empty when the index
+    is of a kind that is not read here (split, sparse, SHA-256).
+    """
+
+    folder: Path
+    common: Path
+    tracked: dict[str, dict[str, Tracked]] = field(default_factory=dict[str, dict[str, Tracked]], repr=False)
+
+    @property
+    def objects(self) -> Path:
+        """Where its objects are."""
+        return self.common / "objects"
+
+
+def open_repository(top: Path, *, with_index: bool) -> Repository | None:
+    """Read the repository whose work tree has its top here; None when it has none, or one that can't be read."""
+    folder = top / ".git"
+    if not folder.is_dir():
+        named = _pointed(folder, b"gitdir:")
+        if named is None:
+            return None
+        folder = top / named
+    if not (folder / "HEAD").is_file():
+        return None
+    shared = _pointed(folder / "commondir", b"")
+    common = folder / shared if shared is not None else folder
+    config = read_small(common / "config", _CONFIG)
+    if b"sha256" in config.lower():
+        return None
+    # git itself may have converted what it stored: then the blob is not what lies on the disk.
+    if not with_index or _converts(config):
+        return Repository(folder, common)
+    try:
+        file = folder / "index"
+        data = file.read_bytes()
+        looked = file.stat().st_mtime_ns
+        tracked = parse_index(data, looked)
+    except (OSError, ValueError, IndexError):
+        tracked = {}
+    return Repository(folder, common, tracked)
+
+
+def parse_index(data: bytes, looked: int) -> dict[str, dict[str, Tracked]]:
+    """Read an index of version 2 to 4. `looked`: its own modification time in ns; a file as young may have changed.
+
+    Raises ValueError when it is of another kind, or broken.
+    """
+    if data[:4] != b"DIRC" or len(data) < 32:
+        raise ValueError("not an index")
+    version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
+    if version not in {2, 3, 4}:
+        raise ValueError(f"index version {version}")
+    found: dict[str, dict[str, Tracked]] = {}
+    at, path = 12, b""
+    last_folder, names = b"", found.setdefault("", {})
+    unpack = _ENTRY.unpack_from
+    for _ in range(count):
+        if at + 62 > len(data):
+            raise ValueError("a short index")
+        cs, cn, ms, mn, _, inode, mode, _, _, size, blob, flags = unpack(data, at)
+        here = at + 62
+        intent = False
+        if flags & _EXTENDED:
+            intent = bool(int.from_bytes(data[here : here + 2], "big") & _INTENT)
+            here += 2
+        if version == 4:
+            drop, here = _offset(data, here)
+            end = data.index(0, here)
+            path = path[: len(path) - drop] + data[here:end]
+            at = end + 1
+        else:
+            end = data.index(0, here)
+            path = data[here:end]
+            at += (end - at + 8) // 8 * 8
+        if flags & _STAGE or mode & 0o170000 == _SUBMODULE:
+            continue
+        folder, _, name = path.rpartition(b"/")
+        if folder != last_folder:
+            last_folder = folder
+            names = found.setdefault(os.fsdecode(folder), {})
+        mtime = ms * 1_000_000_000 + mn
+        if intent or mtime >= looked:
+            blob, mtime = b"", -1
+        names[os.fsdecode(name)] = Tracked(blob, mode, mtime, cs * 1_000_000_000 + cn, size, inode)
+    _check_extensions(data, at)
+    return found
+
+
+def _check_extensions(data: bytes, at: int) -> None:
+    """Raise ValueError for an extension that must be understood (its name starts in lower case)."""
+    while at + 8 <= len(data) - 20:
+        if data[at : at + 1].islower():
+            raise ValueError(f"an index with the extension {data[at : at + 4]!r}")
+        at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")
+
+
+def _offset(data: bytes, at: int) -> tuple[int, int]:
+    """Read a number of variable length as git's index version 4 has it."""
+    value = data[at] & 0x7F
+    while data[at] & 0x80:
+        at += 1
+        value = ((value + 1) << 7) | (data[at] & 0x7F)
+    return value, at + 1
+
+
+def read_small(file: Path, size: int) -> bytes:
+    """Read the start of a regular file; nothing when it can't be read."""
+    try:
+        return read_start(file, size)
+    except OSError:
+        return b""
+
+
+def _pointed(file: Path, start: bytes) -> str | None:
+    content = read_small(file, _POINTER)
+    if not content or not content.startswith(start):
+        return None
+    return os.fsdecode(content.removeprefix(start).strip())
+
+
+def _converts(config: bytes) -> bool:
+    """Return whether a configuration makes git change line ends of every text file."""
+    lines = (line.strip().lower().replace(b" ", b"") for line in config.splitlines())
+    return any(line.startswith((b"autocrlf", b"eol=crlf")) and not line.endswith(b"=false") for line in lines)

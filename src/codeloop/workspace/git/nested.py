@@ -1,0 +1,111 @@
+"""The repositories met in a work tree: what they track, which objects they share, what they ignore."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from codeloop.workspace.git.ignore import Patterns, is_ignored, parse, parse_attributes
+from codeloop.workspace.git.index import Repository, Tracked, open_repository, read_small
+from codeloop.workspace.snapshot.stat_cache import CachedFolder, join
+
+_CONVERTING = ("filter", "ident", "working-tree-encoding", "eol")
+_RULES_BYTES = 256 * 1024
+
+
+class Repositories:
+    """The repository at the top of a work tree, and those inside it (submodules, clones)."""
+
+    def __init__(self, root: str, excludes: Iterable[Path], *, with_index: bool) -> None:
+        """`excludes`: the user's own files of patterns. `with_index`: read what is tracked, for a first look."""
+        self._root = root
+        self._with_index = with_index
+        self._found: dict[str, Repository] = {}
+        self._excludes: dict[str, Patterns] = {}
+        self._global = _filled(*(parse(read_small(path, _RULES_BYTES), "") for path in excludes))
+        self._tracked: dict[str, dict[str, Tracked]] = {}
+        self._above: set[str] = set()
+
+    @property
+    def shared(self) -> list[Path]:
+        """Their object directories."""
+        return [repository.objects for repository in self._found.values()]
+
+    def meet(self, path: str, folder: CachedFolder) -> bool:
+        """Take in the repository whose work tree starts here; True when it is a new one."""
+        if path in self._found:
+            return False
+        repository = open_repository(Path(self._root, path), with_index=self._with_index)
+        if repository is None:
+            return False
+        self._found[path] = repository
+        self._excludes[path] = parse(read_small(repository.common / "info" / "exclude", _RULES_BYTES), path)
+        words = read_small(repository.common / "info" / "attributes", _RULES_BYTES)
+        folder.converted = (*_filled(parse_attributes(words, path, _CONVERTING)), *folder.converted)
+        for below, names in repository.tracked.items():
+            here = join(path, below) if below else path
+            self._tracked[here] = names
+            while here and here not in self._above:
+                self._above.add(here)
+                here = here.rpartition("/")[0]
+        return True
+
+    def seeded(self) -> None:
+        """Forget what is tracked: the table knows it now."""
+        self._with_index = False
+        self._tracked.clear()
+        self._above.clear()
+
+    def leads_to_tracked(self, path: str) -> bool:
+        """Return whether a folder that is ignored holds tracked files."""
+        return path in self._above
+
+    def tracked(self, path: str, name: str) -> Tracked | None:
+        """Return what is known of a file that is looked at for the first time."""
+        return self._tracked.get(path, {}).get(name) if self._tracked else None
+
+    def is_clean(self, tracked: Tracked, folder: CachedFolder, path: str, name: str, info: os.stat_result) -> bool:
+        """Return whether the repository holds just the bytes that a tracked file has on the disk."""
+        if not tracked.blob or not tracked.same(info):
+            return False
+        return not folder.converted or not is_ignored(folder.converted, join(path, name), name, is_folder=False)
+
+    def update_rules(
+        self, path: str, folder: CachedFolder, above: CachedFolder | None, names: set[str], *, whole: bool
+    ) -> bool:
+        """Bring the patterns that hold in a folder up to date; True when its own .gitignore changed.
+
+        `above`: the folder it is in. `names`: what is in it. Not `whole`: only if they changed.
+        """
+        stamp, own = None, None
+        if ".gitignore" in names:
+            file = Path(self._root, path, ".gitignore")
+            stamp = _stamp(file)
+            known = folder.own is not None and folder.own[0] == stamp
+            own = folder.own[1] if known and folder.own else parse(read_small(file, _RULES_BYTES), path)
+        changed = (folder.own[0] if folder.own else None) != stamp
+        folder.own = (stamp, own) if stamp is not None and own is not None else None
+        if not whole and not changed:
+            return False
+        outer = self._global if above is None else above.rules
+        if path in self._excludes:
+            outer = (*_filled(self._excludes[path]), *outer)
+        folder.rules = outer if own is None else (own, *outer)
+        if self._tracked:
+            if ".gitattributes" in names:
+                words = read_small(Path(self._root, path, ".gitattributes"), _RULES_BYTES)
+                folder.converted = (*_filled(parse_attributes(words, path, _CONVERTING)), *folder.converted)
+            folder.converted = (*folder.converted, *(above.converted if above is not None else ()))
+        return changed
+
+
+def _filled(*patterns: Patterns) -> tuple[Patterns, ...]:
+    """Leave out those without a line, so that nobody asks them."""
+    return tuple(each for each in patterns if each.lines)
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    try:
+        info = os.lstat(file)
+    except OSError:
+        return None
+    return (info.st_mtime_ns, info.st_size, info.st_ino)

@@ -1,0 +1,128 @@
+"""Asking git about the repository around a work tree: its branches, its commits, what is in them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.git import GIT_OPTIONS, bare_git_environment, git_environment
+from codeloop.kit.processes import which
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import VCS_TIME
+from codeloop.workspace.process.run_program import run_program
+from codeloop.workspace.search.ripgrep import printable
+
+_HEADS = "refs/heads/"
+_SMALL = 1 << 20
+_USUAL = ("main", "master")
+
+
+class GitFailed(CodeloopError):
+    """Git can't say what was asked: it is missing, it failed, or it took too long."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
+
+
+class GitOutput(Struct, frozen=True):
+    """What git printed. `code`: how it ended; `whole`: false when there was more to come; `errors`: its words."""
+
+    code: int
+    data: bytes
+    whole: bool
+    errors: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The output as lines; bytes that are no characters are kept."""
+        return self.data.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n") if self.data else []
+
+
+class DefaultBranch(Struct, frozen=True):
+    """A branch: its name, and the reference that says where it is."""
+
+    name: str
+    ref: str
+
+
+class Git(Struct, frozen=True):
+    """The repository of a work tree; `root` is the work tree's top, which holds `.git`.
+
+    Its configuration is read where git itself needs it to find its way; nothing that it names is run.
+    """
+
+    root: Path
+    environment: Mapping[str, str]
+
+    async def branch(self) -> str | None:
+        """Return the branch that is checked out, also one without commits; None: HEAD is detached."""
+        printed = await self.ask("symbolic-ref", "-q", "HEAD")
+        name = "".join(printed.lines[:1])
+        return name.removeprefix(_HEADS) if printed.code == 0 and name.startswith(_HEADS) else None
+
+    async def default_branch(self) -> DefaultBranch | None:
+        """Return the branch that others start from: a remote's HEAD (origin's first), else what is called like one."""
+        configured = await self.ask("config", "--get", "init.defaultBranch")
+        names = (*configured.lines[:1], *_USUAL)
+        asked = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))
+        known = await self.ask("for-each-ref", "--format=%(refname)\t%(symref)", *asked)
+        rows = dict(line.split("\t", 1) for line in known.lines if "\t" in line)
+        remote = {ref: aim for ref, aim in rows.items() if aim and ref.startswith("refs/remotes/")}
+        for ref in sorted(remote, key=lambda ref: (ref != "refs/remotes/origin/HEAD", ref)):
+            start = ref.removesuffix("HEAD")
+            if remote[ref].startswith(start):
+                return DefaultBranch(remote[ref].removeprefix(start), remote[ref])
+        for name in names:
+            if _HEADS + name in rows:
+                return DefaultBranch(name, _HEADS + name)
+        return None
+
+    async def commit(self, revision: str) -> str | None:
+        """Return the full name of a commit; None: there is none (yet). Raises GitFailed: the repository is broken."""
+        printed = await self.ask("rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        if printed.code > 1:
+            raise GitFailed(f"git can't read the repository of {self.root}: {' '.join(printed.errors.split())}")
+        return printed.lines[0] if printed.code == 0 and printed.lines else None
+
+    async def merge_base(self, first: str, second: str) -> str | None:
+        """Return the last commit that two commits have in common."""
+        printed = await self.ask("merge-base", first, second)
+        return printed.lines[0] if printed.code == 0 and printed.lines else None
+
+    async def blob(self, commit: str, path: str, cap: int) -> bytes | None:
+        """Return what a commit holds at a path (relative to the work tree); None: no file, or one larger than `cap`."""
+        printed = await self.ask("cat-file", "blob", f"{commit}:{path}", cap=cap)
+        return printed.data if printed.code == 0 and printed.whole else None
+
+    async def ask(self, *arguments: str, cap: int = _SMALL) -> GitOutput:
+        """Run git in the repository; returns at most `cap` bytes of what it prints. Raises GitFailed."""
+        return await self.run((f"--git-dir={self.root / '.git'}", *arguments), git_environment(self.environment), cap)
+
+    async def ask_apart(self, folder: Path, arguments: Sequence[str], cap: int) -> GitOutput:
+        """Run git for the work tree, but in another git directory, and without anybody's configuration."""
+        options = (f"--git-dir={folder}", f"--work-tree={self.root}")
+        return await self.run((*options, *arguments), bare_git_environment(self.environment), cap)
+
+    async def run(self, arguments: Sequence[str], environment: Mapping[str, str], cap: int) -> GitOutput:
+        """Run git with these arguments. Raises GitFailed when it is missing or takes too long."""
+        program = which("git", environment.get("PATH"))
+        if program is None:
+            raise GitFailed("git was not found on the PATH. Install it, then try again.")
+        data = bytearray()
+
+        def feed(chunk: bytes) -> bool:
+            data.extend(chunk[: cap - len(data) + 1])
+            return len(data) > cap
+
+        try:
+            ended = await run_program(
+                [program, *GIT_OPTIONS, *arguments], self.root, environment, feed, VCS_TIME.seconds
+            )
+        except (OSError, ValueError) as error:
+            raise GitFailed(f"git can't be run in {self.root}: {error}.") from error
+        if ended.stopped == "time":
+            what = next((word for word in arguments if not word.startswith("-")), "")
+            raise GitFailed(
+                f"`git {what}` in {self.root} was stopped after {VCS_TIME.seconds:g} seconds. Try it in a shell."
+            )
+        return GitOutput(0 if ended.stopped else ended.code, bytes(data[:cap]), not ended.stopped, ended.errors)

@@ -1,0 +1,148 @@
+"""How a work tree differs from a commit: its files with their patches, untracked ones as added.
+
+The comparison is made in a git directory of our own, which shares the repository's objects and has a copy of its index:
+so no filter, text conversion, monitor or hook that the repository configures is known there, and nothing is written
+to the repository.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from codeloop.schema.limits import VCS_FILE, VCS_FILES, VCS_INDEX, VCS_PATCH, VCS_PATCHES
+from codeloop.workspace.files.safe_open import FileRefused, load
+from codeloop.workspace.git.diff_parser import ChangedFile, joined, read_diff
+from codeloop.workspace.git.index import read_small
+from codeloop.workspace.git.repository import Git, GitFailed, GitOutput
+from codeloop.workspace.git.untracked import untracked
+from codeloop.workspace.snapshot.object_store import EMPTY_TREE
+
+_EMPTY_TREE_256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+_PLACES = ("objects", "index", "info/exclude")
+# What says how bytes on the disk and in the repository relate; none of it names a program.
+_SETTINGS = r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|excludesfile)|extensions\.objectformat)$"
+_FORMAT = "extensions.objectformat"
+_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {}\n"
+_RULES = 256 * 1024
+_NAMES = 1 << 24
+_DIFF = (
+    *("-c", "core.quotePath=false"),
+    *("-c", f"core.bigFileThreshold={VCS_FILE.value}"),
+    *("diff", "--raw", "--numstat", "-z", "--no-renames", "--no-color", "--ignore-submodules=dirty"),
+    *("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"),
+)
+
+
+async def changed(git: Git, base: str | None, context: int | None) -> list[ChangedFile]:
+    """Compare the work tree with a commit (None: with nothing), by file name. `context` None: without patches.
+
+    Takes up to a few times VCS_TIME. Raises GitFailed: git failed or took too long, or there is too much.
+    """
+    async with _apart(git) as shadow:
+        tree = base or (_EMPTY_TREE_256 if shadow.wide else EMPTY_TREE)
+        patches = () if context is None else ("--patch", f"--unified={context}")
+        room = _NAMES + (0 if context is None else VCS_PATCHES.value)
+        printed, names = await asyncio.gather(
+            shadow.run(*_DIFF, *patches, tree, "--", cap=room),
+            shadow.run("ls-files", "--others", "--exclude-standard", "-z", cap=_NAMES),
+        )
+    if not names.whole:
+        raise _too_many(git)
+    known = await asyncio.to_thread(read_diff, printed.data, whole=printed.whole)
+    new = [name for name in os.fsdecode(names.data).split("\0") if name and not name.endswith("/")]
+    if len(known) + len(new) > VCS_FILES.value:
+        raise _too_many(git)
+    added = await asyncio.to_thread(untracked, git.root, new, with_patches=context is not None)
+    return _bounded(joined([*known, *added]))
+
+
+def _too_many(git: Git) -> GitFailed:
+    return GitFailed(
+        f"More than {VCS_FILES.value:,} files in {git.root} differ; name what git need not see in .gitignore."
+    )
+
+
+def _bounded(files: list[ChangedFile]) -> list[ChangedFile]:
+    """Leave patches out that are too long, alone or together with those before them."""
+    room, kept = VCS_PATCHES.value, list[ChangedFile]()
+    for file in files:
+        size = len(file.patch.encode()) if file.patch is not None else 0
+        fits = size <= VCS_PATCH.value and size <= room
+        room -= size if fits else 0
+        kept.append(file if fits else file.without_patch())
+    return kept
+
+
+class _Apart:
+    """A git directory of our own for one comparison. `wide`: the repository names its objects by SHA-256."""
+
+    def __init__(self, git: Git, folder: Path, settings: dict[str, str]) -> None:
+        self.wide = settings.pop(_FORMAT, "sha1") == "sha256"
+        self._git = git
+        self._folder = folder
+        self._options = tuple(word for name, value in settings.items() for word in ("-c", f"{name}={value}"))
+
+    async def run(self, *arguments: str, cap: int) -> GitOutput:
+        """Run git here. Raises GitFailed, also when git fails."""
+        printed = await self._git.ask_apart(self._folder, (*self._options, *arguments), cap)
+        if printed.code != 0:
+            reason = " ".join(printed.errors.split())
+            raise GitFailed(f"git can't compare the work tree {self._git.root}: {reason or f'code {printed.code}'}.")
+        return printed
+
+    def fill(self, objects: Path, index: Path, exclude: Path) -> None:
+        """Make what git needs to be here. Blocks. Raises GitFailed."""
+        try:
+            self._fill(objects, exclude)
+            self._copy_index(Path(os.path.realpath(index)))
+        except (OSError, FileRefused) as error:
+            raise GitFailed(f"The index of {self._git.root} can't be copied to compare with it: {error}.") from error
+
+    def _fill(self, objects: Path, exclude: Path) -> None:
+        for name in ("objects/info", "refs", "info"):
+            (self._folder / name).mkdir(parents=True)
+        write = {
+            "HEAD": b"ref: refs/heads/none\n",
+            "config": _CONFIG.format("sha256" if self.wide else "sha1").encode(),
+            "objects/info/alternates": os.fsencode(os.path.realpath(objects)) + b"\n",
+            "info/exclude": read_small(exclude, _RULES),
+        }
+        for name, data in write.items():
+            (self._folder / name).write_bytes(data)
+
+    def _copy_index(self, index: Path) -> None:
+        """Copy the index with its time, by which git knows the files that may have changed right after it."""
+        try:
+            copied = load(index, VCS_INDEX.value)
+        except FileNotFoundError:
+            return  # nothing was ever added
+        own = self._folder / "index"
+        own.write_bytes(copied.data)
+        os.utime(own, ns=(copied.stamp.mtime_ns, copied.stamp.mtime_ns))
+        for part in index.parent.glob("sharedindex.*"):
+            (self._folder / part.name).symlink_to(part)
+
+
+@asynccontextmanager
+async def _apart(git: Git) -> AsyncGenerator[_Apart]:
+    words = [word for place in _PLACES for word in ("--git-path", place)]
+    found, settings = await asyncio.gather(
+        git.ask("rev-parse", *words), git.ask("config", "--null", "--get-regexp", _SETTINGS)
+    )
+    if found.code != 0 or len(found.lines) != len(_PLACES):
+        raise GitFailed(f"git can't find the repository of {git.root}: {' '.join(found.errors.split())}")
+    rows = [row.partition("\n") for row in os.fsdecode(settings.data).split("\0") if row]
+    objects, index, exclude = (git.root / line for line in found.lines)
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="codeloop-git-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise GitFailed(f"A temporary folder can't be made to compare the work tree: {error.strerror}.") from error
+    try:
+        shadow = _Apart(git, Path(temporary.name), {name: value if split else "true" for name, split, value in rows})
+        await asyncio.to_thread(shadow.fill, objects, index, exclude)
+        yield shadow
+    finally:
+        await asyncio.to_thread(temporary.cleanup)

@@ -1,0 +1,1 @@
+"""Programs and shell commands, with their process trees."""

@@ -1,0 +1,102 @@
+"""Background commands: started, watched and ended by id; none outlives its project."""
+
+import asyncio
+import time
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.workspace.process.command import RunningCommand
+
+_KEPT = 64
+
+Status = Literal["running", "exited", "killed"]
+
+
+class JobOutput(Struct, frozen=True):
+    """What a job printed since it was asked last, and how it stands. `code`: negative for a signal, None for none."""
+
+    output: str
+    cut: bool
+    status: Status
+    code: int | None
+
+
+class Job:
+    """One background command. `id` names it to the model."""
+
+    def __init__(self, name: str, command: str, running: RunningCommand) -> None:
+        self.id = name
+        self.command = command
+        self.status: Status = "running"
+        self.code: int | None = None
+        self.began = time.monotonic()
+        self.running = running
+        self._changed = asyncio.Event()
+        running.on_output = self._changed.set
+        self._task = asyncio.create_task(self._watch(), name=name)
+
+    async def read(self, wait: float = 0) -> JobOutput:
+        """Return what is new; when there is nothing, wait for output or the end for at most `wait` seconds."""
+        if wait and self.status == "running" and not self._changed.is_set():
+            try:
+                async with asyncio.timeout(wait):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+        self._changed.clear()
+        output, was_cut = self.running.capture.take()
+        return JobOutput(output, was_cut, self.status, self.code)
+
+    async def kill(self) -> bool:
+        """End it with everything it started. Gives False when it had ended by itself."""
+        if self.status != "running":
+            return False
+        self.status = "killed"
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        await self.running.stop()  # also when the task was cancelled before it had begun
+        return True
+
+    async def _watch(self) -> None:
+        try:
+            self.code, _ = await self.running.finish()
+        except asyncio.CancelledError:
+            await self.running.stop()
+        else:
+            self.status = "exited"
+        self._changed.set()
+
+
+class Jobs:
+    """The background commands of one project, by id."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._count = 0
+
+    def add(self, command: str, running: RunningCommand) -> Job:
+        """Take over a started command. The oldest that have ended are forgotten."""
+        self._count += 1
+        job = Job(f"bash_{self._count}", command, running)
+        self._jobs[job.id] = job
+        ended = [one.id for one in self._jobs.values() if one.status != "running"]
+        for name in ended[:-_KEPT]:
+            del self._jobs[name]
+        return job
+
+    def get(self, name: str) -> Job | None:
+        """Return the job of that id."""
+        return self._jobs.get(name)
+
+    def all(self) -> tuple[Job, ...]:
+        """Return every job that is known, the oldest first."""
+        return tuple(self._jobs.values())
+
+    def running(self) -> int:
+        """Count those that still run."""
+        return sum(job.status == "running" for job in self._jobs.values())
+
+    async def close(self) -> None:
+        """End all of them."""
+        await asyncio.gather(*(job.kill() for job in self._jobs.values()))

@@ -1,0 +1,135 @@
+"""A command that runs in a shell: its processes, what it prints and the state that its shell leaves."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.processes import end_tree
+from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE, SHELL_TERM
+from codeloop.workspace.files.scratch import save
+from codeloop.workspace.process.child_process import Pipe, spawn
+from codeloop.workspace.process.orphan_reaper import MARK
+from codeloop.workspace.process.output_buffer import OutputBuffer
+
+
+class ShellState(Struct, frozen=True):
+    """What a shell leaves to the next one of its session: where it stood, and its exports as shell source text."""
+
+    directory: Path
+    exports: str = ""
+
+
+# `$1`: the exports of the shell before, `$2`: the command. At its exit the shell writes where it stands and its exports
+# to a pipe of its own, which also tells us, by staying open, that something it started still runs.
+# On one line, so that the shell's own messages count the command's lines from one.
+_SCRIPT = (
+    """_codeloop=$PWD; eval "$1"; PWD=$_codeloop; _codeloop=$2; set --; """
+    """trap '{{ unset {mark}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }} >/dev/fd/{fd} 2>/dev/null' EXIT; """
+    """eval "$_codeloop\""""
+)
+_LONGEST = 100_000  # bytes: Linux allows 128 KiB in one argument
+
+
+class RunningCommand:
+    """One started command. `finish` waits for its natural end, `stop` ends it; each leaves no process behind.
+
+    Raises OSError when the shell can't be started.
+    """
+
+    def __init__(
+        self,
+        shell: tuple[str, ...],
+        command: str,
+        state: ShellState,
+        environment: Mapping[str, str],
+        capture: OutputBuffer,
+    ) -> None:
+        self.capture = capture
+        self.on_output: Callable[[], None] | None = None
+        self._mark = f"{MARK}={environment[MARK]}"
+        self._left = bytearray()
+        self._output = Pipe(self._print)
+        self._state = Pipe(self._keep)
+        self._file: Path | None = None
+        try:
+            text = self._argument(command)
+            script = _SCRIPT.format(mark=MARK, fd=self._state.writer)
+            started = {MARK: environment[MARK]} if state.exports else environment
+            self._child = spawn(
+                [*shell, "-c", script, Path(shell[0]).name, state.exports, text],
+                directory=state.directory,
+                environment=started,
+                output=self._output.writer,
+                pass_fds=(self._state.writer,),
+            )
+        except OSError:
+            self._output.close()
+            self._state.close()
+            raise
+        self._output.listen()
+        self._state.listen()
+
+    async def finish(self) -> tuple[int, int]:
+        """Wait for the shell's exit. Returns its code (negative: the signal) and how many processes it left running.
+
+        Those get a short grace period, then they are ended.
+        """
+        code = await asyncio.shield(self._child.exited)
+        left = 0
+        if not await self._silent():
+            left = await end_tree(self._child.pid, self._mark, SHELL_TERM.seconds)
+        self._close()
+        return code, left
+
+    async def stop(self) -> None:
+        """End every process of the command, TERM first, then KILL; goes on to the end when cancelled meanwhile."""
+        ending = asyncio.ensure_future(end_tree(self._child.pid, self._mark, SHELL_TERM.seconds))
+        cancelled = False
+        while not ending.done():
+            try:
+                await asyncio.shield(ending)
+            except asyncio.CancelledError:
+                cancelled = True
+        self._close()
+        if cancelled:
+            raise asyncio.CancelledError
+
+    def state(self) -> ShellState | None:
+        """Return what the shell left; None when it was ended, or replaced itself, before it could say so."""
+        if self._left.count(b"\0") != 2 or not self._left.endswith(b"\0") or len(self._left) > SHELL_STATE.value:
+            return None
+        directory, exports, _ = bytes(self._left).split(b"\0")
+        return ShellState(Path(os.fsdecode(directory)), os.fsdecode(exports))
+
+    async def _silent(self) -> bool:
+        """Return whether both pipes end within the grace: then nobody who could write to them is left."""
+        open_ends = [pipe.ended for pipe in (self._output, self._state) if not pipe.ended.done()]
+        if open_ends:
+            await asyncio.wait(open_ends, timeout=SHELL_GRACE.seconds)
+        return self._output.ended.done() and self._state.ended.done()
+
+    def _argument(self, command: str) -> str:
+        if len(command) < _LONGEST // 4 or len(command.encode("utf-8", "surrogateescape")) < _LONGEST:
+            return command
+        self._file = save(self.capture.folder, command.encode("utf-8", "surrogateescape"))
+        return f'. "{self._file}"'
+
+    def _print(self, chunk: bytes) -> None:
+        self.capture.feed(chunk)
+        if self.on_output is not None:
+            self.on_output()
+
+    def _keep(self, chunk: bytes) -> None:
+        if len(self._left) <= SHELL_STATE.value:
+            self._left += chunk
+
+    def _close(self) -> None:
+        self._output.close()
+        self._state.close()
+        self.capture.close()
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+            self._file = None

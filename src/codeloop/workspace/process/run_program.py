@@ -1,0 +1,64 @@
+"""Programs run for their output, which is handed on as it comes; stopped when it suffices or the time is over."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.workspace.process.child_process import ChildProcess, Pipe, spawn
+
+_ERRORS = 8_192
+
+
+class ProgramResult(Struct, frozen=True):
+    """How a program ended: its code (negative: the signal), the start of its error output, and why it was ended."""
+
+    code: int
+    errors: str
+    stopped: Literal["", "enough", "time"]
+
+
+async def run_program(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], feed: Callable[[bytes], bool], seconds: float
+) -> ProgramResult:
+    """Run a program until its end, its time, or until `feed` returns True, having seen enough.
+
+    Raises OSError when it can't be started. When the caller is cancelled, the program is killed.
+    """
+    stopped: list[Literal["enough", "time"]] = []
+    child: list[ChildProcess] = []
+    errors = bytearray()
+
+    def take(chunk: bytes) -> None:
+        if not stopped and feed(chunk):
+            stopped.append("enough")
+            child[0].kill()
+
+    def on_error(chunk: bytes) -> None:
+        if len(errors) < _ERRORS:
+            errors.extend(chunk)
+
+    output, errors_pipe = Pipe(take), Pipe(on_error)
+    try:
+        started = spawn(
+            command, directory=folder, environment=environment, output=output.writer, errors=errors_pipe.writer
+        )
+        child.append(started)
+        output.listen()
+        errors_pipe.listen()
+        try:
+            async with asyncio.timeout(seconds):
+                await output.ended
+                await errors_pipe.ended
+        except TimeoutError:
+            stopped.append("time")
+            started.kill()
+        code = await asyncio.shield(started.exited)
+        return ProgramResult(code, errors.decode("utf-8", "replace"), stopped[-1] if stopped else "")
+    finally:
+        for one in child:
+            one.kill()
+        output.close()
+        errors_pipe.close()

@@ -1,0 +1,191 @@
+"""Commands of sessions: each session keeps its directory and environment from call to call."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.processes import which
+from codeloop.schema.limits import SHELL_JOBS, SHELL_REPORT
+from codeloop.workspace.process.background import Job, Jobs
+from codeloop.workspace.process.command import RunningCommand, ShellState
+from codeloop.workspace.process.orphan_reaper import OrphanReaper
+from codeloop.workspace.process.output_buffer import OutputBuffer
+
+_PLAIN = {
+    "bash": ("--noprofile", "--norc"),
+    "zsh": ("-f",),
+    "sh": (),
+    "dash": (),
+    "ash": (),
+    "ksh": (),
+    "mksh": (),
+}
+"""Shells that understand what models write, and what keeps them from reading the user's start-up files."""
+
+
+class ShellContext(Struct, frozen=True):
+    """Where a session's commands run. `session`: its id; the rest as in Workspace."""
+
+    session: str
+    directory: Path
+    environment: Mapping[str, str]
+    scratch: Path
+
+
+class ShellCommand(Struct, frozen=True):
+    """One command. `directory`: where to run this one only; None: where the session stands. `timeout`: seconds."""
+
+    text: str
+    timeout: float
+    directory: Path | None = None
+
+
+class CommandResult(Struct, frozen=True):
+    """How a command ended.
+
+    `output`: for the model, `recent`: for the screen. `code`: None when it was ended at its timeout (`timed_out`) or by
+    a signal (`signal`, its name). `left`: how many processes it had left running, which were ended.
+    `path`: the file with the whole output when `output` is cut. `duration`: seconds. `lines`: of the whole output.
+    """
+
+    output: str
+    recent: str
+    code: int | None
+    signal: str | None
+    timed_out: bool
+    left: int
+    cut: bool
+    path: Path | None
+    duration: float
+    lines: int
+
+
+class Shells:
+    """The shells of one project's sessions and their background jobs. `close` ends everything that still runs."""
+
+    def __init__(self) -> None:
+        self.jobs = Jobs()
+        self._reaper = OrphanReaper()
+        self._states: dict[str, ShellState] = {}
+
+    def directory(self, place: ShellContext) -> Path:
+        """Return where the session's next command runs."""
+        state = self._states.get(place.session)
+        return state.directory if state is not None and os.access(state.directory, os.X_OK) else place.directory
+
+    def reset(self, session: str) -> None:
+        """Forget the session's working directory and environment."""
+        self._states.pop(session, None)
+
+    async def run(self, place: ShellContext, command: ShellCommand, on_output: Callable[[str], None]) -> CommandResult:
+        """Run a command to its end or its timeout.
+
+        `on_output` hears the latest output while it runs, throttled, and once more when the command is cancelled.
+        Raises OSError when the shell or the directory can't be used; when cancelled, every process is ended first.
+        """
+        began = time.monotonic()
+        running = self._start(place, command, OutputBuffer(place.scratch))
+        meter = _Meter(running.capture, on_output)
+        running.on_output = meter.touch
+        code, left, timed_out = None, 0, False
+        try:
+            async with asyncio.timeout(command.timeout):
+                code, left = await running.finish()
+        except TimeoutError:
+            timed_out = True
+            await running.stop()
+        except asyncio.CancelledError:
+            await running.stop()
+            on_output(running.capture.recent())
+            raise
+        finally:
+            meter.close()
+        self._carry(place, command, running.state())
+        recent = running.capture.recent()
+        output, was_cut = running.capture.take()
+        named = _signal_name(code)
+        return CommandResult(
+            output=output,
+            recent=recent,
+            code=None if named else code,
+            signal=named,
+            timed_out=timed_out,
+            left=left,
+            cut=was_cut,
+            lines=running.capture.lines + (bool(recent) and not recent.endswith("\n")),
+            path=running.capture.path if was_cut else None,
+            duration=time.monotonic() - began,
+        )
+
+    def start(self, place: ShellContext, command: ShellCommand) -> Job:
+        """Start a command in the background. Raises OSError as `run` does, ValueError when too many run."""
+        if self.jobs.running() >= SHELL_JOBS.value:
+            raise ValueError(f"{SHELL_JOBS.value} background commands run already; end one with bash_kill first")
+        return self.jobs.add(command.text, self._start(place, command, OutputBuffer(place.scratch, at_once=True)))
+
+    async def close(self) -> None:
+        """End every job and whatever else any command left behind."""
+        await self.jobs.close()
+        await self._reaper.close()
+
+    def _start(self, place: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
+        state = self._states.get(place.session, ShellState(place.directory))
+        directory = command.directory or self.directory(place)
+        environment = {**place.environment, **self._reaper.environment()}
+        shell = find_shell(place.environment)
+        self._reaper.watch(environment)
+        return RunningCommand(shell, command.text, ShellState(directory, state.exports), environment, capture)
+
+    def _carry(self, place: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
+        if left is None:
+            return
+        if command.directory is not None:
+            left = ShellState(self.directory(place), left.exports)
+        self._states[place.session] = left
+
+
+class _Meter:
+    """Calls `show` with the latest output, soon after it changes and at most once in a while."""
+
+    def __init__(self, capture: OutputBuffer, show: Callable[[str], None]) -> None:
+        self._capture = capture
+        self._show = show
+        self._timer: asyncio.TimerHandle | None = None
+
+    def touch(self) -> None:
+        """Hear that there is more output."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(SHELL_REPORT.seconds, self._fire)
+
+    def close(self) -> None:
+        """Show no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _fire(self) -> None:
+        self._timer = None
+        self._show(self._capture.recent())
+
+
+def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the shell's path and its options: the user's own when it speaks the POSIX language, else bash, else sh."""
+    path = environment.get("PATH")
+    for candidate in (environment.get("SHELL", ""), which("bash", path) or "", "/bin/bash", "/bin/sh"):
+        options = _PLAIN.get(Path(candidate).name)
+        if options is not None and os.access(candidate, os.X_OK):
+            return (candidate, *options)
+    raise FileNotFoundError("no shell was found: neither SHELL, nor bash on the PATH, nor /bin/sh can be run")
+
+
+def _signal_name(code: int | None) -> str | None:
+    if code is None or code >= 0:
+        return None
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"

@@ -1,0 +1,1 @@
+"""Searches with ripgrep, and lists of files."""

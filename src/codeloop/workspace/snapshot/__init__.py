@@ -1,0 +1,1 @@
+"""Snapshots of the work tree, and what undo restores from them."""

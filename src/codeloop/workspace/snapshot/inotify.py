@@ -1,0 +1,87 @@
+"""Folders that changed, as the kernel reports them, so that a large work tree is not scanned again and again."""
+
+import os
+import sys
+from struct import Struct
+
+_EVENT = Struct("iIII")
+_OVERFLOW, _GONE, _MOVED = 0x4000, 0x8000, 0x800
+# Modified, attributes, closed after writing, moved, created, deleted, itself deleted or moved; only folders, no links.
+_MASK = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x01000000 | 0x02000000
+_NONBLOCK, _CLOEXEC = 0o4000, 0o2000000
+_BUFFER = 256 * 1024
+
+
+class Watch:
+    """Watches folders by inotify. `broken`: events may have been lost; everything must be looked at again."""
+
+    def __init__(self) -> None:
+        """Raise OSError where the system has no inotify, or no more of it."""
+        if sys.platform != "linux":
+            raise OSError("inotify is a part of Linux")
+        from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
+
+        libc = CDLL(None, use_errno=True)
+        self._errno = get_errno
+        self._add = libc.inotify_add_watch
+        self._add.argtypes = (c_int, c_char_p, c_uint32)
+        self._remove = libc.inotify_rm_watch
+        self._remove.argtypes = (c_int, c_int)
+        self._fd: int = libc.inotify_init1(_NONBLOCK | _CLOEXEC)
+        if self._fd < 0:
+            raise OSError(get_errno(), "inotify is not available")
+        self._folders: dict[int, str] = {}
+        self._numbers: dict[str, int] = {}
+        self.broken = False
+
+    def add(self, folder: str, path: str) -> None:
+        """Watch one folder, `path` on the disk. Raises OSError when there are too many watches."""
+        number: int = self._add(self._fd, os.fsencode(path), _MASK)
+        if number < 0:
+            code = self._errno()
+            if code in {2, 13, 20, 40}:  # gone, unreadable, no folder, a link: the scan sees that too
+                return
+            raise OSError(code, "no more folders can be watched")
+        self._folders[number] = folder
+        self._numbers[folder] = number
+
+    def has(self, folder: str) -> bool:
+        """Return whether a folder is watched."""
+        return folder in self._numbers
+
+    def remove(self, folder: str) -> None:
+        """Watch a folder no more, unless it was moved and is watched under its new name."""
+        number = self._numbers.pop(folder, None)
+        if number is not None and self._folders.get(number) == folder:
+            del self._folders[number]
+            self._remove(self._fd, number)
+
+    def changed(self) -> set[str]:
+        """Return the folders in which something happened since the last call."""
+        found: set[str] = set()
+        while True:
+            try:
+                data = os.read(self._fd, _BUFFER)
+            except BlockingIOError:
+                return found
+            at = 0
+            while at < len(data):
+                number, mask, _, length = _EVENT.unpack_from(data, at)
+                at += _EVENT.size + length
+                if mask & (
+                    _OVERFLOW | _MOVED
+                ):  # a moved folder takes the watches below it along, under their old names
+                    self.broken = True
+                folder = self._folders.get(number)
+                if folder is None:
+                    continue
+                found.add(folder)
+                if mask & _GONE:
+                    del self._folders[number]
+                    self._numbers.pop(folder, None)
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

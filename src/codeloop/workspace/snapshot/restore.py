@@ -1,0 +1,206 @@
+"""Putting files back: only what an agent wrote, only where it still stands; each file is old or new at any time."""
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from codeloop.schema.limits import SNAPSHOT_TRACKED
+from codeloop.schema.wire import replace
+from codeloop.workspace.files.replace import FileChanged, Replacement, replace_file
+from codeloop.workspace.files.safe_open import FileRefused, load, open_folder
+from codeloop.workspace.files.temp_files import new_name, noted
+from codeloop.workspace.snapshot.blob import LINK, Unreadable, blob_name, git_mode, tree_entry_of
+from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore, TreeEntry
+from codeloop.workspace.snapshot.tree_diff import TreeChange
+
+
+class Restoration(msgspec.Struct, frozen=True):
+    """One file (relative to the work tree): what it must hold, and what it is to hold; None: not to be there."""
+
+    path: str
+    expected: TreeEntry | None
+    desired: TreeEntry | None
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """A file that was left as it is, and why."""
+
+    path: str
+    reason: str
+
+
+class RestoreResult(msgspec.Struct, frozen=True):
+    """What became of the moves: paths put back, paths that already were so, and those left alone."""
+
+    restored: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> TreeEntry | None:
+    """Return what a file was before an agent's changes of it (oldest first), as far back as what it holds is theirs.
+
+    A change whose result was replaced by somebody else ends it: what they made of it stays.
+    """
+    for change in reversed(changes):
+        if now == change.before:
+            continue
+        if now != change.after:
+            break
+        now = change.before
+    return now
+
+
+def is_unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> bool:
+    """Return whether a file is (or could be taken back to) what it was before all of these changes."""
+    return unwound(now, changes) == (changes[0].before if changes else now)
+
+
+def put_back(
+    objects: ObjectStore, root: Path, moves: Iterable[Restoration], notes: Path | None = None, *, dry_run: bool = False
+) -> RestoreResult:
+    """Make the moves whose file still holds what is expected. Blocks. `root`: resolved; never raises for one file.
+
+    `notes`: as of `replace_files`. `dry_run`: only tell what would become of them.
+    """
+    restored: list[str] = []
+    unchanged: list[str] = []
+    conflicts: list[Conflict] = []
+    # Deletions first, the deepest ones before their folders, so that a folder can become a file.
+    for move in sorted(moves, key=lambda move: (move.desired is not None, -move.path.count("/"), move.path)):
+        try:
+            now = tree_entry_of(f"{root}/{move.path}", SNAPSHOT_TRACKED.value)
+            if now == move.desired and not (now is None and _is_folder(root, move.path)):
+                unchanged.append(move.path)
+            elif now != move.expected:
+                conflicts.append(Conflict(move.path, _difference(now, move)))
+            else:
+                if not dry_run:
+                    _restore(objects, root, move, notes)
+                elif move.desired is not None and not objects.has(move.desired.blob):
+                    raise MissingObject(move.desired.blob)
+                restored.append(move.path)
+        except MissingObject:
+            conflicts.append(Conflict(move.path, "what it held before is not kept (any more)"))
+        except FileChanged:
+            conflicts.append(Conflict(move.path, "it was changed just now"))
+        except (FileRefused, Unreadable) as error:
+            conflicts.append(Conflict(move.path, str(error)))
+        except OSError as error:
+            conflicts.append(Conflict(move.path, f"it can't be written: {error.strerror}"))
+    return RestoreResult(tuple(sorted(restored)), tuple(sorted(unchanged)), tuple(conflicts))
+
+
+def _difference(now: TreeEntry | None, move: Restoration) -> str:
+    if now is None:
+        return "it is gone"
+    if move.expected is None:
+        return "it was created since"
+    return "it was changed since" if now.blob != move.expected.blob else "its mode was changed since"
+
+
+def _is_folder(root: Path, path: str) -> bool:
+    with suppress(OSError):
+        return stat.S_ISDIR(os.lstat(root / path).st_mode)
+    return False
+
+
+def _restore(objects: ObjectStore, root: Path, move: Restoration, notes: Path | None) -> None:
+    """Replace one file atomically. Raises MissingObject, FileRefused, FileChanged, OSError."""
+    real = root / move.path
+    desired = move.desired
+    data = None if desired is None else objects.blob(desired.blob)
+    if LINK in {each.mode for each in (move.expected, desired) if each is not None}:
+        _swap(real, move, data, notes)
+    elif move.expected is None:
+        replace_file(Replacement(real, None, data, _new_mode(desired)), notes)
+    else:
+        before = load(real)
+        if TreeEntry(git_mode(before.mode), blob_name(before.data)) != move.expected:
+            raise FileChanged(str(real))
+        if desired is not None:
+            before = replace(before, mode=_changed_mode(before.mode, desired))
+        replace_file(Replacement(real, before, data), notes)
+    if desired is None:
+        _remove_empty(root, real.parent)
+
+
+def _new_mode(desired: TreeEntry | None) -> int | None:
+    """Return the mode of a file to create; None: the default of the user's umask."""
+    if desired is None or desired.mode == 0o100644:
+        return None
+    return stat.S_IMODE(desired.mode)
+
+
+def _changed_mode(mode: int, desired: TreeEntry) -> int:
+    """Return a mode that becomes what git would call `desired`, with as few bits changed as possible."""
+    if git_mode(stat.S_IFREG | mode) == desired.mode:
+        return mode
+    if not mode & 0o077 or not desired.mode & 0o077:
+        return stat.S_IMODE(desired.mode)
+    return mode | (mode & 0o444) >> 2 if desired.mode & 0o100 else mode & ~0o111
+
+
+def _swap(real: Path, move: Restoration, data: bytes | None, notes: Path | None) -> None:
+    """Replace where a link is involved; the name is only ever the old or the new thing."""
+    desired = move.desired
+    temporary = new_name()
+    with (
+        noted(notes, [real.with_name(temporary)]),
+        open_folder(real.parent, create=desired is not None) as folder,
+    ):
+        place = _Place(folder, real.name, temporary)
+        if desired is None or data is None:
+            _check(real, move)
+            os.unlink(place.name, dir_fd=folder)
+            return
+        make: Callable[[_Place], None] = _linking(data) if desired.mode == LINK else _writing(data, desired)
+        make(place)
+        try:
+            _check(real, move)
+            os.replace(place.temporary, place.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except (OSError, FileRefused, Unreadable):
+            os.unlink(place.temporary, dir_fd=folder)
+            raise
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """A folder's descriptor, the name that is wanted in it, and one to prepare it under."""
+
+    folder: int
+    name: str
+    temporary: str
+
+
+def _linking(target: bytes) -> Callable[[_Place], None]:
+    return lambda place: os.symlink(target, place.temporary, dir_fd=place.folder)
+
+
+def _writing(data: bytes, desired: TreeEntry) -> Callable[[_Place], None]:
+    def write(place: _Place) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        fd = os.open(place.temporary, flags, 0o666 if desired.mode & 0o077 else 0o600, dir_fd=place.folder)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            mode = _new_mode(desired)
+            if mode is not None:
+                os.fchmod(fd, mode)
+
+    return write
+
+
+def _check(real: Path, move: Restoration) -> None:
+    if tree_entry_of(str(real), SNAPSHOT_TRACKED.value) != move.expected or _is_folder(real.parent, real.name):
+        raise FileChanged(str(real))
+
+
+def _remove_empty(root: Path, folder: Path) -> None:
+    """Remove the folders that a deletion left empty, as git does."""
+    with suppress(OSError):
+        while folder != root and root in folder.parents:
+            folder.rmdir()
+            folder = folder.parent

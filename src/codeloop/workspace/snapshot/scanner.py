@@ -1,0 +1,314 @@
+"""Looking through a work tree: which files changed since the last look, and the tree that names its present state."""
+
+import os
+import stat
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from codeloop.schema.limits import (
+    SNAPSHOT_BYTES,
+    SNAPSHOT_FILE,
+    SNAPSHOT_FILES,
+    SNAPSHOT_IGNORED,
+    SNAPSHOT_SCAN,
+    SNAPSHOT_TRACKED,
+    SNAPSHOT_WATCH,
+)
+from codeloop.workspace.git.ignore import is_ignored
+from codeloop.workspace.git.nested import Repositories
+from codeloop.workspace.snapshot.blob import Unreadable, git_mode, read_contents
+from codeloop.workspace.snapshot.inotify import Watch
+from codeloop.workspace.snapshot.object_store import FOLDER, ObjectStore, TreeEntry
+from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache, join
+
+_YOUNG_NS = 20_000_000  # twice the coarsest tick of a kernel's clock
+_OTHER = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+
+
+class ScanOptions(msgspec.Struct, frozen=True):
+    """What else matters to a work tree. `avoid`: folders of our own; `excludes`: the user's own patterns for git."""
+
+    avoid: tuple[Path, ...] = ()
+    excludes: tuple[Path, ...] = ()
+
+
+class ScanRefused(Exception):
+    """The work tree is too large to be looked through; the message says so."""
+
+
+@dataclass(slots=True)
+class _Look:
+    """One pass. `force`: read the files even where their stat says that nothing changed."""
+
+    deadline: float
+    everything: bool = False
+    force: bool = False
+    bytes: int = 0
+    ignored: int = 0
+    waiting: list[str] = field(default_factory=list[str])
+
+
+class Scanner:
+    """Keeps a StatCache in step with a work tree. Its methods block and belong on one thread at a time."""
+
+    def __init__(self, root: Path, objects: ObjectStore, table: StatCache | None, surroundings: ScanOptions) -> None:
+        """`root`: resolved. Without a `table` of an earlier run the repository's index says what is unchanged."""
+        self._root = str(root)
+        self._objects = objects
+        self._avoid = {str(path) for path in surroundings.avoid}
+        self.table = table or StatCache()
+        self.looked = False
+        """Whether everything was looked at once by this process."""
+        self.skipped: dict[str, dict[str, str]] = {}
+        self.replaced: dict[str, int] = {}
+        """Blobs of the repository that a look found replaced: their size on the disk was this."""
+        self.watch: Watch | None = None
+        self._unwatchable = False
+        self._repositories = Repositories(self._root, surroundings.excludes, with_index=table is None)
+
+    def look(self, *, everything: bool = False) -> None:
+        """Update the table; `everything`: with ignored files, as far as they fit. Raises ScanRefused, OSError."""
+        look = _Look(time.monotonic() + SNAPSHOT_SCAN.seconds, everything)
+        heard = self.watch.changed() if self.watch is not None and self.looked and not everything else None
+        if heard is None or "" in heard or (self.watch is not None and self.watch.broken):
+            if self.watch is not None and self.watch.broken:
+                self.close()
+            look.waiting.append("")
+            heard = None
+        else:
+            look.waiting += sorted(heard)
+        self._run(look, whole=heard is None)
+        self.looked = True
+        self._repositories.seeded()
+
+    def look_at(self, paths: Iterable[str]) -> None:
+        """Read these files, and all below these folders, whatever git ignores. Paths are relative to the work tree."""
+        look = _Look(time.monotonic() + SNAPSHOT_SCAN.seconds, everything=True, force=True)
+        for path in paths:
+            self._look_at(path, look)
+        self._run(look, whole=True)
+
+    def tree(self) -> str:
+        """Store the trees that are not up to date; returns the name of the uppermost one. Raises OSError."""
+        table = self.table
+        for path in sorted(table.stale, key=lambda path: (path == "", -path.count("/"))):
+            folder = table.folders.get(path)
+            if folder is None:
+                continue
+            rows = {name: entry.item for name, entry in folder.entries.items()}
+            for name in folder.folders:
+                below = table.folders.get(join(path, name))
+                if below is not None and below.tree:
+                    rows[name] = TreeEntry(FOLDER, below.tree)
+            folder.tree = self._objects.put_tree(rows) if rows or not path else ""
+        table.stale.clear()
+        return table.folders[""].tree
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self.watch is not None:
+            self.watch.close()
+            self.watch = None
+
+    def _run(self, look: _Look, *, whole: bool) -> None:
+        while look.waiting:
+            if time.monotonic() > look.deadline:
+                raise ScanRefused(f"the work tree takes more than {SNAPSHOT_SCAN.seconds:g} s to look through")
+            if self.table.files > SNAPSHOT_FILES.value:
+                raise ScanRefused(f"the work tree has more than {SNAPSHOT_FILES.value:,} files")
+            if self.watch is None and whole and not self._unwatchable and self.table.files > SNAPSHOT_WATCH.value:
+                self._begin_watch()
+                look.waiting = [""]
+            if self._visit(look.waiting.pop(), look, whole=whole):
+                whole = True
+                look.waiting = [""]
+
+    def _begin_watch(self) -> None:
+        """Watch the folders known so far; the caller then looks at all of them, as they may have changed meanwhile."""
+        try:
+            self.watch = Watch()
+            for path in self.table.folders:
+                self.watch.add(path, self._at(path))
+        except OSError:
+            self._stop_watch()
+
+    def _stop_watch(self) -> None:
+        self.close()
+        self._unwatchable = True
+
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root
+
+    def _look_at(self, path: str, look: _Look) -> None:
+        folder, _, name = path.rpartition("/")
+        try:
+            info = os.lstat(self._at(path))
+        except OSError:
+            info = None
+        if info is not None and stat.S_ISDIR(info.st_mode):
+            self._enter(path)
+            look.waiting.append(path)
+            return
+        if path in self.table.folders and path:
+            self._forget_folder(path)
+        if info is None:
+            self._gone(folder, name)
+            return
+        self._enter(folder)
+        self._file(folder, name, info, look)
+
+    def _enter(self, path: str) -> CachedFolder:
+        """Make a folder known, and watched if others are."""
+        folder = self.table.make(path)
+        if self.watch is not None and not self.watch.has(path):
+            try:
+                self.watch.add(path, self._at(path))
+            except OSError:
+                self._stop_watch()
+        return folder
+
+    def _visit(self, path: str, look: _Look, *, whole: bool) -> bool:
+        """Look at one folder. `whole`: at those below it too, not only at new ones. True: its rules changed."""
+        if path not in self.table.folders:
+            return False
+        folder = self._enter(path)
+        self.skipped.pop(path, None)
+        try:
+            with os.scandir(self._at(path)) as found:
+                items = list(found)
+        except (FileNotFoundError, NotADirectoryError):
+            if path:
+                self._forget_folder(path)
+            return False
+        except OSError as error:
+            self._skip(path, "", f"can't be read: {error.strerror}")
+            return False
+        names = {item.name for item in items}
+        if ".git" in names and self._repositories.meet(path, folder):
+            self._objects.share(self._repositories.shared)
+        above = self.table.folders[path.rpartition("/")[0]] if path else None
+        changed = self._repositories.update_rules(path, folder, above, names, whole=whole)
+        below: set[str] = set()
+        seen: set[str] = set()
+        for item in items:
+            name = item.name
+            if name == ".git":
+                continue
+            if item.is_dir(follow_symlinks=False):
+                if self._below(path, name, folder, look, whole=whole):
+                    below.add(name)
+                continue
+            try:
+                info = item.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            seen.add(name)
+            self._file(path, name, info, look)
+        for name in [name for name in folder.entries if name not in seen]:
+            self._gone(path, name)
+        for name in folder.folders - below:
+            self._forget_folder(join(path, name))
+        return changed and not whole
+
+    def _below(self, path: str, name: str, folder: CachedFolder, look: _Look, *, whole: bool) -> bool:
+        """Decide whether a folder below is looked into, and whether now."""
+        here = join(path, name)
+        if self._avoid and self._at(here) in self._avoid:
+            return False
+        known = self.table.folders.get(here)
+        if known is not None and not whole:
+            return True
+        ignored = folder.ignored or is_ignored(folder.rules, here, name, is_folder=True)
+        if known is None and ignored and not look.everything and not self._repositories.leads_to_tracked(here):
+            return False
+        found = self._enter(here)
+        found.ignored = ignored
+        look.waiting.append(here)
+        return True
+
+    def _file(self, path: str, name: str, info: os.stat_result, look: _Look) -> None:
+        """Look at one file: unchanged, clean as git knows it, ignored, or to be read."""
+        folder = self.table.folders[path]
+        old = folder.entries.get(name)
+        if old is not None and not (look.force and old.borrowed) and old.same(info):
+            return
+        kind = stat.S_IFMT(info.st_mode)
+        if kind not in {stat.S_IFREG, stat.S_IFLNK}:
+            self._gone(path, name)
+            self._skip(path, name, _OTHER.get(kind, "no regular file"))
+            return
+        known = self._repositories.tracked(path, name) if old is None else None
+        if known is not None and not look.force and self._repositories.is_clean(known, folder, path, name, info):
+            item = TreeEntry(git_mode(info.st_mode), known.blob.hex())
+            stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
+            self.table.put(path, name, CachedFile(item, info.st_mode, *stamp, borrowed=True))
+            return
+        tracked = old is not None or known is not None
+        if not tracked and self._is_left_out(folder, path, name, look):
+            return
+        self._read(path, name, info, look, tracked=tracked)
+
+    def _is_left_out(self, folder: CachedFolder, path: str, name: str, look: _Look) -> bool:
+        if look.force:
+            return False
+        ignored = folder.ignored or is_ignored(folder.rules, join(path, name), name, is_folder=False)
+        if not ignored or not look.everything:
+            return ignored
+        look.ignored += 1
+        if look.ignored > SNAPSHOT_IGNORED.value:
+            self._skip(path, name, f"more than {SNAPSHOT_IGNORED.value:,} files that git ignores")
+        return look.ignored > SNAPSHOT_IGNORED.value
+
+    def _read(self, path: str, name: str, info: os.stat_result, look: _Look, *, tracked: bool) -> None:
+        cap = SNAPSHOT_TRACKED.value if tracked or look.force else SNAPSHOT_FILE.value
+        try:
+            if info.st_size > cap:
+                raise Unreadable(f"larger than {cap:,} bytes")
+            if look.bytes + info.st_size > max(SNAPSHOT_BYTES.value, cap):
+                raise Unreadable(f"more than {SNAPSHOT_BYTES.value:,} bytes to read at once")
+            data, info = read_contents(f"{self._at(path)}/{name}", cap)
+        except (Unreadable, OSError) as error:
+            self._gone(path, name)
+            if not isinstance(error, FileNotFoundError):
+                self._skip(
+                    path, name, str(error) if isinstance(error, Unreadable) else f"can't be read: {error.strerror}"
+                )
+            return
+        look.bytes += len(data)
+        self._note_replaced(path, name)
+        young = info.st_ctime_ns > time.time_ns() - _YOUNG_NS
+        item = TreeEntry(git_mode(info.st_mode), self._objects.put_blob(data))
+        stamp = (-1 if young else info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
+        self.table.put(path, name, CachedFile(item, info.st_mode, *stamp))
+
+    def _note_replaced(self, path: str, name: str) -> None:
+        old = self.table.folders[path].entries.get(name)
+        if old is not None and old.borrowed:
+            self.replaced[old.item.blob] = old.size
+
+    def _gone(self, path: str, name: str) -> None:
+        if path in self.table.folders:
+            self._note_replaced(path, name)
+            self.table.drop(path, name)
+
+    def _forget_folder(self, path: str) -> None:
+        waiting = [path]
+        while waiting:
+            here = waiting.pop()
+            folder = self.table.folders.get(here)
+            if folder is None:
+                continue
+            for name in folder.entries:
+                self._note_replaced(here, name)
+            waiting += (join(here, name) for name in folder.folders)
+        for gone in self.table.drop_folder(path):
+            self.skipped.pop(gone, None)
+            if self.watch is not None:
+                self.watch.remove(gone)
+
+    def _skip(self, path: str, name: str, reason: str) -> None:
+        self.skipped.setdefault(path, {})[name] = reason

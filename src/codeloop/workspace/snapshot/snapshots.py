@@ -1,0 +1,337 @@
+"""Snapshots of a work tree in a shadow git directory: bounded in time, never in a turn's way or in the user's git."""
+
+import asyncio
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from hashlib import sha1
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from codeloop.kit import fault_injection
+from codeloop.schema.limits import (
+    SNAPSHOT_AGAIN,
+    SNAPSHOT_AGE,
+    SNAPSHOT_PRUNE,
+    SNAPSHOT_QUICK,
+    SNAPSHOT_SCAN,
+    SNAPSHOT_SIZE,
+    SNAPSHOT_TIME,
+    SNAPSHOT_TRACKED,
+    Limit,
+)
+from codeloop.workspace.files.temp_files import FOLDER
+from codeloop.workspace.git.index import read_small
+from codeloop.workspace.snapshot.blob import Unreadable, git_mode, read_contents
+from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore, TreeEntry
+from codeloop.workspace.snapshot.scanner import Scanner, ScanOptions, ScanRefused
+from codeloop.workspace.snapshot.stat_cache import load, save
+
+T = TypeVar("T")
+_SMALL = 5_000  # a table of at most this many files is saved now and then, a larger one when the project closes
+_SAVE_EVERY = 5.0
+
+
+class Omitted(msgspec.Struct, frozen=True):
+    """A path (relative to the work tree) that a snapshot does not hold, and why."""
+
+    path: str
+    reason: str
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A state of the work tree: the name of its tree, 40 hex digits, and what is not in it."""
+
+    tree: str
+    left: tuple[Omitted, ...] = ()
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """There is no snapshot; `reason` is a clause for a person. `first`: it was not reported before."""
+
+    reason: str
+    first: bool
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A job with files could not be done; `reason` is a clause for a person."""
+
+    reason: str
+
+
+class SnapshotStats(msgspec.Struct, frozen=True):
+    """What `codeloop debug snapshot` shows. `files`: known in the work tree; `objects`, `bytes`: in the store."""
+
+    folder: Path
+    files: int
+    objects: int
+    bytes: int
+    watched: bool
+    left: tuple[Omitted, ...]
+    off: str | None
+
+
+class Snapshots:
+    """The snapshots of one work tree. `take` and `work` never raise because a snapshot can't be made."""
+
+    def __init__(self, root: Path, folder: Path, environment: Mapping[str, str], own: Collection[Path] = ()) -> None:
+        """`folder`: where our project keeps its snapshots. `own`: our data folders, should they be in the work tree."""
+        self.root = Path(os.path.realpath(root))
+        self.environment = environment
+        self.notes = folder.with_name(FOLDER)
+        """Where undo notes the writes under way."""
+        self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
+        self._table_file = self.objects.folder / "files.msgpack"
+        self._own = tuple(Path(os.path.realpath(path)) for path in (*own, folder))
+        self._off = _too_wide(self.root, environment)
+        self._scan: Scanner | None = None
+        self._last: Snapshot | None = None
+        self._changed = True
+        self._saved = True
+        self._saved_at = -_SAVE_EVERY
+        self._reported: set[str] = set()
+        self._lock = asyncio.Lock()
+        self._busy: asyncio.Future[None] | None = None
+        self._is_quick = False  # a look that took so little is not worth a thread
+
+    def mark_changed(self) -> None:
+        """Note that something may have changed since the last snapshot."""
+        self._changed = True
+
+    @property
+    def last(self) -> Snapshot | None:
+        """The last snapshot that was taken."""
+        return self._last
+
+    async def take(
+        self, paths: Collection[str] = (), *, fresh: bool = False, everything: bool = False
+    ) -> Snapshot | Skipped:
+        """Return the present state. Without `fresh`, a state that nobody marked as changed is not looked at again.
+
+        `paths` (relative to the work tree) are read whatever git ignores, folders with all below them. `everything`:
+        ignored files too, as far as they fit. Takes at most SNAPSHOT_TIME; a first look goes on in the background.
+        """
+        if self._off is not None:
+            return self._skip(self._off)
+        if self._last is not None and not (self._changed or fresh or paths or everything):
+            return self._last
+        self._changed = False
+        made = await self.work(lambda: self._look(tuple(paths), everything=everything))
+        if isinstance(made, Failed):
+            self._changed = True
+            return self._skip(made.reason)
+        self._last = made
+        return made
+
+    async def work(self, job: Callable[[], T]) -> T | Failed:
+        """Do something with files on a thread, after what is still going on there; gives Failed when it fails.
+
+        What takes longer than SNAPSHOT_TIME goes on without us; what comes after it waits SNAPSHOT_AGAIN for it.
+        """
+        async with self._lock:
+            deadline = time.monotonic() + SNAPSHOT_TIME.seconds
+            if self._busy is not None and self._is_busy:
+                await asyncio.wait([self._busy], timeout=SNAPSHOT_AGAIN.seconds)
+                if self._is_busy:
+                    return Failed(f"the work tree is still being looked through ({self._counted():,} files so far)")
+            result: list[T | Failed] = []
+            start = time.monotonic()
+            if self._is_quick:
+                _do(job, result)
+            else:
+                self._busy = _on_thread(job, result)
+                await asyncio.wait([self._busy], timeout=max(deadline - start, 0))
+            self._is_quick = self._counted() <= _SMALL and time.monotonic() - start < SNAPSHOT_QUICK.seconds
+            if not result:
+                return Failed(f"looking through the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
+            return result[0]
+
+    async def beside(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | Failed:
+        """Do something with the store and single files only, which need not wait for a look at the work tree."""
+        result: list[T | Failed] = []
+        if self._is_quick:
+            _do(job, result)
+        else:
+            await asyncio.wait([_on_thread(job, result)], timeout=limit.seconds)
+        return result[0] if result else Failed(f"it takes longer than {limit.seconds:g} s")
+
+    def keep(self, path: str) -> TreeEntry | None:
+        """Store what lies at a path now; None: nothing, or a folder. Blocks. Raises Unreadable, OSError."""
+        self.objects.ensure()
+        here = f"{self.root}/{path}"
+        try:
+            data, info = read_contents(here, SNAPSHOT_TRACKED.value)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except Unreadable:
+            if Path(here).is_dir():
+                return None
+            raise
+        return TreeEntry(git_mode(info.st_mode), self.objects.put_blob(data))
+
+    def size_of(self, blob: str) -> int | None:
+        """Return how many bytes a file had on the disk whose blob was the repository's own, once it was replaced."""
+        return self._scan.replaced.get(blob) if self._scan is not None else None
+
+    def relative(self, path: Path) -> str | None:
+        """Return an absolute path as snapshots know it; None when it is outside of the work tree."""
+        folder = Path(os.path.realpath(path.parent))
+        if folder != self.root and self.root not in folder.parents:
+            return None
+        return str((folder / path.name).relative_to(self.root))
+
+    async def ended(self) -> None:
+        """Wait until a look that goes on in the background has ended, SNAPSHOT_SCAN at most."""
+        if self._busy is not None:
+            await asyncio.wait([self._busy], timeout=SNAPSHOT_SCAN.seconds)
+
+    async def close(self) -> None:
+        """Keep what is known for the next run, and remove old contents once in a while."""
+        if self._scan is not None and not self._is_busy:
+            await self.work(self._put_away)
+
+    def prune(self, *, age_ms: int = SNAPSHOT_AGE.value, size: int = SNAPSHOT_SIZE.value) -> int:
+        """Remove blobs not wanted for `age_ms`, and the oldest beyond `size` bytes; returns how many. Blocks.
+
+        What the present state of the work tree needs is kept.
+        """
+        table = self._scan.table if self._scan is not None else load(self.root, self._table_file)
+        keep: set[str] = set()
+        if table is not None:
+            keep = {entry.item.blob for entry in table.entries()} | {folder.tree for folder in table.folders.values()}
+        return self.objects.prune(keep, time.time() - age_ms / 1000, size)
+
+    def facts(self) -> SnapshotStats:
+        """Return figures for a person. Blocks: reads the store's folder."""
+        stored = list(self.objects.stored())
+        table = self._scan.table if self._scan is not None else load(self.root, self._table_file)
+        return SnapshotStats(
+            folder=self.objects.folder,
+            files=table.files if table is not None else 0,
+            objects=len(stored),
+            bytes=sum(row[1] for row in stored),
+            watched=self._scan is not None and self._scan.watch is not None,
+            left=_left(self._scan) if self._scan is not None and not self._is_busy else (),
+            off=self._off,
+        )
+
+    def _look(self, paths: tuple[str, ...], *, everything: bool) -> Snapshot:
+        fault_injection.point("snapshot")
+        self.objects.ensure()
+        if self._scan is None:
+            surroundings = ScanOptions(self._own, user_excludes(self.environment))
+            self._scan = Scanner(self.root, self.objects, load(self.root, self._table_file), surroundings)
+        scan = self._scan
+        try:
+            scan.look(everything=everything)
+            if paths:
+                scan.look_at(paths)
+        except ScanRefused as error:
+            self._off = f"{error}; there are no snapshots of it"
+            raise
+        self._saved = self._saved and not scan.table.stale
+        tree = scan.tree()
+        if not self._saved and scan.table.files <= _SMALL and time.monotonic() - self._saved_at > _SAVE_EVERY:
+            self._save(scan)
+        return Snapshot(tree, _left(scan))
+
+    def _save(self, scan: Scanner) -> None:
+        with suppress(OSError):  # it only saves time
+            save(scan.table, self.root, self._table_file)
+            self._saved = True
+            self._saved_at = time.monotonic()
+
+    def _put_away(self) -> None:
+        scan = self._scan
+        if scan is None:
+            return
+        if not self._saved:
+            self._save(scan)
+        scan.close()
+        mark = self.objects.folder / "pruned"
+        if not mark.exists():
+            mark.touch()
+        elif time.time() - mark.stat().st_mtime > SNAPSHOT_PRUNE.seconds:
+            mark.touch()
+            self.prune()
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._busy is not None and not self._busy.done()
+
+    def _counted(self) -> int:
+        return self._scan.table.files if self._scan is not None else 0
+
+    def _skip(self, reason: str) -> Skipped:
+        kind = reason.partition("(")[0]
+        first = kind not in self._reported
+        self._reported.add(kind)
+        return Skipped(reason, first)
+
+
+def _left(scan: Scanner) -> tuple[Omitted, ...]:
+    found = [
+        Omitted(f"{folder}/{name}".strip("/"), reason)
+        for folder, names in scan.skipped.items()
+        for name, reason in names.items()
+    ]
+    return tuple(sorted(found, key=lambda each: each.path))
+
+
+def _on_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future[None]:
+    """Run a blocking job on a thread that a stuck disk may keep for ever without keeping the program."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    def body() -> None:
+        try:
+            _do(job, result)
+        finally:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(settle)
+
+    threading.Thread(target=body, daemon=True, name="snapshot").start()
+    return done
+
+
+def _do(job: Callable[[], T], result: list[T | Failed]) -> None:
+    try:
+        result.append(job())
+    except (ScanRefused, Unreadable) as error:
+        result.append(Failed(str(error)))
+    except MissingObject as error:
+        result.append(Failed(f"the contents {error} are not kept any more"))
+    except OSError as error:
+        result.append(Failed(f"a file of the snapshot failed: {error}"))
+
+
+def _too_wide(root: Path, environment: Mapping[str, str]) -> str | None:
+    home = environment.get("HOME", "")
+    if root == Path(root.anchor):
+        return f"there are no snapshots of {root}; start in a project's own folder to be able to undo"
+    if home and (Path(os.path.realpath(home)) == root or root in Path(os.path.realpath(home)).parents):
+        return f"there are no snapshots of {root}, which holds a whole home; start in a project's own folder to undo"
+    return None
+
+
+def user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the user's own file of patterns that git ignores everywhere."""
+    home = environment.get("HOME", "")
+    if not home:
+        return ()
+    folder = Path(environment.get("XDG_CONFIG_HOME") or f"{home}/.config") / "git"
+    named = folder / "ignore"
+    for config in (folder / "config", Path(home, ".gitconfig")):
+        text = read_small(config, 64 * 1024).decode("utf-8", "surrogateescape")
+        for found in re.findall(r'(?im)^\s*excludesfile\s*=\s*"?([^"\n]+?)"?\s*$', text):
+            named = Path(home + found[1:] if found.startswith("~/") else found)
+    return (named,)

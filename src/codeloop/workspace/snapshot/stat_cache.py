@@ -1,0 +1,172 @@
+"""What a snapshot knows of a work tree: for each folder its files as they were looked at last; kept between runs."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from codeloop.kit.small_files import write_atomically
+from codeloop.workspace.git.ignore import Patterns
+from codeloop.workspace.snapshot.object_store import TreeEntry
+
+_VERSION = 1
+
+
+class CachedFile(NamedTuple):
+    """One file: its tree row and its stat. `borrowed`: the blob is the repository's, not in our own store.
+
+    `mtime_ns` is -1 for a file so young that a change of it might leave the same stat: it is read again.
+    """
+
+    item: TreeEntry
+    mode: int
+    mtime_ns: int
+    ctime_ns: int
+    size: int
+    inode: int
+    borrowed: bool = False
+
+    def same(self, info: os.stat_result) -> bool:
+        """Return whether the file is still what was read."""
+        return (
+            self.mtime_ns == info.st_mtime_ns
+            and self.ctime_ns == info.st_ctime_ns
+            and self.size == info.st_size
+            and self.inode == info.st_ino
+            and self.mode == info.st_mode
+        )
+
+
+@dataclass(slots=True)
+class CachedFolder:
+    """One folder. `tree`: its tree's name when it is up to date, "" when nothing below it is kept.
+
+    `ignored`: git ignores what is new in it. `rules` and `converted`: the patterns that hold in it, nearest first.
+    """
+
+    entries: dict[str, CachedFile] = field(default_factory=dict[str, CachedFile])
+    folders: set[str] = field(default_factory=set[str])
+    tree: str = ""
+    ignored: bool = False
+    rules: tuple[Patterns, ...] = ()
+    converted: tuple[Patterns, ...] = ()
+    own: tuple[tuple[int, int, int], Patterns] | None = None
+
+
+@dataclass(slots=True)
+class StatCache:
+    """All folders by their path relative to the work tree ("" is its top), and those whose tree must be rebuilt."""
+
+    folders: dict[str, CachedFolder] = field(default_factory=lambda: {"": CachedFolder()})
+    stale: set[str] = field(default_factory=lambda: {""})
+    files: int = 0
+
+    def mark(self, folder: str) -> None:
+        """Note that a folder's tree, and so those above it, must be rebuilt."""
+        while folder not in self.stale:
+            self.stale.add(folder)
+            if not folder:
+                return
+            folder = folder.rpartition("/")[0]
+
+    def put(self, folder: str, name: str, entry: CachedFile) -> None:
+        """Note a file."""
+        entries = self.folders[folder].entries
+        old = entries.get(name)
+        entries[name] = entry
+        self.files += old is None
+        if folder not in self.stale and (old is None or old.item != entry.item):
+            self.mark(folder)
+
+    def drop(self, folder: str, name: str) -> None:
+        """Note that a file is gone."""
+        if self.folders[folder].entries.pop(name, None) is not None:
+            self.files -= 1
+            self.mark(folder)
+
+    def drop_folder(self, folder: str) -> list[str]:
+        """Note that a folder is gone with all below it; returns the folders that are."""
+        gone: list[str] = []
+        waiting = [folder]
+        while waiting:
+            here = waiting.pop()
+            found = self.folders.pop(here, None)
+            if found is None:
+                continue
+            gone.append(here)
+            self.files -= len(found.entries)
+            waiting += (join(here, name) for name in found.folders)
+        parent, _, name = folder.rpartition("/")
+        if parent in self.folders:
+            self.folders[parent].folders.discard(name)
+            self.mark(parent)
+        self.stale -= set(gone)
+        return gone
+
+    def make(self, folder: str) -> CachedFolder:
+        """Return a folder, making it and those above it known."""
+        found = self.folders.get(folder)
+        if found is None:
+            parent, _, name = folder.rpartition("/")
+            above = self.make(parent)
+            above.folders.add(name)
+            found = self.folders[folder] = CachedFolder(
+                ignored=above.ignored, rules=above.rules, converted=above.converted
+            )
+            self.mark(folder)
+        return found
+
+    def entries(self) -> Iterator[CachedFile]:
+        """Return every file."""
+        for folder in self.folders.values():
+            yield from folder.entries.values()
+
+
+def join(folder: str, name: str) -> str:
+    """Return a path below a folder of the work tree."""
+    return f"{folder}/{name}" if folder else name
+
+
+_Row = tuple[bytes, int, str, int, int, int, int, int, bool]
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    version: int
+    root: bytes
+    folders: list[tuple[bytes, bool, str, list[_Row]]]
+
+
+def save(table: StatCache, root: Path, file: Path) -> None:
+    """Keep the table for the next run. Raises OSError."""
+    folders: list[tuple[bytes, bool, str, list[_Row]]] = []
+    for path, folder in table.folders.items():
+        rows = [
+            (os.fsencode(name), e.item.mode, e.item.blob, e.mode, e.mtime_ns, e.ctime_ns, e.size, e.inode, e.borrowed)
+            for name, e in folder.entries.items()
+        ]
+        folders.append((os.fsencode(path), folder.ignored, "" if path in table.stale else folder.tree, rows))
+    write_atomically(file, msgspec.msgpack.encode(_Kept(_VERSION, os.fsencode(root), folders)))
+
+
+def load(root: Path, file: Path) -> StatCache | None:
+    """Return the table of the last run; None when this work tree has no table."""
+    try:
+        kept = msgspec.msgpack.decode(file.read_bytes(), type=_Kept)
+    except (OSError, msgspec.DecodeError):
+        return None
+    if kept.version != _VERSION or kept.root != os.fsencode(root):
+        return None
+    table = StatCache()
+    for path, ignored, tree, rows in kept.folders:
+        folder = table.make(os.fsdecode(path))
+        folder.ignored, folder.tree = ignored, tree
+        for name, mode, blob, kind, mtime, ctime, size, inode, borrowed in rows:
+            folder.entries[os.fsdecode(name)] = CachedFile(
+                TreeEntry(mode, blob), kind, mtime, ctime, size, inode, borrowed
+            )
+        table.files += len(rows)
+    table.stale = {path for path, folder in table.folders.items() if not folder.tree} | {""}
+    return table

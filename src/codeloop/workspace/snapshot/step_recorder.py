@@ -1,0 +1,195 @@
+"""What one step changed: the state before its first change, the state after its last, and the files in between."""
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+
+from codeloop.kit.diff import unified
+from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_DIFF, SNAPSHOT_DIFFS, SNAPSHOT_SHARED
+from codeloop.schema.message import FileDiff
+from codeloop.workspace.snapshot.blob import Unreadable
+from codeloop.workspace.snapshot.object_store import EMPTY_TREE, MissingObject, ObjectStore, TreeEntry
+from codeloop.workspace.snapshot.snapshots import Failed, Skipped, Snapshot, Snapshots
+from codeloop.workspace.snapshot.tree_diff import TreeChange, differences, lookup, overlaid
+
+
+class StepChanges(msgspec.Struct, frozen=True):
+    """The changes of a step. `before` and `after` name trees; `notes` say what can't be undone, for a person.
+
+    `diffs` name files relative to the work tree, `files` the same ones absolutely.
+    """
+
+    before: str
+    after: str
+    files: tuple[str, ...]
+    diffs: tuple[FileDiff, ...]
+    notes: tuple[str, ...] = ()
+
+
+class StepRecorder:
+    """Records one step. Steps in one work tree at once see what each other's shell commands do as their own."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+        self._seen: dict[str, TreeEntry | None] = {}
+        self._base: str | None = None
+        self._left: set[str] = set()
+        self._notes: list[str] = []
+        self._named_only = True
+        self._began = False
+
+    async def before(self, paths: Collection[Path] | None = None, *, everything: bool = False) -> None:
+        """Call before each call that may change something, when it is allowed and about to run.
+
+        `paths`: the files (resolved, absolute) that it will write, when it can write no others: these alone are looked
+        at. None: it may change anything, as a shell command does. `everything`: it may destroy ignored files too.
+        """
+        self._began = True
+        if paths is None:
+            await self._before_anything(everything=everything)
+            return
+        named = {name for path in paths if (name := self._snapshots.relative(path)) is not None}
+        kept = await self._snapshots.beside(lambda: self._keep(named))
+        if isinstance(kept, Failed):
+            self._notes.append(f"What this step writes can't be undone: {kept.reason}.")
+
+    async def finish(self) -> StepChanges | None:
+        """Call at the step's end; None when no call was announced, or nothing could be recorded (`notes` say why)."""
+        if not self._began:
+            return None
+        self._snapshots.mark_changed()
+        after: Snapshot | None = None
+        if self._base is not None:
+            taken = await self._snapshots.take(tuple(self._seen))
+            if isinstance(taken, Snapshot):
+                after = taken
+                self._left |= {each.path for each in taken.left}
+            else:
+                self._notes.append(f"What the shell changed in this step can't be undone: {taken.reason}.")
+        made = await self._snapshots.beside(lambda: self._compare(after), SNAPSHOT_COMPARE)
+        if isinstance(made, Failed):
+            self._notes.append(f"This step can't be undone: {made.reason}.")
+            return None
+        return made
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What can't be undone so far, and why: lines for a person."""
+        return tuple(self._notes)
+
+    async def _before_anything(self, *, everything: bool) -> None:
+        if not self._named_only and not everything:
+            return
+        taken = await self._snapshots.take(fresh=True)
+        first = self._named_only
+        self._named_only = False
+        if isinstance(taken, Skipped):
+            if taken.first:
+                self._notes.append(f"What the shell changes can't be undone: {taken.reason}.")
+            return
+        if first:
+            self._base = taken.tree
+            self._left |= {each.path for each in taken.left}
+            self._note_left(taken)
+        if everything and self._base is not None:
+            await self._before_destruction(taken)
+
+    async def _before_destruction(self, plain: Snapshot) -> None:
+        """Take in the ignored files too: what a look at everything finds more than one just before."""
+        whole = await self._snapshots.take(everything=True)
+        base = self._base
+        if isinstance(whole, Skipped) or base is None:
+            self._notes.append("The files that git ignores are not in the snapshot.")
+            return
+        objects = self._snapshots.objects
+
+        def joined() -> str:
+            more = {each.path: each.after for each in differences(objects, plain.tree, whole.tree) if not each.before}
+            return overlaid(objects, base, more)
+
+        made = await self._snapshots.beside(joined)
+        self._base = base if isinstance(made, Failed) else made
+        self._left |= {each.path for each in whole.left}
+        self._note_left(whole)
+
+    def _note_left(self, state: Snapshot) -> None:
+        if state.left:
+            names = ", ".join(each.path for each in state.left[:5])
+            more = f" and {len(state.left) - 5:,} more" if len(state.left) > 5 else ""
+            self._notes.append(f"Not in the snapshot: {names}{more} (`codeloop debug snapshot` says why).")
+
+    def _keep(self, named: Iterable[str]) -> None:
+        objects = self._snapshots.objects
+        for name in named:
+            if name in self._seen:
+                continue
+            if self._base is not None and lookup(objects, self._base, name) is not None:
+                continue
+            try:
+                self._seen[name] = self._snapshots.keep(name)
+            except Unreadable as error:
+                self._notes.append(f"{name} can't be restored by undo: it is {error}.")
+
+    def _compare(self, after: Snapshot | None) -> StepChanges:
+        objects = self._snapshots.objects
+        objects.ensure()
+        last = self._snapshots.last
+        start = self._base or (last.tree if last is not None else EMPTY_TREE)
+        before = overlaid(objects, start, self._seen)
+        closing = overlaid(objects, before, self._now()) if after is None else after.tree
+        changes = [change for change in differences(objects, before, closing) if change.path not in self._left]
+        if after is None:
+            changes = [change for change in changes if change.path in self._seen]
+        self._bring(changes)
+        files = tuple(f"{self._snapshots.root}/{change.path}" for change in changes)
+        return StepChanges(before, closing, files, file_diffs(objects, changes), self.notes)
+
+    def _now(self) -> dict[str, TreeEntry | None]:
+        now: dict[str, TreeEntry | None] = {}
+        for name in self._seen:
+            try:
+                now[name] = self._snapshots.keep(name)
+            except Unreadable as error:
+                self._left.add(name)
+                self._notes.append(f"{name} can't be restored by undo: it is {error}.")
+        return now
+
+    def _bring(self, changes: list[TreeChange]) -> None:
+        """Copy former contents that only the repository has; those that git converted are not what was on the disk."""
+        objects = self._snapshots.objects
+        blobs = [change.before.blob for change in changes if change.before is not None]
+        shared = [blob for blob in dict.fromkeys(blobs) if not objects.has(blob)]
+        objects.fetch(shared[: SNAPSHOT_SHARED.value], self._snapshots.environment, self._snapshots.size_of)
+        lost = sum(not objects.has(blob) for blob in shared)
+        if lost:
+            self._notes.append(f"{lost:,} files could not be backed up; undo can't restore them.")
+
+
+def file_diffs(objects: ObjectStore, changes: Iterable[TreeChange]) -> tuple[FileDiff, ...]:
+    """Return changes as a client shows them; a file that is binary, large or one too many has an empty patch."""
+    return tuple(
+        _file_diff(objects, change, shown=number < SNAPSHOT_DIFFS.value) for number, change in enumerate(changes)
+    )
+
+
+def _file_diff(objects: ObjectStore, change: TreeChange, *, shown: bool) -> FileDiff:
+    status = "added" if change.before is None else "deleted" if change.after is None else "modified"
+    before, after = (_text(objects, item) if shown else None for item in (change.before, change.after))
+    if before is None or after is None:
+        return FileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
+    made = unified(change.path, before, after)
+    return FileDiff(
+        file=change.path, additions=made.additions, deletions=made.deletions, patch=made.patch, status=status
+    )
+
+
+def _text(objects: ObjectStore, item: TreeEntry | None) -> str | None:
+    """Return the text of a blob; None for one without lines."""
+    if item is None:
+        return ""
+    try:
+        data = objects.blob(item.blob)
+        return None if len(data) > SNAPSHOT_DIFF.value or b"\0" in data else data.decode()
+    except (MissingObject, UnicodeDecodeError):
+        return None

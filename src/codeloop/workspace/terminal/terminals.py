@@ -1,0 +1,165 @@
+"""Terminals: programs on pseudo-terminals that several clients watch and type into; none outlives us."""
+
+import asyncio
+import subprocess
+import time
+from collections.abc import Callable
+
+from codeloop.kit.processes import end_tree
+from codeloop.schema.api.pty import Pty
+from codeloop.schema.ids import new_id
+from codeloop.schema.limits import PTY_COUNT, PTY_TICKET, PTY_TICKETS, SHELL_TERM
+from codeloop.workspace.process.child_process import ChildProcess
+from codeloop.workspace.process.orphan_reaper import MARK, OrphanReaper
+from codeloop.workspace.terminal.pty_io import PtyMaster
+from codeloop.workspace.terminal.shell_choice import Program
+from codeloop.workspace.terminal.viewers import TerminalOutput, Viewer
+
+# The first terminal that the leader of a session opens becomes the one that controls it: ctrl-C and job control work.
+_SCRIPT = ': <"$0" && exec "$@"'
+
+
+class Terminal:
+    """One program on a terminal of its own, from its start to its end. Raises OSError, ValueError when it can't start.
+
+    `mark`: the variable that marks its processes. `on_exit` hears the exit code when the program ended by itself, and
+    everything that it had left running is ended.
+    """
+
+    def __init__(self, program: Program, mark: dict[str, str], on_exit: Callable[["Terminal", int], None]) -> None:
+        self.id = new_id("pty")
+        self.title = f"Terminal {self.id[-4:]}"
+        self.program = program
+        self._mark = f"{MARK}={mark[MARK]}"
+        self._on_exit = on_exit
+        self._output = TerminalOutput()
+        self._master = PtyMaster(self._output)
+        end = self._master.program_end
+        try:
+            popen = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT, self._master.name, program.path, *program.args],
+                cwd=program.directory,
+                env={**program.environment, **mark},
+                stdin=end,
+                stdout=end,
+                stderr=end,
+                start_new_session=True,
+            )
+        except (OSError, ValueError):
+            self._master.close()
+            raise
+        self._child = ChildProcess(popen)
+        self._master.listen()
+        self._waiting = asyncio.create_task(self._wait(), name=self.id)
+
+    @property
+    def info(self) -> Pty:
+        """What clients are shown."""
+        program = self.program
+        return Pty(
+            id=self.id,
+            title=self.title,
+            command=program.command,
+            args=list(program.args),
+            cwd=str(program.directory),
+            status="running",
+            pid=self._child.pid,
+        )
+
+    def watch(self, cursor: int | None = None) -> Viewer:
+        """Return a new client's view; `cursor` and errors as in TerminalOutput."""
+        return self._output.watch(cursor)
+
+    async def type(self, data: bytes) -> None:
+        """Send input to the program; waits while the program has much to read still."""
+        await self._master.room()
+        self._master.write(data)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Change the size; the program gets SIGWINCH."""
+        self._master.resize(rows, columns)
+
+    async def end(self) -> None:
+        """End the program and everything it started; nobody hears of an exit. Goes on when cancelled meanwhile."""
+        self._waiting.cancel()
+        self._master.close()
+        self._output.end()
+        await asyncio.shield(asyncio.ensure_future(self._end_tree()))
+
+    async def _wait(self) -> None:
+        code = await asyncio.shield(self._child.exited)
+        await self._end_tree()
+        self._master.finish()
+        self._output.end()
+        self._on_exit(self, code if code >= 0 else 128 - code)
+
+    async def _end_tree(self) -> None:
+        await end_tree(self._child.pid, self._mark, SHELL_TERM.seconds)
+        await asyncio.wait([self._child.exited], timeout=SHELL_TERM.seconds)
+
+
+class Tickets:
+    """The tickets of one project that are not used yet. `lifetime`: seconds."""
+
+    def __init__(self, lifetime: float = PTY_TICKET.seconds) -> None:
+        self._lifetime = lifetime
+        self._open: dict[str, tuple[str, float]] = {}
+
+    def give(self, pty_id: str) -> str:
+        """Return a new ticket for a terminal."""
+        import uuid  # 2.5 ms
+
+        if len(self._open) >= PTY_TICKETS.value:
+            del self._open[next(iter(self._open))]
+        ticket = str(uuid.uuid4())
+        self._open[ticket] = (pty_id, time.monotonic() + self._lifetime)
+        return ticket
+
+    def take(self, ticket: str, pty_id: str) -> bool:
+        """Use a ticket up, and tell whether it was one for this terminal that had not expired."""
+        named, until = self._open.pop(ticket, ("", 0.0))
+        return named == pty_id and time.monotonic() < until
+
+
+class Terminals:
+    """The terminals of one project that run, and the tickets for them. `close` ends everything."""
+
+    def __init__(self) -> None:
+        self.tickets = Tickets()
+        self._reaper = OrphanReaper()
+        self._running: dict[str, Terminal] = {}
+
+    def open(self, program: Program, on_exit: Callable[[Terminal, int], None]) -> Terminal:
+        """Start a program. Raises ValueError when too many run, OSError when it can't be started."""
+        if len(self._running) >= PTY_COUNT.value:
+            raise ValueError(f"{PTY_COUNT.value} terminals are open already; close one first")
+
+        def exited(terminal: Terminal, code: int) -> None:
+            self._running.pop(terminal.id, None)
+            on_exit(terminal, code)
+
+        self._reaper.watch(program.environment)
+        terminal = Terminal(program, self._reaper.environment(), exited)
+        self._running[terminal.id] = terminal
+        return terminal
+
+    def get(self, pty_id: str) -> Terminal | None:
+        """Return a terminal that runs."""
+        return self._running.get(pty_id)
+
+    def all(self) -> tuple[Terminal, ...]:
+        """Return every terminal, the oldest first."""
+        return tuple(self._running.values())
+
+    async def remove(self, pty_id: str) -> bool:
+        """End a terminal. Returns False when there is no such terminal."""
+        terminal = self._running.pop(pty_id, None)
+        if terminal is None:
+            return False
+        await terminal.end()
+        return True
+
+    async def close(self) -> None:
+        """End every terminal and whatever else one of them left behind."""
+        await asyncio.gather(*(self.remove(pty_id) for pty_id in list(self._running)))
+        await self._reaper.close()

@@ -1,0 +1,110 @@
+"""What a terminal prints, and its clients, each of which reads at its own pace."""
+
+import asyncio
+import codecs
+from collections.abc import Iterator
+
+from codeloop.schema.limits import PTY_AHEAD, PTY_FRAME, PTY_KEPT, PTY_PATIENCE, PTY_WATCHERS
+from codeloop.workspace.terminal.scrollback import Scrollback
+
+
+class TooSlow(Exception):
+    """A client is so far behind that the output it would read next is kept no more."""
+
+
+class TerminalOutput:
+    """The output of one terminal. Clients read from what is kept, so a slow one costs no memory."""
+
+    def __init__(self) -> None:
+        self.kept = Scrollback(PTY_KEPT.value)
+        self.ended = False
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._watchers: set[Viewer] = set()
+
+    def write(self, chunk: bytes) -> None:
+        """Add what the program printed; a character may be split over chunks."""
+        self._add(self._decoder.decode(chunk))
+
+    def end(self) -> None:
+        """There will be no more."""
+        self.ended = True
+        self._add(self._decoder.decode(b"", final=True))
+
+    def watch(self, cursor: int | None = None) -> "Viewer":
+        """Return a new client what is kept from position `cursor` on (None: all, -1: nothing), then what follows.
+
+        Raises ValueError when there are too many clients.
+        """
+        if len(self._watchers) >= PTY_WATCHERS.value:
+            raise ValueError(f"{PTY_WATCHERS.value} clients are connected to the terminal already")
+        replay = "" if cursor == -1 else self.kept.read(cursor or 0, PTY_KEPT.value)[0]
+        watcher = Viewer(self, replay)
+        self._watchers.add(watcher)
+        return watcher
+
+    def leave(self, watcher: "Viewer") -> None:
+        """Count a client no more."""
+        self._watchers.discard(watcher)
+
+    def should_wait(self) -> bool:
+        """Return whether the program should wait: its quickest client has much to read, and does read.
+
+        Clients that have read nothing for long are given up, so that the program never waits for them.
+        """
+        behind = self.kept.end - PTY_AHEAD.value
+        if not self._watchers or any(watcher.position >= behind for watcher in self._watchers):
+            return False
+        oldest = asyncio.get_running_loop().time() - PTY_PATIENCE.seconds
+        if any(watcher.read_at > oldest for watcher in self._watchers):
+            return True
+        for watcher in list(self._watchers):
+            watcher.give_up()
+        return False
+
+    def _add(self, text: str) -> None:
+        self.kept.write(text)
+        for watcher in self._watchers:
+            watcher.news.set()
+
+
+class Viewer:
+    """One client of a terminal: `replay`, then `more` again and again until it gives nothing. Close it."""
+
+    def __init__(self, output: TerminalOutput, replay: str) -> None:
+        self._output = output
+        self._replay = replay
+        self._loop = asyncio.get_running_loop()
+        self._given_up = False
+        self.position = output.kept.end
+        """How many characters of output went before what `more` gives next."""
+        self.read_at = self._loop.time()
+        self.news = asyncio.Event()
+
+    def replay(self) -> Iterator[str]:
+        """Return what was printed before, in pieces."""
+        for first in range(0, len(self._replay), PTY_FRAME.value):
+            self.read_at = self._loop.time()
+            yield self._replay[first : first + PTY_FRAME.value]
+        self._replay = ""
+
+    async def more(self) -> str:
+        """Wait for output and give it; nothing: the terminal has ended. Raises TooSlow."""
+        self.read_at = self._loop.time()
+        while self.position == self._output.kept.end and not self._output.ended:
+            self.news.clear()
+            await self.news.wait()
+        self.read_at = self._loop.time()
+        if self._given_up or self.position < self._output.kept.start:
+            raise TooSlow
+        text, self.position = self._output.kept.read(self.position, PTY_FRAME.value)
+        return text
+
+    def give_up(self) -> None:
+        """Count no more on this client; its next `more` says so."""
+        self._given_up = True
+        self.news.set()
+        self.close()
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._output.leave(self)

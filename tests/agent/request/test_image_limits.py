@@ -1,0 +1,82 @@
+"""A request holds no more images than services take, and what was sent once is sent again as it was."""
+
+import base64
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeloop.agent.request.image_limits import bounded, has_images
+from codeloop.model.chat import AssistantTurn, ImagePiece, ModelInfo, TextPiece, Turn, UserTurn
+from codeloop.model.testing.script import Answer
+from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.schema.api.session_inputs import FileInput, Prompt, TextInput
+from codeloop.schema.errors import APIError, APIErrorData
+from codeloop.schema.limits import IMAGES
+from codeloop.schema.operation import PROMPT
+from codeloop.schema.wire import replace
+from tests.support.project import call, calls, rig, words
+from tests.workspace.files.test_image import encoded, plain
+
+PICTURES = st.builds(lambda size: ImagePiece("image/png", "A" * size, "a.png"), st.integers(1, 9))
+WORDS = st.just(TextPiece("look"))
+TURNS = st.lists(
+    st.one_of(
+        st.builds(lambda pieces: UserTurn(tuple(pieces)), st.lists(st.one_of(PICTURES, WORDS), min_size=1, max_size=4)),
+        st.just(AssistantTurn((TextPiece("I see"),))),
+    ),
+    max_size=6,
+)
+
+
+def pictures(turns: tuple[Turn, ...]) -> list[ImagePiece]:
+    return [p for turn in turns if isinstance(turn, UserTurn) for p in turn.content if isinstance(p, ImagePiece)]
+
+
+@given(turns=TURNS, more=TURNS, count=st.integers(0, 6), size=st.integers(0, 30))
+def test_a_request_is_bounded_and_a_longer_one_begins_with_the_shorter(
+    turns: list[Turn], more: list[Turn], count: int, size: int
+) -> None:
+    short = bounded(turns, count, size)
+    assert len(pictures(short)) <= count
+    assert sum(len(piece.data) for piece in pictures(short)) <= size
+    assert [len(turn.content) for turn in short] == [len(turn.content) for turn in turns]
+    assert bounded([*turns, *more], count, size)[: len(short)] == short
+    if len(pictures(tuple(turns))) <= count and sum(len(p.data) for p in pictures(tuple(turns))) <= size:
+        assert short == tuple(turns)
+
+
+async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.png").write_bytes(encoded(plain(4, 4), "PNG"))
+    many = calls(*(call("read", f"c{number}", filePath="a.png", offset=number) for number in range(300)))
+    info = replace(SCRIPTED, input=frozenset({"text", "image"}))
+    answers = [many, calls(text="seen")]
+    async with rig(tmp_path, answers, info=info) as room:
+        answer = await room.prompt()
+        assert answer.stop is not None
+        assert answer.stop.reason == "done"
+        request = [r for r in room.model.requests if r.tools][-1]
+        shown = [p for turn in request.turns if isinstance(turn, UserTurn) for p in turn.content]
+        assert sum(isinstance(piece, ImagePiece) for piece in shown) == IMAGES.value
+        assert sum(isinstance(p, TextPiece) and "left out" in p.text for p in shown) == 300 - IMAGES.value
+
+
+async def test_a_session_goes_on_after_a_service_has_refused_an_image(tmp_path: Path) -> None:
+    refusal = APIError(data=APIErrorData(message="Could not process image", is_retryable=False, status_code=400))
+    sees = ModelInfo(provider_id="scripted", id="sees", name="Sees", input=frozenset({"text", "image"}))
+    answers = [Answer(finish="error", error=refusal), Answer(text="Without it, then.")]
+    async with rig(tmp_path, answers, info=sees) as it:
+        image = FileInput(
+            mime="image/png",
+            url=f"data:image/png;base64,{base64.b64encode(encoded(plain(4, 4), 'PNG')).decode()}",
+            filename="a.png",
+        )
+        first = await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[TextInput(text="look"), image]))
+        assert first.stop is not None
+        assert first.stop.reason == "error"
+        assert words((await it.prompt("go on")).parts) == "Without it, then."
+        before, after = (request.turns for request in it.model.requests)
+        assert has_images(before)
+        assert not has_images(after)
+        assert "a.png" in str(after)

@@ -1,0 +1,220 @@
+"""Whatever is stored, a service that checks the pairing of calls and results takes what is sent."""
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codeloop.agent.request.cache import Prefix
+from codeloop.agent.request.projection import BROKEN_OFF, PENDING, file_piece, project, turns_of
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ImagePiece,
+    ModelInfo,
+    ReasoningPiece,
+    ResultPiece,
+    TextPiece,
+    ToolTurn,
+    UserTurn,
+)
+from codeloop.schema.errors import ErrorText, MessageAbortedError
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import (
+    FilePart,
+    Part,
+    ReasoningPart,
+    Span,
+    StepStartPart,
+    TextPart,
+    ToolCompleted,
+    ToolError,
+    ToolPart,
+    ToolPending,
+    ToolRunning,
+    ToolStart,
+    ToolState,
+    ToolTime,
+)
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Conversation, Entry
+from tests.store.states import assistant, session, user
+from tests.support.project import check_turns
+
+SESSION = session()
+OF: dict[str, Any] = {"id": "prt_1", "session_id": SESSION.id, "message_id": "msg_1"}
+BLIND = ModelInfo(provider_id="p", id="blind", name="B")
+SEEING = ModelInfo(provider_id="p", id="seeing", name="S", input=frozenset({"text", "image", "pdf"}))
+TIME = ToolTime(start=1, end=2)
+PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
+ABORTED = MessageAbortedError(data=ErrorText(message="Aborted"))
+
+
+def file(mime: str, url: str, name: str | None = "a") -> FilePart:
+    return FilePart(mime=mime, url=url, filename=name, **OF)
+
+
+def answer(*parts: Part, finish: str | None = "stop", error: Any = None, done: int | None = 3) -> Entry:
+    info = assistant(SESSION.id, "msg_parent", at=2, done=done)
+    return Entry(replace(info, finish=finish, error=error), parts)
+
+
+def tool(state: ToolState, call_id: str = "c", name: str = "bash") -> ToolPart:
+    return ToolPart(call_id=call_id, tool=name, state=state, **OF)
+
+
+WORDS = st.sampled_from(["", " ", "\n", "hello", "ä\u2028", "x" * 50])
+OBJECTS = st.dictionaries(st.text(max_size=3), st.one_of(st.none(), st.integers(), st.text(max_size=3)), max_size=3)
+FILES = st.builds(
+    file,
+    st.sampled_from(["image/png", "application/pdf", "text/plain", "audio/wav", ""]),
+    st.sampled_from([PNG, "data:text/plain;base64,???", "data:,a%20b", "file:///a", "", "data:image/png;base64,"]),
+    st.sampled_from([None, "", "a.png"]),
+)
+STATES = st.one_of(
+    st.builds(ToolPending, input=st.just({}), raw=st.just("")),
+    st.builds(ToolRunning, input=OBJECTS, time=st.just(ToolStart(start=1))),
+    st.builds(
+        ToolCompleted, input=OBJECTS, output=WORDS, title=st.just(""), metadata=st.just({}), time=st.just(TIME),
+        attachments=st.one_of(st.none(), st.lists(FILES, max_size=2)),
+    ),
+    st.builds(
+        ToolError, input=OBJECTS, error=st.sampled_from(["no", "Interrupted"]), time=st.just(TIME),
+        metadata=st.sampled_from([None, {}, {"interrupted": True, "output": "so far"}, {"interrupted": True}]),
+    ),
+)  # fmt: skip
+CALL_IDS = st.sampled_from(["", "a", "a_1", "a_2", "b", "call_1", "call_2"])
+PARTS = st.lists(
+    st.one_of(
+        st.builds(lambda words: TextPart(text=words, **OF), WORDS),
+        st.builds(
+            lambda words, meta: ReasoningPart(text=words, time=Span(start=1), metadata=meta, **OF), WORDS, OBJECTS
+        ),
+        st.builds(tool, STATES, CALL_IDS, st.sampled_from(["bash", "read", "invalid"])),
+        st.just(StepStartPart(**OF)),
+        FILES,
+    ),
+    max_size=6,
+)
+DONE = st.builds(lambda parts, error: answer(*parts, error=error), PARTS, st.sampled_from([None, None, ABORTED]))
+OPEN = st.builds(lambda parts: answer(*parts, finish=None, done=None), PARTS)
+ASKED = st.builds(lambda parts: Entry(user(SESSION.id), tuple(parts)), PARTS)
+MODELS = st.sampled_from([BLIND, SEEING])
+
+
+@settings(max_examples=120, deadline=None)
+@given(entries=st.lists(st.one_of(ASKED, DONE, OPEN), max_size=6), info=MODELS)
+def test_every_call_is_paired_and_no_turn_is_empty(entries: list[Entry], info: ModelInfo) -> None:
+    turns = project(entries, info)
+    check_turns(turns)
+    made = [piece.id for turn in turns if isinstance(turn, AssistantTurn) for piece in turn.content
+            if isinstance(piece, CallPiece)]  # fmt: skip
+    stored = [part for entry in entries if isinstance(entry.info, AssistantMessage) for part in entry.parts
+              if isinstance(part, ToolPart)]  # fmt: skip
+    assert len(made) == len(stored), "no call is lost"
+
+
+@settings(max_examples=50, deadline=None)
+@given(entries=st.lists(st.one_of(ASKED, DONE), max_size=6), more=st.lists(st.one_of(ASKED, DONE, OPEN), max_size=3))
+def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[Entry]) -> None:
+    short = project(entries, SEEING)
+    assert project([*entries, *more], SEEING)[: len(short)] == short
+
+
+@settings(max_examples=50, deadline=None)
+@given(entries=st.lists(st.one_of(ASKED, DONE), min_size=1, max_size=6), more=st.lists(DONE, max_size=3))
+def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[Entry], more: list[Entry]) -> None:
+    prefix = Prefix()
+    short = prefix.turns(Conversation(SESSION, tuple(entries)), SEEING)
+    long = prefix.turns(Conversation(SESSION, (*entries, *more)), SEEING)
+    assert all(a is b for a, b in zip(short, long, strict=False))
+    assert long == project([*entries, *more], SEEING)
+
+
+def test_a_prefix_makes_a_changed_entry_anew_and_all_for_another_model() -> None:
+    prefix = Prefix()
+    before = answer(tool(ToolPending(input={}, raw="")), finish="tool-calls", done=None)
+    done = ToolCompleted(input={}, output="ok", title="", metadata={}, time=TIME)
+    after = Entry(before.info, (tool(done),))
+    told = prefix.turns(Conversation(SESSION, (before,)), BLIND)[1]
+    assert isinstance(told, ToolTurn)
+    assert told.content[0].output == PENDING
+    told = prefix.turns(Conversation(SESSION, (after,)), BLIND)[1]
+    assert isinstance(told, ToolTurn)
+    assert told.content[0].output == "ok"
+    picture = Entry(user(SESSION.id), (file("image/png", PNG),))
+    view = Conversation(SESSION, (picture,))
+    kinds = [type(prefix.turns(view, info)[0].content[0]) for info in (BLIND, SEEING, BLIND)]
+    assert kinds == [TextPiece, ImagePiece, TextPiece]
+
+
+def test_an_answer_is_sent_back_with_its_thinking_text_calls_and_results() -> None:
+    done = ToolCompleted(input={"command": "ls"}, output="", title="", metadata={}, time=TIME, attachments=None)
+    entry = answer(
+        ReasoningPart(text="hm", time=Span(start=1, end=2), metadata={"signature": "s"}, **OF),
+        TextPart(text="Look.", **OF),
+        tool(done),
+        finish="tool-calls",
+    )
+    assert turns_of(entry, BLIND) == (
+        AssistantTurn(
+            (ReasoningPiece("hm", {"signature": "s"}), TextPiece("Look."), CallPiece("c", "bash", '{"command":"ls"}')),
+            "scripted/script",
+        ),
+        ToolTurn((ResultPiece("c", "bash", "(no output)"),)),
+    )
+
+
+@pytest.mark.parametrize("entry", [answer(error=ABORTED), answer(finish=None, done=None)])
+def test_a_broken_answer_is_sent_as_text_with_a_mark_and_without_its_thinking(entry: Entry) -> None:
+    parts = (ReasoningPart(text="hm", time=Span(start=1), **OF), TextPart(text="half a", **OF))
+    (turn,) = turns_of(Entry(entry.info, parts), BLIND)
+    assert turn.content == (TextPiece("half a"), TextPiece(BROKEN_OFF))
+    assert turns_of(Entry(entry.info, parts[:1]), BLIND) == ()
+
+
+def test_ignored_text_and_other_peoples_parts_are_not_sent() -> None:
+    hidden = TextPart(text="secret", ignored=True, **OF)
+    assert turns_of(Entry(user(SESSION.id), (hidden, StepStartPart(**OF))), BLIND) == ()
+    assert turns_of(Entry(user(SESSION.id), (TextPart(text="made", synthetic=True, **OF),)), BLIND) == (
+        UserTurn((TextPiece("made"),)),
+    )
+
+
+def test_what_a_tool_attaches_follows_its_result() -> None:
+    done = ToolCompleted(
+        input={}, output="Image", title="", metadata={}, time=TIME, attachments=[file("image/png", PNG)]
+    )
+    turns = turns_of(answer(tool(done, name="read"), finish="tool-calls"), SEEING)
+    assert [type(turn) for turn in turns] == [AssistantTurn, ToolTurn, UserTurn]
+    assert turns[2].content == (TextPiece("Attached by the tool read:"), ImagePiece("image/png", "iVBORw==", "a"))
+
+
+@pytest.mark.parametrize(
+    ("part", "info", "piece"),
+    [
+        (file("image/png", PNG), SEEING, ImagePiece("image/png", "iVBORw==", "a")),
+        (file("image/png", PNG), BLIND, TextPiece("[a: p/blind does not take this image/png]")),
+        (
+            file("application/pdf", "data:application/pdf;base64,AA=="),
+            SEEING,
+            ImagePiece("application/pdf", "AA==", "a"),
+        ),
+        (
+            file("audio/wav", "data:audio/wav;base64,AA=="),
+            SEEING,
+            TextPiece("[a: p/seeing does not take this audio/wav]"),
+        ),
+        (file("text/plain", "data:text/plain;base64,aGk="), BLIND, TextPiece("[a]\nhi")),
+        (file("text/plain", "data:,a%20b"), BLIND, TextPiece("[a]\na b")),
+        (file("image/png", "data:image/png;base64,!!"), SEEING, TextPiece("[a: image/png, its data is broken]")),
+        (file("image/png", "data:image/png;base64,"), SEEING, TextPiece("[a: image/png, its data is broken]")),
+        (file("image/png", "file:///x.png", None), SEEING, TextPiece("[attachment: image/png, see file:///x.png]")),
+    ],
+)
+def test_an_attachment_is_shown_as_the_model_can_read_it(
+    part: FilePart, info: ModelInfo, piece: TextPiece | ImagePiece
+) -> None:
+    assert file_piece(part, info) == piece

@@ -1,0 +1,164 @@
+"""Subagents: a session of their own, at most their parent's rights, and a bill that the parent's sum holds."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from codeloop.agent.subagent.spawn import spawn
+from codeloop.model.chat import ModelInfo, Prices
+from codeloop.model.testing.script import Answer, Count
+from codeloop.schema.api.session_inputs import Prompt, TextInput
+from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import Session, SessionModel
+from codeloop.schema.operation import ABORT, PROMPT_ASYNC
+from codeloop.schema.part import ToolCompleted, ToolError, ToolPart, ToolRunning, ToolStart
+from codeloop.schema.permission import Rule
+from codeloop.schema.wire import replace
+from codeloop.tool.tool import Subtask, ToolFailure
+from tests.store.states import updated
+from tests.support.project import Rig, call, calls, check_turns, result, rig, told, until, words
+
+INFO = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10))
+FOUND = Answer(text="Found it in a.py.", tokens=Count(input=1000))
+DONE = Answer(text="Done.", tokens=Count(input=1000))
+TASK = Subtask(agent="general", description="look around", prompt="Find it.")
+
+
+def parent_call(it: Rig) -> ToolPart:
+    state = ToolRunning(input={}, time=ToolStart(start=1))
+    return ToolPart(
+        id=new_id("prt"), session_id=it.session_id, message_id=new_id("msg"), call_id="c", tool="task", state=state
+    )
+
+
+def with_model(it: Rig) -> None:
+    """Give the session the model and agent that its first prompt would have set."""
+    one = it.project.store.session(it.session_id)
+    model = SessionModel(id=INFO.id, provider_id=INFO.provider_id)
+    it.project.store.append(updated(replace(one, agent="build", model=model)))
+
+
+def children(it: Rig) -> list[Session]:
+    return it.project.store.sessions(parent=it.session_id)
+
+
+def child_calls(it: Rig) -> list[ToolPart]:
+    view = it.project.store.conversation(children(it)[0].id)
+    return [part for entry in view.entries for part in entry.parts if isinstance(part, ToolPart)]
+
+
+async def test_a_task_is_done_in_a_child_session_and_its_last_words_come_back(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(call("glob", pattern="*")), FOUND], info=INFO) as it:
+        with_model(it)
+        done = await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
+        (child,) = children(it)
+        assert (done.session_id, done.text) == (child.id, "Found it in a.py.")
+        assert child.title == "look around (@general subagent)"
+        assert child.parent_id == it.session_id
+        assert done.metadata["sessionId"] == child.id
+        assert told(it.model.requests[0].turns[0]) == ["Find it."]
+        assert "task" not in [spec.name for spec in it.model.requests[0].tools], "it can not hand on"
+
+
+async def test_what_a_child_costs_is_added_to_its_parent(tmp_path: Path) -> None:
+    script = [
+        Answer(calls=(call("task", description="d", prompt="p", subagent_type="general"),), tokens=Count(input=1000)),
+        FOUND,
+        DONE,
+    ]
+    async with rig(tmp_path, script, info=INFO) as it:
+        await it.prompt()
+        (made,) = it.calls()
+        assert isinstance(made.state, ToolCompleted)
+        assert "Found it in a.py." in made.state.output
+        assert children(it)[0].cost == pytest.approx(0.01)
+        assert it.view().session.cost == pytest.approx(0.03)
+
+
+async def test_a_child_is_denied_what_its_parents_session_is_denied(tmp_path: Path) -> None:
+    script = [calls(call("bash", command="touch x"), call("glob", pattern="*")), FOUND]
+    async with rig(tmp_path, script, info=INFO) as it:
+        with_model(it)
+        one = it.project.store.session(it.session_id)
+        denial = Rule(permission="bash", pattern="*", action="deny")
+        it.project.store.append(updated(replace(one, permission=[denial])))
+        await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
+        denied, allowed = child_calls(it)
+        assert "Permission denied" in result(denied)
+        assert isinstance(allowed.state, ToolCompleted)
+        assert not (it.work / "x").exists()
+
+
+async def test_a_child_is_denied_what_its_parents_agent_is_denied(tmp_path: Path) -> None:
+    script = [calls(call("bash", command="touch x")), FOUND]
+    settings = {"build": {"permission": {"bash": {"touch *": "deny"}}}}
+    async with rig(tmp_path, script, info=INFO, agent=settings) as it:
+        with_model(it)
+        await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
+        assert "Permission denied" in result(child_calls(it)[0])
+        assert not (it.work / "x").exists()
+
+
+async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_denied_now(tmp_path: Path) -> None:
+    script = [FOUND, calls(call("bash", command="touch x")), DONE]
+    async with rig(tmp_path, script, info=INFO) as it:
+        with_model(it)
+        first = await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
+        one = it.project.store.session(it.session_id)
+        denial = Rule(permission="bash", pattern="*", action="deny")
+        it.project.store.append(updated(replace(one, permission=[denial])))
+        again = Subtask(agent="general", description="d", prompt="More.", session_id=first.session_id)
+        second = await spawn(it.project.engine, parent_call(it), again, lambda _: None)
+        assert second.session_id == first.session_id
+        assert len(children(it)) == 1
+        assert not (it.work / "x").exists()
+        assert len(it.model.requests[-1].turns) > 3, "it remembers what was said before"
+        check_turns(it.model.requests[-1].turns)
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (Subtask(agent="nobody", description="d", prompt="p"), "no subagent named nobody. There are: explore, general"),
+        (Subtask(agent="build", description="d", prompt="p"), "no subagent named build"),
+        (Subtask(agent="general", description="d", prompt="p", session_id="ses_x"), "no subagent session ses_x"),
+    ],
+)
+async def test_a_task_that_can_not_be_started_says_why(tmp_path: Path, task: Subtask, words: str) -> None:
+    async with rig(tmp_path, [], info=INFO) as it:
+        with_model(it)
+        with pytest.raises(ToolFailure, match=words):
+            await spawn(it.project.engine, parent_call(it), task, lambda _: None)
+        assert children(it) == []
+
+
+async def test_a_child_that_fails_is_an_error_result_for_its_parent(tmp_path: Path) -> None:
+    script = [calls(call("task", description="d", prompt="p", subagent_type="general")), Answer(finish="length")]
+    async with rig(tmp_path, [*script, DONE]) as it:
+        answer = await it.prompt()
+        assert answer.stop is not None
+        assert answer.stop.reason == "done"
+        (made,) = it.calls()
+        assert isinstance(made.state, ToolError)
+        assert "The subagent stopped" in made.state.error
+
+
+async def test_aborting_the_parent_stops_the_child(tmp_path: Path) -> None:
+    script = [
+        calls(call("task", description="d", prompt="p", subagent_type="general")),
+        calls(call("bash", command="touch begun; sleep 77")),
+        DONE,
+    ]
+    async with rig(tmp_path, script) as it:
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+        await until((it.work / "begun").exists)
+        async with asyncio.timeout(5):
+            await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        (inner,) = child_calls(it)
+        assert isinstance(inner.state, ToolError)
+        assert isinstance(it.calls()[0].state, ToolError)
+        after = await it.prompt("go on")
+        assert words(after.parts) == "Done."
+        check_turns(it.model.requests[-1].turns)

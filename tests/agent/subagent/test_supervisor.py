@@ -1,0 +1,200 @@
+"""Subagents at work: bounded in number, time and money; how they stand is stored, whatever becomes of their process."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codeloop.agent.subagent.supervisor import Patience, Tasks, overdue
+from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextInput
+from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.event import PartInfo, PartUpdated, PermissionAsked
+from codeloop.schema.ids import new_id
+from codeloop.schema.live_events import OfSession, SessionIdle
+from codeloop.schema.message import Session
+from codeloop.schema.operation import ABORT, PROMPT_ASYNC
+from codeloop.schema.part import ToolError, ToolPart, ToolRunning
+from codeloop.schema.permission import PermissionRequest
+from codeloop.store.subagent_state import standing_of
+from codeloop.tool.tool import SubtaskResult, ToolFailure
+from tests.agent.subagent.test_spawn import DONE, FOUND, INFO, children
+from tests.support.project import Rig, call, calls, rig, until, within
+
+ROOT = Path(__file__).resolve().parents[3]
+SLOW = calls(call("bash", command="touch begun; sleep 77"))
+BACKGROUND = call("task", description="d", prompt="p", subagent_type="general", run_in_background=True)
+VICTIM = """
+import asyncio, sys
+from pathlib import Path
+from tests.agent.subagent.test_supervisor import BACKGROUND, DONE, SLOW
+from tests.support.project import calls, rig
+async def main():
+    async with rig(Path(sys.argv[1]), [calls(BACKGROUND), SLOW, DONE]) as it:
+        print(it.session_id, flush=True)
+        await it.prompt()
+        await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+def state(it: Rig, child: Session | None = None) -> str:
+    """Return how the (only) subagent stands now."""
+    session = it.project.store.session((child or children(it)[0]).id)
+    standing = standing_of(it.project.store, session)
+    assert standing is not None
+    return standing.state
+
+
+async def start(it: Rig) -> None:
+    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+
+
+async def test_a_task_is_running_while_it_works_and_done_after_it(tmp_path: Path) -> None:
+    waits = calls(call("bash", command="while [ ! -e go ]; do sleep 0.02; done"))
+    async with rig(tmp_path, [calls(BACKGROUND), waits, DONE, FOUND], info=INFO) as it:
+        await start(it)
+        await until(lambda: children(it) and state(it) == "running")
+        (it.work / "go").touch()
+        await until(lambda: state(it) == "done")
+        assert not it.project.store.leases.is_held(children(it)[0].id)
+
+
+async def test_a_task_whose_question_is_open_waits(tmp_path: Path) -> None:
+    script = [calls(BACKGROUND), calls(call("bash", command="touch x")), DONE, FOUND]
+    async with rig(tmp_path, script, info=INFO, permission={"bash": "ask"}) as it:
+        await start(it)
+        request = await it.question()
+        assert state(it) == "waiting"
+        await it.answer(request, "once")
+        await until(lambda: state(it) == "done")
+
+
+async def test_a_task_beyond_the_number_is_queued_until_one_ends(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(BACKGROUND), DONE, FOUND], info=INFO) as it:
+        for _ in range(8):
+            await it.project.engine.tasks.slots.acquire()
+        await it.prompt()
+        assert state(it) == "queued"
+        it.project.engine.tasks.slots.release()
+        await until(lambda: state(it) == "done")
+
+
+async def test_a_person_can_cancel_a_task_in_the_background(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(BACKGROUND), SLOW, DONE], info=INFO) as it:
+        await start(it)
+        await until((it.work / "begun").exists)
+        async with asyncio.timeout(5):
+            await it.client.call(ABORT, OfOneSession(session_id=children(it)[0].id))
+        assert state(it) == "cancelled"
+        assert not it.project.engine.tasks.any_running
+
+
+async def test_a_child_that_a_person_aborts_is_an_error_for_its_parent_which_goes_on(tmp_path: Path) -> None:
+    script = [calls(call("task", description="d", prompt="p", subagent_type="general")), SLOW, DONE]
+    async with rig(tmp_path, script, info=INFO) as it:
+        turn = asyncio.create_task(it.prompt())
+        await until((it.work / "begun").exists)
+        await it.client.call(ABORT, OfOneSession(session_id=children(it)[0].id))
+        answer = await turn
+        assert answer.stop is not None
+        assert answer.stop.reason == "done"
+        (made,) = it.calls()
+        assert isinstance(made.state, ToolError)
+        assert "cancelled" in made.state.error
+
+
+async def test_a_task_that_was_at_work_when_its_process_was_killed_is_cancelled(tmp_path: Path) -> None:
+    victim = await asyncio.to_thread(
+        subprocess.Popen,
+        [sys.executable, "-c", VICTIM, str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert victim.stdout is not None
+        session_id = (await asyncio.to_thread(victim.stdout.readline)).strip()
+        await until((tmp_path / "work" / "begun").exists, 20)
+        async with rig(tmp_path, [], info=INFO, session_id=session_id) as it:
+            assert state(it) == "running", "another process works on it"
+            victim.kill()
+            victim.wait(10)
+            assert state(it) == "cancelled"
+    finally:
+        victim.kill()
+        victim.communicate()
+
+
+async def test_the_call_shows_at_once_which_session_works_on_it(tmp_path: Path) -> None:
+    script = [calls(call("task", description="d", prompt="p", subagent_type="general")), SLOW, DONE]
+    async with rig(tmp_path, script, info=INFO) as it:
+        shown: list[str] = []
+
+        async def watch() -> None:
+            async for stamped in it.client.follow():
+                match stamped.event:
+                    case PartUpdated(properties=PartInfo(part=ToolPart(state=ToolRunning(metadata=metadata)))):
+                        shown.append((metadata or {}).get("sessionId", ""))
+                    case _:
+                        pass
+
+        watching = asyncio.create_task(watch())
+        await start(it)
+        await until((it.work / "begun").exists)
+        assert children(it)[0].id in shown
+        watching.cancel()
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+
+
+async def test_a_child_has_what_is_left_of_its_parents_money(tmp_path: Path) -> None:
+    work = [calls(call("glob", pattern=f"*.{name}")) for name in ("a", "b", "c", "d")]
+    hand_on = calls(call("task", description="d", prompt="p", subagent_type="general"))
+    script = [calls(call("glob", pattern="*")), hand_on, *work, DONE]
+    async with rig(tmp_path, script, info=INFO) as it:
+        answer = await it.prompt(limits=RunLimits(cost=0.0035))  # a step costs 0.001
+        assert answer.stop is not None
+        assert answer.stop.reason == "limit"
+        assert it.view().session.cost == pytest.approx(0.004), "the child made two steps: 0.0015 was left when it began"
+
+
+async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        store = it.project.store
+        quiet = await within(overdue(store, it.session_id, Patience(work=60, silence=0.06, look=0.02)))
+        assert "no sign of life" in quiet
+
+        async def work() -> None:
+            while True:
+                store.whisper(SessionIdle(properties=OfSession(session_id=it.session_id)))
+                await asyncio.sleep(0.005)
+
+        working = asyncio.create_task(work())
+        long = await within(overdue(store, it.session_id, Patience(work=0.3, silence=0.1, look=0.02)))
+        assert "which is the limit" in long
+        working.cancel()
+
+
+async def test_a_task_that_waits_for_a_person_is_never_overdue(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        request = PermissionRequest(
+            id=new_id("per"), session_id=it.session_id, permission="bash", patterns=["x"], metadata={}, always=[]
+        )
+        it.project.store.append(PermissionAsked(properties=request))
+        with pytest.raises(TimeoutError):
+            await within(overdue(it.project.store, it.session_id, Patience(work=0.1, silence=0.1, look=0.02)), 0.6)
+
+
+async def test_a_task_that_still_works_is_not_started_twice() -> None:
+    tasks = Tasks()
+
+    async def work() -> SubtaskResult:
+        await asyncio.sleep(20)
+        return SubtaskResult("s", "", {})
+
+    tasks.begin("ses_1", work())
+    with pytest.raises(ToolFailure, match="still works"):
+        tasks.begin("ses_1", work())
+    await tasks.close()
+    assert not tasks.any_running

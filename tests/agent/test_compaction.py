@@ -1,0 +1,159 @@
+"""Compaction through the real loop: what is summarised, what stays, and that it ends."""
+
+from pathlib import Path
+
+from codeloop.agent.compaction import learnt_room, room_of
+from codeloop.agent.request.window import window
+from codeloop.model.chat import Limits, ModelInfo, TextPiece, ToolTurn, UserTurn
+from codeloop.model.testing.script import Answer, Call, Count
+from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits, Summarize
+from codeloop.schema.api.session_requests import UpdatePart
+from codeloop.schema.errors import ContextOverflowError, OverflowData
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.operation import PART_UPDATE, SUMMARIZE
+from codeloop.schema.part import CompactionPart, TextPart, ToolCompleted, ToolPart
+from codeloop.schema.wire import replace
+from codeloop.store.store import Store
+from tests.support.project import rig, words
+
+SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=Limits(context=10_000, output=1_000))
+NOTE = Answer(kind="side", text="NOTE: the goal is X.")
+FULL = Count(input=9_000, output=10)
+
+
+def texts(turns: list[UserTurn]) -> str:
+    return "\n".join(piece.text for turn in turns for piece in turn.content if isinstance(piece, TextPiece))
+
+
+def test_room_is_nine_tenths_of_what_the_answer_leaves() -> None:
+    assert room_of(SMALL, None) == 8_100
+    assert room_of(SMALL, 5_000) == 4_500
+    assert room_of(ModelInfo(provider_id="a", id="b", name="c"), None) is None
+
+
+def test_the_limit_that_a_service_names_is_learnt() -> None:
+    assert learnt_room("This model's maximum context length is 8192 tokens, however you requested 9000") == 5898
+    assert learnt_room("prompt is too long") is None
+
+
+async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text("alpha\n")
+    answers = [
+        Answer(calls=(Call("read", {"filePath": "a.txt"}),), tokens=FULL),
+        NOTE,
+        Answer(text="Done after the note."),
+    ]
+    async with rig(tmp_path, answers, info=SMALL) as it:
+        answer = await it.prompt("please do the thing")
+        assert words(answer.parts) == "Done after the note."
+        sent = it.model.requests[-1]
+        assert "NOTE: the goal is X." in texts([t for t in sent.turns if isinstance(t, UserTurn)])
+        assert "please do the thing" in texts([t for t in sent.turns if isinstance(t, UserTurn)])
+        entries = it.project.store.conversation(it.session_id).entries
+        summaries = [e.info for e in entries if isinstance(e.info, AssistantMessage) and e.info.summary]
+        assert len(summaries) == 1
+        assert summaries[0].agent == "compaction"
+        parts = [p for e in entries for p in e.parts if isinstance(p, CompactionPart)]
+        assert [(p.auto, p.overflow) for p in parts] == [(True, False)]
+
+
+async def test_a_refused_request_is_summarised_and_the_prompt_asked_again(tmp_path: Path) -> None:
+    overflow = ContextOverflowError(data=OverflowData(message="maximum context length is 8192 tokens"))
+    answers = [Answer(finish="error", error=overflow), NOTE, Answer(text="Answered.")]
+    async with rig(tmp_path, answers) as it:
+        answer = await it.prompt("a very long story")
+        assert words(answer.parts) == "Answered."
+        assert "a very long story" in texts([t for t in it.model.requests[-1].turns if isinstance(t, UserTurn)])
+
+
+async def test_a_second_refusal_right_after_a_summary_ends_the_turn(tmp_path: Path) -> None:
+    overflow = ContextOverflowError(data=OverflowData(message="too long"))
+    refusal = Answer(finish="error", error=overflow)
+    async with rig(tmp_path, [refusal, NOTE, refusal, NOTE, refusal]) as it:
+        answer: MessageWithParts = await it.prompt("x")
+        assert answer.stop is not None
+        assert answer.stop.reason == "error"
+        assert len(it.model.requests) == 3
+
+
+async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "big.txt").write_text("word " * 9_000)
+    big = ModelInfo(provider_id="scripted", id="big", name="Big", limits=Limits(context=100_000, output=1_000))
+    calls = [Answer(calls=(Call("bash", {"command": f"echo {n}; cat big.txt"}),)) for n in range(12)]
+    full = Answer(calls=(Call("bash", {"command": "echo last"}),), tokens=Count(input=95_000, output=10))
+    async with rig(tmp_path, [*calls, full, Answer(text="Done.")], info=big) as it:
+        answer = await it.prompt("go")
+        assert words(answer.parts) == "Done."
+        results = [p.output for t in it.model.requests[-1].turns if isinstance(t, ToolTurn) for p in t.content]
+        assert "left out" in results[0]
+        assert "last" in results[-1]
+        stored = [
+            p.state
+            for e in it.project.store.conversation(it.session_id).entries
+            for p in e.parts
+            if isinstance(p, ToolPart) and isinstance(p.state, ToolCompleted)
+        ]
+        assert "word" in stored[0].output
+
+
+async def test_by_hand_everything_is_kept_and_the_next_prompt_starts_from_the_note(tmp_path: Path) -> None:
+    async with rig(tmp_path, [Answer(text="First."), NOTE, Answer(text="Second.")]) as it:
+        await it.prompt("one")
+        assert await it.client.call(
+            SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
+        )
+        before = it.project.store.conversation(it.session_id).entries
+        assert any(isinstance(p, TextPart) and p.text == "First." for e in before for p in e.parts)
+        assert window(before).head
+        assert words((await it.prompt("two")).parts) == "Second."
+        said = texts([t for t in it.model.requests[-1].turns if isinstance(t, UserTurn)])
+        assert "NOTE" in said
+        assert "First." not in said
+
+
+async def test_without_compaction_a_full_context_is_just_sent(tmp_path: Path) -> None:
+    answers = [Answer(calls=(Call("bash", {"command": "echo 1"}),), tokens=FULL), Answer(text="Done.")]
+    async with rig(tmp_path, answers, info=SMALL) as it:
+        answer = await it.prompt("go", limits=RunLimits(compact=False))
+        assert words(answer.parts) == "Done."
+
+
+async def test_the_steps_of_a_turn_count_across_a_summary(tmp_path: Path) -> None:
+    answers = [
+        Answer(calls=(Call("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 3 == 2 else Count())
+        for n in range(9)
+    ]
+    async with rig(tmp_path, [*answers, NOTE, NOTE, NOTE], info=SMALL) as it:
+        answer = await it.prompt("work", limits=RunLimits(steps=8))
+        assert answer.stop is not None
+        assert answer.stop.reason == "limit"
+        assert len(it.calls()) < 8, "summaries are steps too"
+        assert any(request.tools == () for request in it.model.requests), "it was summarised"
+
+
+async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) -> None:
+    secret = "The invariant: never touch table B."
+    long = "x" * 9_000
+    answers = [Answer(text="First."), *[Answer(text="Ok.")] * 3, NOTE, NOTE, Answer(text="Last.")]
+    async with rig(tmp_path, answers) as it:
+        await it.prompt(secret)
+        (said,) = [part for entry in it.view().entries for part in entry.parts if getattr(part, "text", "") == secret]
+        assert isinstance(said, TextPart)
+        pinned = replace(said, metadata={"pinned": True})
+        ids = {"session_id": said.session_id, "message_id": said.message_id, "part_id": said.id}
+        await it.client.call(PART_UPDATE, UpdatePart(**ids, part=pinned))
+        for _ in range(2):
+            await it.prompt(long)
+        for _ in range(2):
+            await it.client.call(
+                SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
+            )
+        await it.prompt("go on")
+        told = texts([t for t in it.model.requests[-1].turns if isinstance(t, UserTurn)])
+        assert told.count(secret) == 1, "the user's other words have used up their budget"
+        assert "First." not in told
+        again = Store(it.project.store.path)
+        assert window(again.recent(it.session_id).entries).head == window(it.view().entries).head
+        again.close()

@@ -1,0 +1,136 @@
+"""Tools, servers of other protocols, the client's log, and what there is nothing of."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.model.testing.script import Answer
+from codeloop.schema.api.project import AddMcp, AskTools, Capabilities, ConsoleState, Log, McpStatus, OfOneMcp
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.limits import CLIENT_LOG
+from codeloop.schema.operation import (
+    CAPABILITIES,
+    CONSOLE,
+    FORMATTER_STATUS,
+    LOG,
+    LSP_STATUS,
+    MCP_ADD,
+    MCP_CONNECT,
+    MCP_DISCONNECT,
+    MCP_STATUS,
+    RESOURCE_LIST,
+    TOOL_IDS,
+    TOOL_LIST,
+    WORKSPACE_LIST,
+    WORKSPACE_STATUS,
+    AnyOperation,
+    NoArguments,
+)
+from codeloop.schema.wire import Wire
+from tests.server.support.serving import served
+from tests.support.project import rig
+
+SERVERS = {"on": {"type": "local", "command": ["x"]}, "off": {"type": "local", "command": ["x"], "enabled": False}}
+NOT_YET = "codeloop does not connect to MCP servers yet."
+
+
+async def test_a_model_is_listed_the_tools_that_it_is_offered_in_a_turn(tmp_path: Path) -> None:
+    async with rig(tmp_path, [Answer(text="Done.")], permission={"webfetch": "deny"}) as it:
+        listed = await it.client.call(TOOL_LIST, AskTools(provider="scripted", model="script"))
+        ids = await it.client.call(TOOL_IDS, NoArguments())
+        await it.prompt()
+        offered = it.model.requests[0].tools
+        assert [each.id for each in listed] == [spec.name for spec in offered if spec.name in ids]
+        assert [(each.description, each.parameters) for each in listed] == [
+            (spec.description, spec.parameters) for spec in offered
+        ]
+        assert "webfetch" not in [each.id for each in listed]
+        assert {"webfetch", "apply_patch", "bash", "task"} <= set(ids)
+        bash = next(each for each in listed if each.id == "bash")
+        assert (bash.parameters["type"], "command" in bash.parameters["required"]) == ("object", True)
+
+
+async def test_the_tools_of_a_model_of_the_catalog_suit_it_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        names = [each.id for each in await it.client.call(TOOL_LIST, AskTools(provider="openai", model="gpt-5-mini"))]
+        assert "apply_patch" in names
+        assert "edit" not in names
+        for provider, model in (("openai", "gpt-none"), ("nobody", "m"), ("openai", "")):
+            with pytest.raises(CodeloopError):
+                await it.client.call(TOOL_LIST, AskTools(provider=provider, model=model))
+    async with served(tmp_path) as server:
+        await server.get("/experimental/tool", 400, provider="nobody", model="m")
+        await server.get("/experimental/tool", 400)
+
+
+async def test_configured_mcp_servers_are_said_not_to_be_connected(tmp_path: Path) -> None:
+    async with rig(tmp_path, [], mcp=SERVERS) as it:
+        assert await it.client.call(MCP_STATUS, NoArguments()) == {
+            "on": McpStatus(status="failed", error=NOT_YET),
+            "off": McpStatus(status="disabled"),
+        }
+        rows: list[tuple[AnyOperation, Wire]] = [
+            (MCP_CONNECT, OfOneMcp(name="on")),
+            (MCP_DISCONNECT, OfOneMcp(name="off")),
+            (MCP_ADD, AddMcp(name="new", config={"type": "local", "command": ["x"]})),
+        ]
+        for operation, args in rows:
+            with pytest.raises(OperationError, match=NOT_YET) as raised:
+                await it.client.call(operation, args)
+            assert raised.value.kind == "BadRequest"
+
+
+@pytest.mark.parametrize("action", ["connect", "disconnect"])
+async def test_an_unknown_mcp_server_is_named_as_such(tmp_path: Path, action: str) -> None:
+    async with served(tmp_path) as it:
+        refused = await it.post(f"/mcp/no one/{action}", status=404)
+    assert refused == {
+        "_tag": "McpServerNotFoundError",
+        "name": "no one",
+        "message": "MCP server not found: no one",
+    }
+
+
+async def test_what_there_is_nothing_of_is_empty(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        rows: list[AnyOperation] = [LSP_STATUS, FORMATTER_STATUS, WORKSPACE_LIST, WORKSPACE_STATUS]
+        for operation in rows:
+            assert await it.client.call(operation, NoArguments()) == []
+        assert await it.client.call(RESOURCE_LIST, NoArguments()) == {}
+        assert await it.client.call(MCP_STATUS, NoArguments()) == {}
+        assert await it.client.call(CONSOLE, NoArguments()) == ConsoleState(
+            console_managed_providers=[], switchable_org_count=0
+        )
+
+
+async def test_no_further_routes_are_promised(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        assert await it.client.call(CAPABILITIES, NoArguments()) == Capabilities(background_subagents=False)
+
+
+@pytest.mark.parametrize(
+    ("level", "number"), [("debug", 10), ("info", 20), ("warn", logging.WARNING), ("error", logging.ERROR)]
+)
+async def test_a_clients_line_is_logged_at_its_level(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, level: Any, number: int
+) -> None:
+    caplog.set_level(logging.DEBUG, "codeloop.client")
+    async with rig(tmp_path, []) as it:
+        assert await it.client.call(LOG, Log(service="ui", level=level, message="it broke", extra={"a": [1]})) is True
+    lines = [record for record in caplog.records if record.name == "codeloop.client"]
+    assert [(record.levelno, record.getMessage()) for record in lines] == [(number, 'ui: it broke {"a":[1]}')]
+
+
+@pytest.mark.parametrize("text", ["a\x1b[2Jb", "one\nERROR two", "\u202eabc", "x" * 100_000, "%s %d"])
+async def test_a_line_can_neither_steer_a_terminal_nor_forge_another_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    caplog.set_level(logging.DEBUG, "codeloop.client")
+    async with rig(tmp_path, []) as it:
+        extra: dict[str, Any] = {text: text}
+        await it.client.call(LOG, Log(service=text, level="info", message=text, extra=extra))
+    line = next(record.getMessage() for record in caplog.records if record.name == "codeloop.client")
+    assert line.isprintable()
+    assert len(line) <= CLIENT_LOG.value

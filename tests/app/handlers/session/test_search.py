@@ -1,0 +1,94 @@
+"""Searching in titles, prompts and answers."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.model.testing.script import Answer
+from codeloop.schema.api.session_requests import CreateSession, SearchResult, SearchSessions, UpdateSession
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import SESSION_CREATE, SESSION_SEARCH, SESSION_UPDATE
+from tests.support.project import Rig, both_clients, call, calls, rig
+
+__all__ = ["both_clients"]
+
+
+async def search(it: Rig, query: str, **more: Any) -> SearchResult:
+    return await it.client.call(SESSION_SEARCH, SearchSessions(query=query, **more))
+
+
+@pytest.mark.parametrize(
+    ("said", "query"),
+    [
+        ("the Whole thing", "whole THING"),
+        ("a 100% sure bet", "100% s"),
+        ("snake_case", "e_c"),
+        ('he said "no"', 'd "no"'),
+        ("C:\\temp", ":\\TEMP"),
+        ("two\nlines", "two\nlines"),
+        ("Größe ÄNDERN", "größe ändern"),
+        ("日本語のテキスト", "のテ"),
+        ("bang! mark", "g! m"),
+        ("it's", "it's"),
+        ("<b>&amp;", "<b>&"),
+    ],
+)
+async def test_any_text_is_found_in_any_case(tmp_path: Path, said: str, query: str) -> None:
+    async with rig(tmp_path, []) as it:
+        await it.prompt(f"before {said} after", no_reply=True)
+        await it.prompt("something else", no_reply=True)
+        (hit,) = (await search(it, query)).hits
+        assert hit.session.id == it.session_id
+        (excerpt,) = hit.excerpts
+        assert excerpt.text == f"before {said} after"
+        assert (excerpt.role, excerpt.message_id) == ("user", it.view().entries[0].info.id)
+
+
+@pytest.mark.parametrize("query", ["100%", "a_c", "type", "text", "prt_", "\\n"])
+async def test_what_nobody_said_is_not_found(tmp_path: Path, query: str) -> None:
+    async with rig(tmp_path, []) as it:
+        await it.prompt("100 abc\nline", no_reply=True)
+        result = await search(it, query)
+        assert (result.hits, result.complete) == ([], True)
+
+
+async def test_answers_and_titles_are_found_and_outputs_of_tools_are_not(tmp_path: Path) -> None:
+    made = calls(call("bash", command="echo se''cret"), text="I look.")
+    async with rig(tmp_path, [made, Answer(text="It is a zebra.")]) as it:
+        await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="About Zebras"))
+        await it.prompt("go")
+        (hit,) = (await search(it, "zebra")).hits
+        assert hit.in_title
+        assert [(e.role, e.text) for e in hit.excerpts] == [("assistant", "It is a zebra.")]
+        assert (await search(it, "secret")).hits == []
+
+
+async def test_only_some_words_around_are_shown(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        await it.prompt("x" * 500 + " needle " + "y" * 500, no_reply=True)
+        (hit,) = (await search(it, "needle")).hits
+        text = hit.excerpts[0].text
+        assert len(text) < 150
+        assert text.startswith("…x")
+        assert text.endswith("y…")
+
+
+async def test_the_newest_sessions_come_first_and_no_more_than_asked_for(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        for number in range(4):
+            await it.client.call(SESSION_CREATE, CreateSession(title=f"needle {number}"))
+            await asyncio.sleep(0.002)
+        result = await search(it, "needle", limit=2)
+        assert [hit.session.title for hit in result.hits] == ["needle 3", "needle 2"]
+        assert not result.complete
+        assert (await search(it, "needle", limit=5)).complete
+
+
+@pytest.mark.parametrize("args", [{"query": " "}, {"query": "x" * 501}, {"query": "x", "limit": 0}])
+async def test_a_bad_search_is_refused(tmp_path: Path, args: dict[str, Any]) -> None:
+    async with rig(tmp_path, []) as it:
+        with pytest.raises(OperationError) as raised:
+            await it.client.call(SESSION_SEARCH, SearchSessions(**args))
+        assert raised.value.kind == "BadRequest"

@@ -1,0 +1,187 @@
+"""A command line that a person runs: in the session's shell, without a question, and seen by the model later."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.agent.title import is_untitled
+from codeloop.kit.processes import processes
+from codeloop.model.chat import AssistantTurn, CallPiece
+from codeloop.model.testing.script import Answer
+from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunShell, TextInput
+from codeloop.schema.api.session_requests import OfOneSession, RevertSession, UpdateSession
+from codeloop.schema.errors import OperationError
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.operation import ABORT, PROMPT, PROMPT_ASYNC, SESSION_REVERT, SESSION_SHELL, SESSION_UPDATE
+from codeloop.schema.part import TextPart, ToolCompleted, ToolPart, ToolRunning
+from codeloop.schema.permission import Rule
+from tests.support.project import Rig, call, calls, check_turns, rig, told, until, words
+
+DONE = Answer(text="Done.")
+
+
+async def run(it: Rig, command: str, **more: Any) -> MessageWithParts:
+    async with asyncio.timeout(20):
+        return await it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command=command, **more))
+
+
+def state(answer: MessageWithParts) -> ToolCompleted:
+    (part,) = answer.parts
+    assert isinstance(part, ToolPart)
+    assert isinstance(part.state, ToolCompleted)
+    return part.state
+
+
+async def refused(wait: Any) -> OperationError:
+    with pytest.raises(OperationError) as raised:
+        await wait
+    return raised.value
+
+
+async def test_a_command_is_stored_as_a_message_and_a_call_and_no_model_is_asked(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        answer = await run(it, "echo hi")
+        done = state(answer)
+        assert (done.input, done.output, done.title) == ({"command": "echo hi"}, "hi\n", "")
+        assert (done.metadata["output"], done.metadata["exit"]) == ("hi\n", 0)
+        said, stored = it.view().entries
+        assert isinstance(said.info, UserMessage)
+        assert [(type(part), getattr(part, "synthetic", None)) for part in said.parts] == [(TextPart, True)]
+        assert isinstance(answer.info, AssistantMessage)
+        assert answer.info.parent_id == said.info.id
+        assert answer.info.time.completed is not None
+        assert (stored.info, list(stored.parts)) == (answer.info, answer.parts)
+        assert it.model.requests == []
+        assert it.project.store.statuses == {}
+
+
+async def test_the_model_sees_the_command_and_its_output_with_the_next_prompt(tmp_path: Path) -> None:
+    async with rig(tmp_path, [DONE, DONE]) as it:
+        await run(it, "echo hi; exit 3")
+        await it.prompt("what happened?")
+        (request,) = it.model.requests
+        check_turns(request.turns)
+        made = [p for turn in request.turns if isinstance(turn, AssistantTurn) for p in turn.content]
+        assert [(p.name, p.arguments) for p in made if isinstance(p, CallPiece)] == [
+            ("bash", '{"command":"echo hi; exit 3"}')
+        ]
+        (output,) = told(request.turns[2])
+        assert output.startswith("hi\n")
+        assert "exit code 3" in output
+        await run(it, "echo more")
+        await it.prompt("and now?")
+        assert it.model.requests[1].turns[: len(request.turns)] == request.turns
+        check_turns(it.model.requests[1].turns)
+
+
+async def test_no_rule_stands_between_a_person_and_their_command(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        deny = [Rule(permission=name, pattern="*", action="deny") for name in ("bash", "external_directory", "read")]
+        await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=deny))
+        (tmp_path / "x.env").write_text("K=1\n")
+        assert state(await run(it, f"cat {tmp_path}/x.env")).output == "K=1\n"
+        assert it.project.store.pending_permissions() == []
+
+
+async def test_folder_and_exports_last_from_command_to_command_and_keys_are_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    async with rig(tmp_path, [calls(call("bash", command="pwd; echo $X")), DONE]) as it:
+        (it.work / "sub").mkdir()
+        await run(it, "cd sub; export X=5")
+        assert state(await run(it, "pwd; echo $X")).output == f"{it.work}/sub\n5\n"
+        assert "sk-secret" not in state(await run(it, "env")).output
+        await it.prompt()
+        assert f"{it.work}/sub\n5\n" in it.results()[-1]
+
+
+async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
+    async with rig(tmp_path, [DONE]) as it:
+        running = asyncio.create_task(run(it, "echo begun; touch begun; sleep 77"))
+        await until((it.work / "begun").exists)
+        await until(lambda: isinstance(it.calls()[-1].state, ToolRunning))
+        assert await it.client.call(ABORT, OfOneSession(session_id=it.session_id)) is True
+        done = state(await running)
+        assert done.output.startswith("begun\n")
+        assert "aborted" in done.output
+        assert done.metadata["exit"] is None
+        assert not [row for row in processes() if "sleep 77" in str(row) and str(it.work) in str(row)]
+        await it.prompt()
+        check_turns(it.model.requests[-1].turns)
+
+
+async def test_a_running_turn_refuses_a_command_and_a_running_command_another(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))]) as it:
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+        await until((it.work / "begun").exists)
+        assert (await refused(run(it, "echo hi"))).kind == "SessionBusyError"
+        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        first = asyncio.create_task(run(it, "touch second; until [ -e go ]; do sleep 0.01; done"))
+        await until((it.work / "second").exists)
+        assert (await refused(run(it, "echo hi"))).kind == "SessionBusyError"
+        (it.work / "go").touch()
+        assert state(await first).output == "(no output)"
+
+
+async def test_a_prompt_sent_while_a_command_runs_is_answered_after_it(tmp_path: Path) -> None:
+    async with rig(tmp_path, [DONE]) as it:
+        running = asyncio.create_task(run(it, "touch begun; until [ -e go ]; do sleep 0.01; done; echo over"))
+        await until((it.work / "begun").exists)
+        asked = asyncio.create_task(
+            it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[TextInput(text="what came of it?")]))
+        )
+        await until(lambda: len(it.view().entries) == 3)
+        (it.work / "go").touch()
+        assert words((await asked).parts) == "Done."
+        assert state(await running).output == "over\n"
+        (request,) = it.model.requests
+        check_turns(request.turns)
+        assert told(request.turns[2]) == ["over\n"]
+
+
+async def test_undo_leaves_alone_what_a_command_did(tmp_path: Path) -> None:
+    async with rig(tmp_path, [calls(call("write", filePath="agent.txt", content="a")), DONE]) as it:
+        await it.prompt()
+        await run(it, "echo mine > own.txt")
+        first = it.view().entries[0].info.id
+        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=first))
+        assert (it.work / "own.txt").read_text() == "mine\n"
+        assert not (it.work / "agent.txt").exists()
+        await run(it, "true")
+        assert it.view().session.revert is None
+        assert len(it.view().entries) == 2
+
+
+async def test_a_session_is_named_after_the_first_prompt_and_not_after_a_command(tmp_path: Path) -> None:
+    async with rig(tmp_path, [DONE]) as it:
+        await run(it, "echo hi")
+        assert is_untitled(it.view().session.title)
+        await it.prompt("Look at the tests")
+        await until(lambda: it.view().session.title == "Look at the tests")
+
+
+async def test_what_can_not_be_run_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        for command in ("", "  \n", "echo a\0b"):
+            assert (await refused(run(it, command))).kind == "BadRequest"
+        assert (await refused(run(it, "true", agent="nobody"))).kind == "NotFoundError"
+        assert (await refused(run(it, "true", message_id="x"))).kind == "BadRequest"
+        assert it.view().entries == ()
+        chosen = new_id("msg")
+        await run(it, "true", message_id=chosen)
+        assert it.view().entries[0].info.id == chosen
+        assert (await refused(run(it, "true", message_id=chosen))).kind == "BadRequest"
+        assert len(it.view().entries) == 2
+
+
+async def test_long_output_keeps_its_end_and_the_whole_in_a_file(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        done = state(await run(it, "seq 30000"))
+        assert done.metadata["truncated"] is True
+        assert done.output.rstrip().endswith("30000")
+        assert len(done.output) < 60_000
+        assert Path(done.metadata["outputPath"]).read_text().startswith("1\n2\n")

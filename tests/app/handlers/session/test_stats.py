@@ -1,0 +1,127 @@
+"""Sums over what is stored."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.app.project import Project
+from codeloop.client.local import LocalClient
+from codeloop.schema.api.session_requests import AskStats, ForkSession, Stats
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import (
+    MessageInfo,
+    MessageUpdated,
+    PartInfo,
+    PartUpdated,
+    SessionCreated,
+    SessionInfo,
+    StoredEvent,
+)
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.message import CacheTokens, Session, SessionTime, Tokens
+from codeloop.schema.operation import SESSION_FORK, SESSION_STATS
+from codeloop.schema.part import ToolPart, ToolPending
+from codeloop.schema.wire import replace
+from codeloop.store.store import Store
+from tests.store.states import assistant, session, user
+from tests.support.project import Rig, both_clients, rig, startup
+
+__all__ = ["both_clients"]
+
+USED = Tokens(input=100, output=10, reasoning=1, cache=CacheTokens(read=5, write=2))
+
+
+def filled(store: Store, *, model: str = "m", days_ago: int = 0, tools: int = 0, parent: str | None = None) -> Session:
+    """Store a session with one prompt and one step of half a dollar, `days_ago`."""
+    now = now_ms() - days_ago * 86_400_000
+    made = replace(
+        session(), id=new_id("ses"), parent_id=parent, directory="/p", time=SessionTime(created=now - 9, updated=now)
+    )
+    asked = replace(user(made.id, at=now), id=new_id("msg"))
+    answer = replace(
+        assistant(made.id, asked.id, at=now + 1, done=now + 2),
+        id=new_id("msg"), model_id=model, provider_id="p", cost=0.5, tokens=USED,
+    )  # fmt: skip
+    parts = [
+        ToolPart(
+            id=new_id("prt"), session_id=made.id, message_id=answer.id, call_id="c", tool="bash",
+            state=ToolPending(input={}, raw=""),
+        )
+        for _ in range(tools)
+    ]  # fmt: skip
+    events: list[StoredEvent] = [SessionCreated(properties=SessionInfo(session_id=made.id, info=made))]
+    events += [MessageUpdated(properties=MessageInfo(session_id=made.id, info=info)) for info in (asked, answer)]
+    events += [PartUpdated(properties=PartInfo(session_id=made.id, part=part, time=1)) for part in parts]
+    store.append(*events)
+    return made
+
+
+async def stats(it: Rig, **args: Any) -> Stats:
+    return await it.client.call(SESSION_STATS, AskStats(**args))
+
+
+async def test_steps_are_added_up_by_day_model_and_project(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        assert (await stats(it)).total.steps == 0
+        parent = filled(it.project.store, tools=2)
+        filled(it.project.store, model="n", parent=parent.id)
+        filled(it.project.store, days_ago=3, tools=1)
+        found = await stats(it)
+        total = found.total
+        assert (total.sessions, total.steps, total.tool_calls, total.cost) == (2, 3, 3, 1.5)
+        assert total.tokens == USED.plus(USED).plus(USED)
+        today = datetime.now().astimezone()
+        days = [f"{today - timedelta(days=ago):%Y-%m-%d}" for ago in (0, 3)]
+        assert [(day.name, day.figures.steps) for day in found.days] == [(days[0], 2), (days[1], 1)]
+        assert [(model.name, model.figures.cost) for model in found.models] == [("p/m", 1.0), ("p/n", 0.5)]
+        assert [(project.name, project.figures.steps) for project in found.projects] == [("/p", 3)]
+
+
+async def test_the_last_days_alone_can_be_asked_for(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        for ago in (0, 1, 2, 9):
+            filled(it.project.store, days_ago=ago, tools=1)
+        sums = [(await stats(it, days=days)).total for days in (1, 2, 3)]
+        assert [(total.steps, total.tool_calls) for total in sums] == [(1, 1), (2, 2), (3, 3)]
+        for days in (0, -1, 10**9):
+            with pytest.raises(OperationError):
+                await stats(it, days=days)
+
+
+async def test_a_fork_costs_nothing_by_itself(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        made = filled(it.project.store)
+        copy = await it.client.call(SESSION_FORK, ForkSession(session_id=made.id))
+        assert copy.cost == 0.5
+        assert (await stats(it)).total.cost == 0.5
+
+
+async def test_all_projects_are_added_up_and_what_can_not_be_read_is_named(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        filled(it.project.store)
+        other = it.project.setting.paths.project("0" * 40)
+        store = Store(other / "codeloop.db")
+        filled(store)
+        store.close()
+        damaged = it.project.setting.paths.project("1" * 40)
+        damaged.mkdir()
+        (damaged / "codeloop.db").write_bytes(b"broken " * 1000)
+        before = {path: path.read_bytes() for path in (other / "codeloop.db", damaged / "codeloop.db")}
+        found = await stats(it, everything=True)
+        assert found.total.steps == 2
+        assert len(found.skipped) == 1
+        assert str(damaged) in found.skipped[0]
+        assert {path: path.read_bytes() for path in before} == before
+        assert (await stats(it)).total.steps == 1
+
+
+async def test_a_running_turn_does_not_wait_for_sums(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        filled(it.project.store)
+        project = Project(startup(tmp_path / "home", it.work))
+        try:
+            assert (await LocalClient(project).call(SESSION_STATS, AskStats(everything=True))).total.steps == 1
+        finally:
+            await project.close()

@@ -1,0 +1,151 @@
+"""`codeloop` without a command: a conversation in a terminal, one turn without one, and words that mean neither."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Desk, bash, codeloop, result, serving, steps
+from tests.cli.terminal import Terminal
+from tests.support.answers import Answer
+
+DONE = Answer(text="Everything is done.")
+
+
+def last_prompt(body: dict[str, list[dict[str, str]]]) -> str:
+    return [message["content"] for message in body["messages"] if message["role"] == "user"][-1]
+
+
+def test_in_a_terminal_a_conversation_begins_here_and_can_be_resumed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(DONE)) as server:
+        desk.use(server)
+        terminal = Terminal(desk)
+        terminal.wait_for(str(desk.work.resolve()))
+        terminal.wait_for("> ")
+        terminal.type("say hi")
+        terminal.wait_for("Everything is done.")
+        terminal.wait_for("> ")
+        terminal.type("/compct")
+        terminal.wait_for("There is no command /compct. Did you mean `/compact`?")
+        terminal.type("see @gone.py")
+        terminal.wait_for("@gone.py is no file here: nothing is attached.")
+        terminal.wait_for("Everything is done.")
+        terminal.type("/agent bulid")
+        terminal.wait_for("Agent not found: bulid. Did you mean `build`?")
+        terminal.type("/exit")
+        assert terminal.end() == 0
+        assert "Resume with: codeloop --session ses_" in terminal.shown
+        again = Terminal(desk, "-c")
+        again.wait_for("> say hi")
+        again.wait_for("Everything is done.")
+        again.type("/exit")
+        assert again.end() == 0
+
+
+@pytest.mark.parametrize("words", [("fix the bug",), ("fix", "the", "bug"), ("--agent", "build", "fix the bug")])
+def test_words_are_the_first_prompt(tmp_path: Path, words: tuple[str, ...]) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(DONE)) as server:
+        desk.use(server)
+        terminal = Terminal(desk, *words)
+        terminal.wait_for("> fix the bug")
+        terminal.wait_for("Everything is done.")
+        terminal.type("/exit")
+        assert terminal.end() == 0
+        assert last_prompt(server.requests[0].json) == "fix the bug"
+
+
+def test_a_turn_that_is_left_is_stopped_and_said_to_be(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("sleep 60"), DONE)) as server:
+        desk.use(server)
+        terminal = Terminal(desk, "fix the bug", term="xterm")
+        terminal.wait_for("… bash")
+        os.kill(terminal.child.pid, 15)
+        assert terminal.end() == 0
+        assert "The turn was stopped. Resume with: codeloop --session ses_" in terminal.shown
+        assert "Interrupted" in desk.run("session", "show").stdout
+
+
+def test_without_a_terminal_the_words_or_stdin_are_one_turn(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(DONE)) as server:
+        desk.use(server)
+        for arguments, stdin in ((("fix the bug",), ""), ((), "fix the bug\n"), (("--", "update"), "")):
+            done = desk.run(*arguments, stdin=stdin)
+            assert (done.returncode, done.stdout) == (0, "Everything is done.\n")
+        assert last_prompt(server.requests[-1].json) in {"update", "fix the bug"}
+        (tmp_path / "other").mkdir()
+        assert desk.run("../other", "where is this?").returncode == 0
+        assert str((tmp_path / "other").resolve()) in desk.run("session", "list", "--all").stdout
+
+
+def test_without_anything_to_do_it_says_what_to_do(tmp_path: Path) -> None:
+    done = codeloop(tmp_path)
+    assert done.returncode == 2
+    assert "Say what to do" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("sesion", "list"), "Did you mean `codeloop session`?"),
+        (("modles",), "Did you mean `codeloop models`?"),
+        (("deploy",), "There is no command deploy. `codeloop --help`"),
+        (("-c", "run"), "`run` is a command"),
+        (("./nowhere",), "./nowhere does not exist. Name a directory"),
+        (("src/nowhere",), "src/nowhere does not exist. Name a directory"),
+        (("made.py",), "made.py is a file. Name a directory"),
+        (("session", "lsit"), "There is no command lsit. Did you mean `list`?"),
+        (
+            ("run", "--sesion", "x", "hi"),
+            "There is no option --sesion. Did you mean `--session`? See: codeloop run --h",
+        ),
+        (("--fooo",), "There is no option --fooo. See: codeloop --help"),
+        (("run", "--max-steps", "0", "hi"), "See: codeloop run --help"),
+        (("attach",), "See: codeloop attach --help"),
+    ],
+)
+def test_what_is_mistyped_is_refused_in_one_line(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "made.py").touch()
+    done = desk.run(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("codeloop: ")
+    assert told in line
+
+
+def test_a_usage_error_as_json_has_no_prefix(tmp_path: Path) -> None:
+    done = codeloop(tmp_path, "run", "--format", "json", "--fooo")
+    assert result(done)["message"] == "There is no option --fooo. See: codeloop run --help"
+
+
+def helps(desk: Desk, *command: str) -> list[tuple[str, ...]]:
+    """Return the command and all those below it."""
+    shown = desk.run(*command, "--help", COLUMNS="80").stdout
+    if "\nCommands:\n" not in shown:
+        return [command]
+    rows = shown.partition("\nCommands:\n")[2].splitlines()
+    names = [row.split()[0] for row in rows if row.startswith("  ") and not row.startswith("   ")]
+    return [command, *(found for name in names for found in helps(desk, *command, name))]
+
+
+@pytest.mark.slow
+def test_no_help_is_cut_or_too_wide(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    commands = helps(desk)
+    assert len(commands) > 20
+    for command in commands:
+        for columns in (60, 80):
+            shown = desk.run(*command, "--help", COLUMNS=str(columns)).stdout
+            text = [line for line in shown.splitlines() if "Usage:" not in line and "[ARGS]" not in line]
+            assert not [line for line in text if line.endswith("...")], command
+            assert max(map(len, text)) <= columns, command
+
+
+def test_a_subcommand_of_a_table_shows_its_whole_sentence(tmp_path: Path) -> None:
+    shown = " ".join(codeloop(tmp_path, "agent", "--help", COLUMNS="60").stdout.split())
+    assert "..." not in shown.partition("Commands:")[2]

@@ -1,0 +1,265 @@
+"""Questions in a terminal: what they say, what answers them, and that nothing can pass for one."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Desk, bash, call, serving, steps
+from tests.cli.terminal import Terminal
+from tests.support.answers import Answer
+from tests.support.wire import Received
+
+Choose = Callable[[Received], Answer]
+DONE = Answer(text="Finished.")
+END = "say what to do instead: "
+OPTIONS = [{"label": "SQLite", "description": "a file"}, {"label": "Postgres", "description": "a server"}]
+
+
+def asked(tmp_path: Path, *answers: Answer, command: Sequence[str] = ("run", "--title", "T", "work")) -> str:
+    """Run a turn, say no to its first question, and return what was shown before the answer."""
+    desk = Desk(tmp_path)
+    (desk.work / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (desk.work / ".env").write_text("KEY=1\n")
+    with serving(steps(*answers, DONE)) as server:
+        desk.use(server, permission={"*": "ask"})
+        terminal = Terminal(desk, *command)
+        terminal.wait_for("\n  n  no: it is not done, and the turn ends\n")
+        shown = terminal.wait_for(END)
+        terminal.type("no")
+        terminal.end()
+    return shown
+
+
+def with_subagent(main: Choose, sub: Choose) -> Choose:
+    """Let `sub` answer where the first prompt is the subagent's."""
+
+    def choose(received: Received) -> Answer:
+        prompts = [message for message in received.json["messages"] if message["role"] == "user"]
+        return (sub if "look closely" in str(prompts[0]["content"]) else main)(received)
+
+    return choose
+
+
+@pytest.mark.parametrize(
+    ("answer", "lines"),
+    [
+        (
+            bash("npm run build\nnpm test && \\\n  echo done"),
+            ["Run a command (bash)", "  │ npm run build", "  │ npm test && \\", "  │   echo done"],
+        ),
+        (
+            call("edit", filePath="calc.py", oldString="a - b", newString="a + b"),
+            [
+                "Change calc.py (edit)",
+                "  │ -    return a - b",
+                "  │ +    return a + b",
+                "  a  always: every change of a file",
+            ],
+        ),
+        (call("write", filePath="new.py", content="x = 1\n"), ["Make new.py (write)", "  │ +x = 1"]),
+        (
+            call(
+                "apply_patch",
+                patchText="*** Begin Patch\n*** Update File: calc.py\n@@\n-    return a - b\n+    return a + b\n"
+                "*** Add File: two.py\n+x = 1\n*** End Patch",
+            ),
+            ["Change 2 files (apply_patch)", "  calc.py", "  │ +    return a + b", "  two.py", "  │ +x = 1"],
+        ),
+        (call("read", filePath=".env"), ["Read .env (read)", "  a  always: reading every file in this session"]),
+        (
+            call("read", filePath="/etc/hostname"),
+            ["Read /etc/hostname, outside the project (read)", "  a  always: every tool on every path of `/etc/*` in"],
+        ),
+        (call("grep", pattern="x", path="/etc"), ["Search /etc, outside the project (grep)"]),
+        (
+            bash("cat /etc/hostname"),
+            ["Run a command that works outside the project, in /etc/ (bash)", "  │ cat /etc/hostname"],
+        ),
+        (call("webfetch", url="https://example.com/x", format="text"), ["Fetch https://example.com/x (webfetch)"]),
+        (
+            call("task", description="Look around", prompt="look", subagent_type="general"),
+            ["Start the subagent general: Look around (task)", "  a  always: starting every subagent in this session"],
+        ),
+        (call("todowrite", todos=[]), ["Write the list of tasks (todowrite)"]),
+        (call("list", path="."), ["List the folder "]),
+        (call("glob", pattern="*.py"), ["Find files by the pattern *.py (glob)"]),
+        (call("question", questions=[{"question": "Q?", "header": "h", "options": OPTIONS}]), ["Ask you a question"]),
+        (
+            call("batch", tool_calls=[{"tool": "bash", "parameters": {"command": "ls", "description": "x"}}]),
+            ["Run a command (batch)", "  │ ls"],
+        ),
+    ],
+    ids=lambda value: value.calls[0].name if isinstance(value, Answer) else None,
+)
+def test_a_question_says_what_will_happen_once(tmp_path: Path, answer: Answer, lines: list[str]) -> None:
+    shown = asked(tmp_path, answer)
+    for line in lines:
+        rows = [row for row in shown.splitlines() if row.startswith(line)]
+        assert len(rows) == 1, (line, shown)
+    assert "  y  yes, this once\n" in shown
+    assert "  n  no: it is not done, and the turn ends\n" in shown
+
+
+def test_the_third_same_call_is_shown_with_what_it_is(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    same = [bash("echo hi", f"c{number}") for number in range(3)]
+    with serving(steps(*same, DONE)) as server:
+        desk.use(server)
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        shown = terminal.wait_for(END)
+        terminal.type("n")
+        terminal.end()
+    assert "The same call for the third time: bash (bash)\n  │ echo hi\n" in shown
+
+
+def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+
+    task = call("task", description="Look around", prompt="look closely", subagent_type="general")
+    with serving(with_subagent(steps(task, DONE), steps(bash("ls", "inner"), DONE))) as server:
+        desk.use(server, permission={"bash": "ask"})
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        shown = terminal.wait_for(END)
+        terminal.type("n")
+        terminal.end()
+    assert "Run a command (bash), for the subagent general “Look around" in shown
+    assert "for this subagent\n" in shown
+
+
+OURS = ("  y  ", "  a  always: ", "     ┆ ", "  n  no: ", "  Not all of what it does can be known")
+FAKE = "git status\n  y  yes, this once\n\nRun a command (bash)\n  │ git status\ny, a, n, or say what to do instead: "
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "touch CANARY\n" + "\n" * 60 + FAKE,
+        FAKE + "\n" * 60 + "touch CANARY",
+        "touch CANARY " + " " * 400 + FAKE.replace("\n", " " * 80),
+        "touch CANARY \r\x1b[2J\x1b[H" + FAKE,
+        "touch CANARY\u2028" + FAKE.replace("\n", "\u2028"),
+    ],
+)
+def test_a_command_can_not_pass_for_a_question(tmp_path: Path, command: str) -> None:
+    shown = asked(tmp_path, bash(command))
+    _, _, question = shown.partition("\nRun a command (bash)\n")
+    *rows, last = question.split("\n")
+    assert last.endswith(END)
+    theirs = [row for row in rows if not row.startswith(OURS)]
+    assert all(re.match("  [│┆] ", row) for row in theirs), rows
+    assert rows[: len(theirs)] == theirs, "what the program says comes after all of the command"
+    assert any("touch CANARY" in row for row in theirs)
+    assert "\x1b[2J" not in shown
+    assert max(map(len, rows)) <= 200
+
+
+@pytest.mark.parametrize("answer", ["hmm", "?", "9", "yes but later", ""])
+def test_what_means_nothing_is_asked_again(tmp_path: Path, answer: str) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("touch made"), DONE)) as server:
+        desk.use(server, permission={"bash": "ask"})
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        terminal.wait_for(END)
+        terminal.type(answer)
+        terminal.wait_for(END)
+        assert not (desk.work / "made").exists()
+        terminal.type("sure, thanks")
+        assert terminal.end() == 0, terminal.shown
+    assert (desk.work / "made").exists()
+
+
+def test_ctrl_c_at_a_question_ends_the_run(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("touch made"), DONE)) as server:
+        desk.use(server, permission={"bash": "ask"})
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        terminal.wait_for(END)
+        os.kill(terminal.child.pid, 2)
+        assert terminal.end() == 130, terminal.shown
+    assert not (desk.work / "made").exists()
+
+
+def test_output_that_comes_leaves_the_question_last(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / ".env").write_text("KEY=1\n")
+    task = call("task", call_id="t", description="Look around", prompt="look closely", subagent_type="general")
+    both = Answer(calls=(*call("read", call_id="r", filePath=".env").calls, *task.calls))
+    wait = bash("until [ -e go ]; do sleep 0.02; done")
+    with serving(with_subagent(steps(both, DONE), steps(wait, DONE))) as server:
+        desk.use(server)
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        terminal.wait_for("Read .env (read)")
+        terminal.wait_for(END)
+        (desk.work / "go").touch()
+        terminal.wait_for("✓ task")
+        terminal.wait_for("Read .env (read)")
+        terminal.wait_for("  y  yes, this once")
+        assert terminal.wait_for(END).endswith(END)
+        terminal.type("yep")
+        assert terminal.end() == 0, terminal.shown
+    assert "Finished." in terminal.shown.partition("✓ read")[2]
+
+
+def test_questions_of_the_model_take_numbers_words_and_several(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    questions = [
+        {"question": "Which database?", "header": "DB", "options": OPTIONS},
+        {"question": "Which parts?", "header": "P", "options": OPTIONS, "multiple": True, "custom": False},
+        {"question": "What name?", "header": "N", "options": []},
+    ]
+    with serving(steps(call("question", questions=questions), DONE)) as server:
+        desk.use(server)
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        terminal.wait_for(
+            "A question of the model:\n  │ Which database?\n  1  SQLite: a file\n  2  Postgres: a server\n"
+        )
+        terminal.wait_for("own words: ")
+        terminal.type("7")
+        terminal.wait_for("There is no option 7. They go from 1 to 2.")
+        terminal.wait_for("own words: ")
+        terminal.type("an oracle")
+        terminal.wait_for("Numbers, as in 1 3: ")
+        terminal.type("an oracle")
+        terminal.wait_for("none of the options")
+        terminal.wait_for("as in 1 3: ")
+        terminal.type("postgres, 1")
+        terminal.wait_for("own words: ")
+        terminal.type("")
+        terminal.wait_for("own words: ")
+        terminal.type("8080")
+        assert terminal.end() == 0, terminal.shown
+        said = str(server.requests[-1].json)
+    assert '"Which database?" = "an oracle"' in said
+    assert '"Which parts?" = "Postgres, SQLite"' in said
+    assert '"What name?" = "8080"' in said
+
+
+@pytest.mark.parametrize("command", [(), ("attach",)], ids=["conversation", "attach"])
+def test_a_conversation_asks_in_the_same_words(tmp_path: Path, command: tuple[str, ...]) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("touch made\ntrue"), DONE)) as server:
+        desk.use(server, permission={"bash": "ask"})
+        serve = desk.start("serve", "--port", "0") if command else None
+        try:
+            url = serve.stdout.readline().split()[-1] if serve and serve.stdout else ""
+            terminal = Terminal(desk, *command, *filter(None, [url]), term="xterm")
+            terminal.wait_for("> ")
+            terminal.type("work", end="\r")
+            terminal.wait_for("Run a command (bash)")
+            terminal.wait_for("  │ touch made")
+            terminal.wait_for(END)
+            terminal.type("whatever", end="\r")
+            terminal.wait_for("is no answer here")
+            terminal.wait_for(END)
+            terminal.type("ok", end="\r")
+            terminal.wait_for("Finished.")
+            terminal.type("/exit", end="\r")
+            assert terminal.end() == 0, terminal.shown
+        finally:
+            if serve is not None:
+                serve.terminate()
+                serve.communicate(timeout=15)
+    assert (desk.work / "made").exists()

@@ -1,0 +1,125 @@
+"""`codeloop undo` and `redo` as the real program: what is said is what happens."""
+
+import json
+import os
+from pathlib import Path
+
+from tests.cli.program import Desk, bash, serving, steps
+from tests.support.answers import Answer
+
+
+def names(desk: Desk) -> list[str]:
+    return sorted(path.name for path in desk.work.iterdir())
+
+
+def test_undo_says_what_becomes_of_each_file_and_does_just_that(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    for name in ("changed", "gone", "old", "mode"):
+        (desk.work / name).write_text(f"{name}\n")
+    work = "echo x > new; echo more >> changed; rm gone; mv old moved; chmod +x mode"
+    with serving(steps(bash(work), Answer(text="Done."))) as server:
+        desk.use(server)
+        assert desk.run("run", "--auto", "--title", "One", "go").returncode == 0
+    before = names(desk)
+    dry = desk.run("undo", "--dry-run")
+    assert dry.stdout.splitlines() == [
+        "Would undo: “go”",
+        "  would be put back  changed",
+        "  would be brought back  gone",
+        "  would be put back (mode)  mode",
+        "  would be deleted  new",
+        "  would be moved back  moved -> old",
+    ]
+    assert names(desk) == before
+    undone = desk.run("undo")
+    assert undone.stdout.replace("Undone", "Would undo") == dry.stdout.replace("would be ", "")
+    assert names(desk) == ["changed", "gone", "mode", "old"]
+    redone = desk.run("redo")
+    assert redone.stdout.splitlines() == [
+        "Redone: “go”",
+        "  restored  changed",
+        "  deleted again  gone",
+        "  restored (mode)  mode",
+        "  moved again  old -> moved",
+        "  created again  new",
+    ]
+    assert names(desk) == before
+    assert os.access(desk.work / "mode", os.X_OK)
+
+
+def played(desk: Desk, *commands: str) -> None:
+    """Run a turn for each command line, in one session."""
+    for number, command in enumerate(commands, 1):
+        with serving(steps(bash(command), Answer(text="Done."))) as server:
+            desk.use(server)
+            flags = ["--continue"] if number > 1 else ["--title", "One"]
+            assert desk.run("run", "--auto", *flags, f"turn {number}").returncode == 0
+
+
+def test_undo_of_files_puts_only_these_back_and_the_conversation_stays(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "a").write_text("0\n")
+    played(desk, "echo 1 > a; echo 1 > b", "echo 2 > a; echo 2 > b; mkdir d; echo 2 > d/new")
+    dry = desk.run("undo", "--dry-run", "a")
+    assert dry.stdout.splitlines() == ["Would undo in these files: “turn 2”", "  would be put back  a"]
+    assert (desk.work / "a").read_text() == "2\n"
+    done = desk.run("undo", "a", "d")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["Undone in these files: “turn 2”", "  put back  a", "  deleted  d/new"]
+    assert ((desk.work / "a").read_text(), (desk.work / "b").read_text()) == ("1\n", "2\n")
+    assert names(desk) == ["a", "b"]
+    assert "> turn 2" in desk.run("session", "show").stdout
+    assert "“turn 1”" in desk.run("undo", "./a").stdout
+    assert (desk.work / "a").read_text() == "0\n"
+    spent = desk.run("undo", "a")
+    assert (spent.returncode, "nothing to undo" in spent.stdout) == (1, True)
+    assert "“turn 1”" in desk.run("redo", "a").stdout
+    redone = desk.run("redo", "a", "d")
+    assert redone.stdout.splitlines() == ["Redone in these files: “turn 2”", "  restored  a", "  created again  d/new"]
+    assert (desk.work / "a").read_text() == "2\n"
+    assert "nothing to redo" in desk.run("redo", "a").stdout
+    assert desk.run("undo", "a").returncode == 0  # and then the whole turn, and back
+    assert desk.run("undo").returncode == 0
+    assert ((desk.work / "a").read_text(), (desk.work / "b").read_text()) == ("1\n", "1\n")
+    assert desk.run("redo").returncode == 0
+    assert ((desk.work / "a").read_text(), (desk.work / "b").read_text()) == ("1\n", "2\n")
+
+
+def test_undo_of_files_leaves_what_somebody_changed_and_what_is_not_the_sessions(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "own").write_text("mine\n")
+    played(desk, "echo 1 > a; echo 1 > b")
+    (desk.work / "a").write_text("mine\n")
+    done = desk.run("undo", "a", "b", "own")
+    assert done.returncode == 1
+    assert "deleted  b" in done.stdout
+    assert "left alone  a: it was changed since" in done.stderr
+    assert "left alone  own: no turn of this session changed it" in done.stderr
+    assert (desk.work / "a").read_text() == "mine\n"
+    assert names(desk) == ["a", "own"]
+    outside = desk.run("undo", "../home")
+    assert (outside.returncode, "is not in" in outside.stderr) == (1, True)
+
+
+def test_a_sessions_diff_is_what_its_turns_changed_without_what_is_undone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "a").write_text("0\n")
+    played(desk, "echo 1 > a", "echo 2 > a; echo x > new; printf '\\0' > binary")
+    (desk.work / "a").write_text("mine\n")
+    whole = desk.run("session", "diff").stdout
+    assert "-0\n+2\n" in whole
+    assert "+x\n" in whole
+    assert "binary" in whole
+    assert "mine" not in whole
+    assert "-1\n+2\n" in desk.run("session", "diff", "--at", "2").stdout
+    assert desk.run("session", "diff", "--stat").stdout.splitlines() == [
+        "modified  +1 -1  a",
+        "added     +0 -0  binary",
+        "added     +1 -0  new",
+    ]
+    assert desk.run("undo").returncode == 1
+    assert "-0\n+1\n" in desk.run("session", "diff").stdout
+    found = json.loads(desk.run("session", "diff", "--json").stdout)
+    assert [each["file"] for each in found] == ["a"]
+    assert desk.run("undo").returncode in {0, 1}
+    assert "No file was changed" in desk.run("session", "diff").stderr

@@ -1,0 +1,130 @@
+"""The list of trusted directories: exact, private, never trusted by accident."""
+
+import fcntl
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codeloop.config.paths import Paths, find_paths
+from codeloop.config.trust import store as module
+from codeloop.config.trust.store import distrust, is_trusted, read_trust, trust
+from codeloop.schema.errors import CodeloopError
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return find_paths({"CODELOOP_HOME": str(tmp_path / "home")})
+
+
+def folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    return path
+
+
+def test_nothing_is_trusted_at_first(tmp_path: Path, paths: Paths) -> None:
+    assert not is_trusted(paths, tmp_path)
+    assert read_trust(paths).warning is None
+
+
+def test_trust_holds_for_exactly_that_directory(tmp_path: Path, paths: Paths) -> None:
+    root = folder(tmp_path / "app")
+    folder(root / "inner")
+    trust(paths, root)
+    assert is_trusted(paths, root)
+    assert not any(is_trusted(paths, other) for other in (tmp_path, root / "inner", tmp_path / "app-evil"))
+
+
+def test_trust_is_for_the_directory_behind_a_link(tmp_path: Path, paths: Paths) -> None:
+    root = folder(tmp_path / "app")
+    other = folder(tmp_path / "other")
+    (tmp_path / "link").symlink_to(root)
+    trust(paths, tmp_path / "link")
+    assert is_trusted(paths, root)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to(other)
+    assert not is_trusted(paths, tmp_path / "link")
+
+
+def test_trust_can_be_taken_back_even_when_the_directory_is_gone(tmp_path: Path, paths: Paths) -> None:
+    root = folder(tmp_path / "app")
+    trust(paths, root)
+    root.rmdir()
+    assert distrust(paths, root)
+    assert not distrust(paths, root)
+    assert not is_trusted(paths, root)
+
+
+def test_only_the_owner_may_read_the_file(tmp_path: Path, paths: Paths) -> None:
+    trust(paths, tmp_path)
+    assert stat.S_IMODE(paths.trust.stat().st_mode) == 0o600
+    assert stat.S_IMODE(paths.state.stat().st_mode) == 0o700
+    assert [file.name for file in paths.state.iterdir()] == ["trust.json"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"directories": []}', b"\xff\xfe", b"[" * 100_000, b'{"directories": {"/": 1}}']
+)
+def test_a_damaged_file_is_moved_aside_and_trusts_nothing(tmp_path: Path, paths: Paths, content: bytes) -> None:
+    paths.state.mkdir(parents=True)
+    paths.trust.write_bytes(content)
+    assert not is_trusted(paths, Path("/"))
+    found = read_trust(paths)
+    assert found.directories == {}
+    assert found.warning is not None
+    assert "no directory is trusted" in found.warning
+    (aside,) = paths.state.iterdir()
+    assert aside.read_bytes() == content
+    assert aside.name.startswith("trust.json.broken-")
+    trust(paths, tmp_path)
+    assert is_trusted(paths, tmp_path)
+
+
+def test_a_pipe_in_its_place_does_not_hang(tmp_path: Path, paths: Paths) -> None:
+    paths.state.mkdir(parents=True)
+    os.mkfifo(paths.trust)
+    assert "can't be read" in (read_trust(paths).warning or "")
+    assert not is_trusted(paths, tmp_path)
+
+
+def test_a_state_folder_that_can_not_be_made_is_a_clear_error(tmp_path: Path, paths: Paths) -> None:
+    paths.state.parent.mkdir()
+    paths.state.write_text("a file")
+    with pytest.raises(CodeloopError, match=r"trust.json can't be written: .*Nothing was changed"):
+        trust(paths, tmp_path)
+    assert not is_trusted(paths, tmp_path)
+
+
+def test_only_a_directory_can_be_trusted(tmp_path: Path, paths: Paths) -> None:
+    with pytest.raises(CodeloopError, match="not a directory"):
+        trust(paths, tmp_path / "missing")
+
+
+def test_a_lock_that_stays_is_waited_for_only_so_long(
+    tmp_path: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TRUST_LOCK", type(module.TRUST_LOCK)("config.trust_lock", 60, "ms", ""))
+    paths.state.mkdir(parents=True)
+    holder = os.open(paths.state, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    with pytest.raises(CodeloopError, match="Another process holds the lock"):
+        trust(paths, tmp_path)
+    os.close(holder)
+    trust(paths, tmp_path)
+    assert is_trusted(paths, tmp_path)
+
+
+def test_processes_that_trust_at_once_lose_nothing(tmp_path: Path, paths: Paths) -> None:
+    script = (
+        "import sys; from pathlib import Path; from codeloop.config.paths import find_paths; "
+        "from codeloop.config.trust.store import trust; paths = find_paths({'CODELOOP_HOME': sys.argv[1]})\n"
+        "for name in sys.argv[2:]: trust(paths, Path(name))"
+    )
+    groups = [[str(folder(tmp_path / f"{worker}-{number}")) for number in range(10)] for worker in range(3)]
+    command = [sys.executable, "-c", script, str(tmp_path / "home")]
+    workers = [subprocess.Popen([*command, *names]) for names in groups]
+    assert [worker.wait(20) for worker in workers] == [0, 0, 0]
+    assert set(read_trust(paths).directories) == {name for names in groups for name in names}

@@ -1,0 +1,65 @@
+"""The model of the documentation's stories: a real server that answers each prompt as a page's reader would see it."""
+
+import json
+from typing import Any
+
+from tests.cli.program import is_prompt
+from tests.support.answers import Answer, Call
+from tests.support.wire import Received
+
+
+def calls(tool: str, **arguments: Any) -> Answer:
+    """Return an answer that makes one call."""
+    return Answer(calls=(Call(tool, json.dumps(arguments), f"call_{tool}"),))
+
+
+def bash(command: str) -> Answer:
+    """Return an answer that runs a command."""
+    return calls("bash", command=command, description="Runs it")
+
+
+TESTS = bash("python3 -m unittest -q")
+FIX = (
+    TESTS,
+    calls("read", filePath="calc.py"),
+    calls("edit", filePath="calc.py", oldString="a - b", newString="a + b"),
+    TESTS,
+    Answer(text="Fixed: `add` subtracted. The tests pass."),
+)
+TURNS: dict[str, tuple[Answer, ...]] = {
+    "tests fail": FIX,
+    "failing test": FIX,
+    "rename the function add": (bash("sed -i 's/add/plus/g' *.py"), Answer(text="Renamed in two files.")),
+    "push the branch": (bash("git push origin main"), Answer(text="A rule forbids it.")),
+    "list the branches": (bash("git branch"), Answer(text="There is one.")),
+    "look around": (
+        Answer(text="I look.", reasoning="Let me see.", calls=bash("ls *.py").calls),
+        Answer(status=400, body='{"error": {"message": "The service failed."}}'),
+    ),
+    "hello": (bash("echo hello"), Answer(text="Hello.")),
+}
+"""What is answered to a prompt that holds the words, step by step; the last answer serves all further steps."""
+OTHER = (bash("git log --oneline -3"), Answer(text="Done."))
+TITLE = Answer(text="A short title")
+OVERLOADED = Answer(status=429, body="{}", headers={"retry-after": "0"})
+
+
+class Model:
+    """Answers by the latest prompt, and by how many answers its turn already holds."""
+
+    def __init__(self) -> None:
+        self._overloaded = False
+
+    def __call__(self, received: Received) -> Answer:
+        """Answer a request."""
+        if b'"tools"' not in received.body:
+            return TITLE
+        messages = received.json["messages"]
+        last = max(at for at, message in enumerate(messages) if is_prompt(message))
+        prompt = json.dumps(messages[last], ensure_ascii=False)
+        if "look around" in prompt and not self._overloaded:
+            self._overloaded = True
+            return OVERLOADED
+        turn = next((turn for words, turn in TURNS.items() if words in prompt), OTHER)
+        done = sum(message["role"] == "assistant" for message in messages[last:])
+        return turn[min(done, len(turn) - 1)]

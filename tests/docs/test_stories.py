@@ -1,0 +1,59 @@
+"""Every block of every page is run, in its order, and prints what the page says."""
+
+import random
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import serving
+from tests.docs.model import Model
+from tests.docs.pages import ROOT, Block, blocks, page_id
+from tests.docs.story import KEY, difference, tell
+from tests.support.provider import ModelServer
+
+TOLD = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if blocks(page)]
+KEYLESS = {"README.md", "docs/getting-started.md", "docs/models.md"}
+"""Pages that begin without a key, since they tell how to get one in."""
+PORT = "4096"
+"""The port that pages show; in a test it is a free one, so that pages can be told side by side."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    """A model server that answers as the pages need it."""
+    with serving(Model(), record=False) as server:
+        yield server
+
+
+def free_port() -> str:
+    """Return a port below those that the system gives to clients, so that none of these takes it meanwhile."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return str(port)
+
+
+def with_port(block: Block, port: str) -> Block:
+    """Return a block with another port in place of the one that pages show."""
+    return Block(block.page, block.line, block.language, block.text.replace(PORT, port), block.before)
+
+
+@pytest.mark.parametrize("page", TOLD, ids=page_id)
+def test_a_page_does_what_it_says(page: Path, tmp_path: Path, server: ModelServer) -> None:
+    port = free_port()
+    story = [with_port(block, port) for block in blocks(page)]
+    told = tell(story, tmp_path, server.url, **({} if page_id(page) in KEYLESS else {"ANTHROPIC_API_KEY": KEY}))
+    at = story[min(len(told.ran), len(story) - 1)].place
+    assert told.code == 0, f"{at}: exit code {told.code}\n{told.output}"
+    for number, block in enumerate(story):
+        assert told.said(number) == "", f"{block.place}: the program complains about the file"
+        if block.language == "console":
+            for step, (command, shown) in enumerate(block.steps()):
+                wrong = difference(shown, told.printed(number, step))
+                assert not wrong, f"{block.place}: $ {command}\n{wrong}"
+    fences = len(re.findall(r"^\s*(?:```|~~~)", page.read_text(encoding="utf-8"), re.MULTILINE))
+    assert told.ran == list(range(fences // 2)), f"{page_id(page)}: blocks were passed over"

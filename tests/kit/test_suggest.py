@@ -1,0 +1,44 @@
+"""Which names are near enough in spelling to be suggested."""
+
+import pytest
+
+from codeloop.kit.suggest import meant, near
+
+KEYS = ("permission", "provider", "model", "small_model", "agent", "mcp", "share", "shell")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("permision", ["permission"]),
+        ("Permission", ["permission"]),
+        ("premission", ["permission"]),
+        ("modle", ["model"]),
+        ("agnet", ["agent"]),
+        ("shel", ["shell"]),
+        ("sharre", ["share"]),
+        ("frobnicate", []),
+        ("x", []),
+        ("", []),
+    ],
+)
+def test_only_what_is_near_in_spelling_is_suggested(name: str, found: list[str]) -> None:
+    assert near(name, KEYS) == found
+
+
+def test_a_part_of_a_longer_name_counts_where_that_is_asked_for() -> None:
+    models = ("claude-sonnet-5", "claude-opus-5", "gpt-6")
+    assert near("sonnet", models) == []
+    assert near("sonnet", models, parts=True) == ["claude-sonnet-5"]
+    assert near("gpt", models, parts=True) == []
+
+
+def test_fewer_edits_can_be_asked_for() -> None:
+    assert near("export", ["explore"]) == ["explore"]
+    assert near("export", ["explore"], most_edits=1) == []
+
+
+def test_the_question_names_each_of_them() -> None:
+    assert meant(()) == ""
+    assert meant(("a",)) == " Did you mean `a`?"
+    assert meant(("a", "b")) == " Did you mean `a` or `b`?"

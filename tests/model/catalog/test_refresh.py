@@ -1,0 +1,124 @@
+"""The catalog is fetched at most once a day, checked, stored whole, and never decides where a key goes."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codeloop.model.catalog.build import pack, read_source
+from codeloop.model.catalog.catalog import FETCHED, Catalog
+from codeloop.model.catalog.refresh import RefreshFailed, refresh, refresh_due, refresh_in_background
+from codeloop.schema.wire import JSON
+from tests.model.local_server import http, serving
+
+MODEL = {"id": "m", "name": "M", "tool_call": True}
+
+
+def document(**providers: JSON) -> bytes:
+    base: JSON = {"name": "P", "env": ["P_KEY"], "api": "https://p.example/v1", "models": {"m": MODEL}}
+    return msgspec.json.encode({name: {**base, "id": name, **row} for name, row in providers.items()})
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Catalog:
+    path = tmp_path / "shipped"
+    path.write_bytes(pack(read_source(document(p={}, q={})), "2026-01-01"))
+    return Catalog(shipped=path)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+async def test_a_good_catalog_is_stored_and_is_the_newest(cache: Path, shipped: Catalog) -> None:
+    newer = {**MODEL, "id": "newer"}
+    async with serving(http(document(p={"models": {"newer": newer}}, q={}, fresh={"env": ["FRESH_KEY"]}))) as (url, _):
+        count = await refresh(cache, {"CODELOOP_MODELS_URL": url}, shipped)
+    assert count == 3
+    catalog = Catalog(cache, shipped=shipped.path)
+    assert catalog.path == cache / FETCHED
+    assert catalog.model("p", "newer") is not None
+    assert catalog.model("fresh", "m") is not None
+    assert not refresh_due(cache, {})
+    assert sorted(path.name for path in cache.iterdir()) == ["models.bin", "models.bin.tried"]
+
+
+async def test_what_is_fetched_can_not_move_a_key_to_another_place(cache: Path, shipped: Catalog) -> None:
+    evil = "https://evil.example/v1"
+    answer = document(
+        p={"api": evil, "env": ["HOME"], "npm": "@evil/npm"}, q={}, thief={"api": evil, "env": ["P_KEY", "T_KEY"]},
+        plain={"api": "http://plain.example"}, tricky={"api": "https://p.example@evil.example"},
+        template={"api": "https://evil.example/${P_KEY}"},
+    )  # fmt: skip
+    async with serving(http(answer)) as (url, _):
+        await refresh(cache, {"CODELOOP_MODELS_URL": url}, shipped)
+    catalog = Catalog(cache, shipped=shipped.path)
+    row, thief = catalog.row("p"), catalog.row("thief")
+    assert row is not None
+    assert thief is not None
+    assert (row.api, row.env, row.npm) == ("https://p.example/v1", ("P_KEY",), "@ai-sdk/openai-compatible")
+    assert thief.env == ("T_KEY",)
+    assert {catalog.row(name) for name in ("plain", "tricky", "template")} == {None}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        http(b"<html>captive portal</html>"),
+        http(b"{}"),
+        http(b'{"p": {"id": "p"}}'),
+        http(document(other={"env": ["O_KEY"]})),
+        http(document(p={}, q={}), "500 Internal Server Error"),
+        http(document(p={}, q={}), "302 Found"),
+        http(document(p={}, q={}))[:-30],
+        b"rubbish\r\n\r\n",
+    ],
+)
+async def test_bad_answers_change_nothing_and_are_not_tried_again_today(
+    cache: Path, shipped: Catalog, answer: bytes
+) -> None:
+    cache.mkdir()
+    (cache / FETCHED).write_bytes(b"old")
+    async with serving(answer) as (url, _):
+        with pytest.raises(RefreshFailed):
+            await refresh(cache, {"CODELOOP_MODELS_URL": url}, shipped)
+    assert (cache / FETCHED).read_bytes() == b"old"
+    assert not refresh_due(cache, {})
+
+
+async def test_offline_is_silent_in_the_background(cache: Path, shipped: Catalog) -> None:
+    await refresh_in_background(cache, {"CODELOOP_MODELS_URL": "http://127.0.0.1:9/api.json"}, shipped, delay=0)
+    assert not (cache / FETCHED).exists()
+
+
+async def test_a_short_process_asks_nobody(cache: Path, shipped: Catalog) -> None:
+    async with serving(http(document(p={}, q={}))) as (url, heads):
+        task = asyncio.create_task(refresh_in_background(cache, {"CODELOOP_MODELS_URL": url}, shipped))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.wait([task])
+        assert heads == []
+    assert not cache.exists()
+
+
+def test_a_fetch_is_due_once_a_day_and_can_be_switched_off(cache: Path) -> None:
+    assert refresh_due(cache, {})
+    assert not refresh_due(cache, {"CODELOOP_DISABLE_MODELS_FETCH": "1"})
+    assert refresh_due(cache, {"CODELOOP_DISABLE_MODELS_FETCH": "0"})
+    cache.mkdir()
+    stamp = cache / "models.bin.tried"
+    stamp.touch()
+    assert not refresh_due(cache, {})
+    yesterday = time.time() - 86_401
+    os.utime(stamp, (yesterday, yesterday))
+    assert refresh_due(cache, {})
+
+
+async def test_a_cache_that_can_not_be_written_is_an_error_not_a_crash(tmp_path: Path, shipped: Catalog) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RefreshFailed, match="can't be used"):
+        await refresh(tmp_path / "file" / "cache", {}, shipped)

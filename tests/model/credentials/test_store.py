@@ -1,0 +1,167 @@
+"""Credentials: bound to their origin, private, never half-written, never shown."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codeloop.model.credentials.store import Credentials, StoredKey, masked
+from codeloop.model.errors import ModelUnavailable, WrongOrigin
+from codeloop.model.origin import origin
+
+KEY = "sk-acme-0123456789abcd"
+URLS = st.builds(
+    "{}://{}{}/v1".format,
+    st.sampled_from(["http", "https"]),
+    st.sampled_from(["a.example", "b.example", "a.example.evil.example", "evil.example", "127.0.0.1"]),
+    st.sampled_from(["", ":443", ":80", ":8443"]),
+)
+
+
+@pytest.fixture
+def credentials(tmp_path: Path) -> Credentials:
+    return Credentials(tmp_path / "data" / "auth.json")
+
+
+def test_a_key_comes_back_for_its_origin(credentials: Credentials) -> None:
+    credentials.put("acme", KEY, "https://api.acme.example/v1")
+    assert credentials.key("acme", "https://api.acme.example:443/v2/other") == KEY
+    assert credentials.key("other", "https://api.acme.example") is None
+
+
+def test_another_origin_gets_an_error_that_names_both(credentials: Credentials) -> None:
+    credentials.put("acme", KEY, "https://api.acme.example/v1")
+    with pytest.raises(WrongOrigin) as failed:
+        credentials.key("acme", "https://evil.example/v1", home="https://evil.example/v1")
+    text = str(failed.value)
+    assert "https://api.acme.example" in text
+    assert "https://evil.example" in text
+    assert "codeloop auth login acme" in text
+    assert KEY not in text
+
+
+@settings(deadline=None, max_examples=60)
+@given(stored=URLS, asked=URLS, home=URLS)
+def test_a_key_goes_to_its_origin_and_nowhere_else(
+    tmp_path_factory: pytest.TempPathFactory, stored: str, asked: str, home: str
+) -> None:
+    credentials = Credentials(tmp_path_factory.mktemp("c") / "auth.json")
+    credentials.put("acme", KEY, stored)
+    if origin(stored) == origin(asked):
+        assert credentials.key("acme", asked, home) == KEY
+    else:
+        with pytest.raises(WrongOrigin):
+            credentials.key("acme", asked, home)
+
+
+def test_an_entry_of_the_reference_belongs_to_the_catalogs_origin(credentials: Credentials) -> None:
+    credentials.path.parent.mkdir()
+    credentials.path.write_text(f'{{"acme": {{"type": "api", "key": "{KEY}"}}}}')
+    assert credentials.key("acme", "https://api.acme.example/v1", "https://api.acme.example/v1") == KEY
+    with pytest.raises(WrongOrigin):
+        credentials.key("acme", "https://evil.example/v1", "https://api.acme.example/v1")
+    with pytest.raises(WrongOrigin, match="no known address"):
+        credentials.key("acme", "https://evil.example/v1")
+
+
+def test_entries_of_other_types_survive_a_change(credentials: Credentials) -> None:
+    credentials.path.parent.mkdir()
+    other = {"type": "oauth", "refresh": "r", "access": "a", "expires": 1}
+    credentials.path.write_bytes(msgspec.json.encode({"copilot": other}))
+    credentials.put("acme", KEY, "https://api.acme.example")
+    assert list(credentials.entries()) == ["acme"]
+    assert msgspec.json.decode(credentials.path.read_bytes())["copilot"] == other
+    assert credentials.remove("acme")
+    assert not credentials.remove("acme")
+    assert msgspec.json.decode(credentials.path.read_bytes()) == {"copilot": other}
+
+
+def test_the_file_and_its_folder_are_private_even_under_a_loose_umask(credentials: Credentials) -> None:
+    before = os.umask(0)
+    try:
+        credentials.put("acme", KEY, "https://api.acme.example")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(credentials.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(credentials.path.parent.stat().st_mode) == 0o700
+    assert not credentials.open_to_others()
+    credentials.path.chmod(0o644)
+    assert credentials.open_to_others()
+    credentials.put("other", KEY, "https://api.acme.example")
+    assert not credentials.open_to_others()
+
+
+@pytest.mark.parametrize("content", [b'{"acme": {"type"', b"[]", b"", b"\xff\xfe", b"null", b" " * 2_000_000])
+def test_a_broken_file_is_reported_and_left_as_it_is(credentials: Credentials, content: bytes) -> None:
+    credentials.path.parent.mkdir()
+    credentials.path.write_bytes(content)
+    with pytest.raises(ModelUnavailable, match="broken"):
+        credentials.entries()
+    with pytest.raises(ModelUnavailable, match="left as they are"):
+        credentials.put("acme", KEY, "https://api.acme.example")
+    assert credentials.path.read_bytes() == content
+
+
+def test_a_link_to_the_file_stays_a_link(credentials: Credentials, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles" / "auth.json"
+    real.parent.mkdir()
+    real.write_text("{}")
+    credentials.path.parent.mkdir()
+    credentials.path.symlink_to(real)
+    credentials.put("acme", KEY, "https://api.acme.example")
+    assert credentials.path.is_symlink()
+    assert Credentials(real).key("acme", "https://api.acme.example") == KEY
+
+
+def test_a_full_disk_leaves_the_old_bytes(credentials: Credentials) -> None:
+    credentials.put("acme", KEY, "https://api.acme.example")
+    before = credentials.path.read_bytes()
+    program = """
+import resource, sys
+from pathlib import Path
+from codeloop.model.credentials.store import Credentials
+from codeloop.schema.errors import CodeloopError
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    Credentials(Path(sys.argv[1])).put("more", "k" * 500, "https://api.acme.example")
+except CodeloopError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(credentials.path)], capture_output=True, text=True, check=True
+    )
+    assert "can't be written" in done.stdout
+    assert "Nothing was changed" in done.stdout
+    assert credentials.path.read_bytes() == before
+    assert sorted(path.name for path in credentials.path.parent.iterdir()) == ["auth.json", "auth.json.lock"]
+
+
+def test_changes_at_the_same_time_are_all_kept(credentials: Credentials) -> None:
+    names = [f"p{number}" for number in range(12)]
+    threads = [threading.Thread(target=credentials.put, args=(name, KEY, "https://a.example")) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(credentials.entries()) == sorted(names)
+
+
+@given(st.text(max_size=60))
+def test_a_masked_key_shows_at_most_seven_characters(key: str) -> None:
+    shown = masked(key)
+    assert len(shown) <= 8
+    if len(key) < 16:
+        assert shown == "…"
+    assert key not in repr(StoredKey(key=key)) or len(key) <= 7 or key in "StoredKey(key='…', origin='')"
+
+
+def test_a_key_is_not_in_the_entrys_repr() -> None:
+    assert KEY not in repr(StoredKey(key=KEY, origin="https://a.example"))
+    assert "sk-…abcd" in repr(StoredKey(key=KEY))

@@ -1,0 +1,118 @@
+"""Deadlines, connections that are kept, closing at once, proxies."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from codeloop.model.chat import ModelRequest, TextDelta, TextPiece, UserTurn
+from codeloop.schema.errors import APIError
+from tests.support.answers import Answer
+from tests.support.project import until
+from tests.support.provider import ModelServer
+
+
+def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **fields: Any) -> str:
+    choice = {"index": 0, "delta": delta or {}, "finish_reason": finish}
+    return json.dumps({"choices": [choice], **fields})
+
+
+@pytest.mark.parametrize("kind", ["first-byte", "idle", "late body"])
+async def test_silence_has_a_deadline(kind: str, openai: Any, asking: Any) -> None:
+    answer = {"first-byte": Answer(hang=60), "idle": Answer(text="a b", deltas=0, stall_after=2)}.get(
+        kind, Answer(text="a", stall_after=0)
+    )
+    deadlines = {"first_byte": 30.0, "idle": 0.1} if kind == "idle" else {"first_byte": 0.1, "idle": 30.0}
+    async with ModelServer([answer]) as server:
+        got = await asking(openai(server, **deadlines))
+        await until(lambda: server.aborted == 1)
+    assert isinstance(got.end.error, APIError)
+    assert got.end.error.data.is_retryable
+    assert (got.end.error.data.metadata or {})["kind"] == ("idle" if kind == "idle" else "first-byte")
+    assert got.text == ("a " if kind == "idle" else "")
+
+
+async def test_pings_keep_a_slow_answer_alive(openai: Any, asking: Any) -> None:
+    async with ModelServer([Answer(text="a b c d e f", deltas=0, delay=0.1)]) as server:
+        got = await asking(openai(server, idle=0.5))
+    assert got.text == "a b c d e f"
+
+
+async def test_a_service_that_never_closes_after_its_end_is_not_waited_for(openai: Any, asking: Any) -> None:
+    async with ModelServer([Answer(text="a", stall_after=3)]) as server:
+        got = await asyncio.wait_for(asking(openai(server, idle=0.2)), 1.0)
+    assert (got.text, got.end.reason) == ("a", "stop")
+
+
+async def test_connections_are_used_again_and_dropped_ones_replaced(openai: Any, asking: Any) -> None:
+    async with ModelServer([Answer(text="a")]) as server:
+        model = openai(server)
+        for _ in range(3):
+            assert (await asking(model)).text == "a"
+        assert server.connections == 1
+        port = server.port
+    async with ModelServer([Answer(text="b")], port=port) as server:
+        assert (await asking(model)).text == "b"
+
+
+async def test_a_kept_connection_that_closes_while_it_is_used_is_replaced(openai: Any, asking: Any) -> None:
+    async with dropping_second() as (url, seen):
+        model = openai(url)
+        assert (await asking(model)).text == "x"
+        assert (await asking(model)).text == "x"
+    assert len(seen) == 3
+
+
+@asynccontextmanager
+async def dropping_second() -> AsyncGenerator[tuple[str, list[int]], None]:
+    """A service that reads the second request of its first connection and then hangs up without a word."""
+    seen: list[int] = []
+    data = b"data: " + chunk({"content": "x"}).encode() + b"\n\ndata: [DONE]\n\n"
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(data), data)
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for turn in range(2):
+            head = await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+            seen.append(turn)
+            if turn == 1:
+                break
+            writer.write(answer)
+            if len(seen) > 1:
+                break
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", seen
+    server.close()
+
+
+@pytest.mark.parametrize("how", ["aclose", "cancel"])
+async def test_stopping_closes_the_connection_at_once(how: str, openai: Any, asking: Any) -> None:
+    async with ModelServer([Answer(text="a b c", deltas=3, stall_after=3)]) as server:
+        model = openai(server, idle=30.0, first_byte=30.0)
+        if how == "aclose":
+            stream = model.stream(ModelRequest(system="", turns=(UserTurn((TextPiece("x"),)),)))
+            assert isinstance(await anext(stream), TextDelta)
+            await stream.aclose()
+        else:
+            task = asyncio.create_task(asking(model))
+            await until(lambda: server.requests)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        await until(lambda: server.aborted == 1)
+
+
+async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any) -> None:
+    async with ModelServer([Answer(text="by proxy")]) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        got = await asking(openai("http://models.invalid/v1"))
+        assert got.text == "by proxy"
+        assert proxy.requests[0].path == "http://models.invalid/v1/chat/completions"
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        assert (await asking(openai(proxy))).text == "by proxy"
+        assert proxy.requests[1].path == "/v1/chat/completions"

@@ -1,0 +1,42 @@
+"""One test of what this machine is, for everything that trusts it more than others."""
+
+import pytest
+
+from codeloop.net.origin import bracketed, is_local_name, is_loopback
+
+OURS = ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "::1", "[::1]", "::1%lo", "::ffff:127.0.0.1"]
+OTHERS = [
+    "",
+    "localhost.evil.example",
+    "localhost.evil.localhost.example",
+    "notlocalhost",
+    "127.0.0.1.nip.io",
+    "127.evil.example",
+    "1270.0.0.1",
+    "::1.evil.example",
+    "::10",
+    "10.0.0.1",
+    "0.0.0.0",
+    "::ffff:10.0.0.1",
+]
+
+
+@pytest.mark.parametrize("host", OURS)
+def test_this_machine_is_known_by_its_address_and_name(host: str) -> None:
+    assert is_loopback(host)
+    assert is_local_name(host)
+
+
+@pytest.mark.parametrize("host", OTHERS)
+def test_what_only_looks_like_it_is_another_machine(host: str) -> None:
+    assert not is_loopback(host)
+    assert not is_local_name(host)
+
+
+def test_a_name_below_localhost_is_local_but_no_key_is_sent_to_it_in_clear() -> None:
+    assert is_local_name("app.LOCALHOST")
+    assert not is_loopback("app.localhost")
+
+
+def test_an_ipv6_address_is_written_in_brackets() -> None:
+    assert [bracketed("::1"), bracketed("a.example")] == ["[::1]", "a.example"]

@@ -1,0 +1,106 @@
+"""What the model server answers, as data: text, thinking, calls, counts, and the ways in which it goes wrong."""
+
+import json
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call. `arguments` is sent as it is, so it may be broken JSON; None: the field is null."""
+
+    name: str
+    arguments: str | None = "{}"
+    id: str = "call_1"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Tokens as both protocols report them; `input` includes what was cached."""
+
+    input: int = 100
+    output: int = 20
+    cached: int = 0
+    written: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. Times in seconds.
+
+    deltas: how many pieces the text is split into (0: one a word). delay: before each event.
+    finish: the protocol's own word for why it ends; empty: what fits; None: it never says.
+    pieces: bytes a network write (splits events, JSON and characters); 0: each event is one HTTP chunk.
+    hang: before the status line. stall_after: events after which nothing more comes, the connection stays open.
+    cut_after: events after which the connection is closed without the end of the body.
+    events: replaces everything before: the data of each event, verbatim. status: other than 200 sends `body`.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    signature: str = ""
+    redacted: str = ""
+    calls: tuple[Call, ...] = ()
+    counts: Counts | None = Counts()
+    finish: str | None = ""
+    deltas: int = 1
+    delay: float = 0.0
+    pieces: int = 0
+    hang: float = 0.0
+    stall_after: int | None = None
+    cut_after: int | None = None
+    line_end: str = "\n"
+    events: tuple[str, ...] | None = None
+    stream: bool = True
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    body: str = ""
+
+    def words(self) -> list[str]:
+        """Split the text into the asked-for number of pieces, in order and without loss."""
+        return split(self.text, self.deltas)
+
+
+def split(text: str, parts: int) -> list[str]:
+    """Return `text` in `parts` pieces of about the same length (fewer when it is shorter); 0: one a word."""
+    if not text:
+        return []
+    if parts == 0:
+        return [f"{word} " for word in text.split(" ")[:-1]] + [text.rsplit(" ", maxsplit=1)[-1]]
+    size = max(len(text) // max(parts, 1), 1)
+    cuts = [*range(0, len(text), size)][:parts]
+    return [text[start:end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]
+
+
+def answer_of(data: dict[str, Any]) -> Answer:
+    """Read an answer from JSON. `repeat: n` makes the text n times as long. Raises ValueError on unknown fields."""
+    known = {each.name for each in fields(Answer)} | {"repeat"}
+    if unknown := data.keys() - known:
+        raise ValueError(f"an answer has no field {', '.join(sorted(unknown))}")
+    values = dict(data)
+    values["text"] = str(values.get("text", "")) * int(values.pop("repeat", 1))
+    values["calls"] = tuple(Call(**call) for call in values.get("calls", ()))
+    if values.get("counts") is not None:
+        values["counts"] = Counts(**values["counts"])
+    if values.get("events") is not None:
+        values["events"] = tuple(values["events"])
+    return Answer(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Answers in their order, and one for requests without tools (titles, summaries)."""
+
+    answers: tuple[Answer, ...]
+    without_tools: Answer = Answer(text="A short title")
+
+
+def read_script(path: Path) -> Script:
+    """Read `{"answers": [...], "without_tools": {...}}`. Raises OSError, ValueError."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    answers = tuple(answer_of(each) for each in data["answers"])
+    if "without_tools" in data:
+        return Script(answers, answer_of(data["without_tools"]))
+    return Script(answers)

@@ -1,0 +1,244 @@
+"""A whole project in a temporary folder, driven through its client; the model is a script, everything else is real."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from codeloop.app.app import App
+from codeloop.app.open_models import OneModel
+from codeloop.app.project import Project, Startup
+from codeloop.client.client import Client
+from codeloop.client.http import HttpClient
+from codeloop.client.local import LocalClient
+from codeloop.model.chat import (
+    AssistantTurn,
+    CallPiece,
+    ChatModel,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    ResultPiece,
+    TextPiece,
+    ToolTurn,
+    Turn,
+    UserTurn,
+)
+from codeloop.model.testing.script import Answer, Call, Count
+from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
+from codeloop.schema.api.session_inputs import AnswerPermission, MessageWithParts, Prompt, TextInput
+from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE
+from codeloop.schema.part import Part, TextPart, ToolCompleted, ToolError, ToolPart
+from codeloop.schema.permission import PermissionRequest, Reply
+from codeloop.server.server import Listening, Server
+from codeloop.store.conversation import Conversation
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+PASSWORD = "a password for tests"
+REACHED = "CODELOOP_TEST_CLIENT"
+
+
+class Heard:
+    """A model that passes requests on to another one and remembers them."""
+
+    def __init__(self, inner: ChatModel) -> None:
+        self._inner = inner
+        self.requests: list[ModelRequest] = []
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._inner.info
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        self.requests.append(request)
+        return self._inner.stream(request)
+
+
+class Rig:
+    """An open project with a session, and what the model was asked."""
+
+    def __init__(self, project: Project, model: Heard, session_id: str, client: Client) -> None:
+        self.project = project
+        self.model = model
+        self.session_id = session_id
+        self.client = client
+
+    @property
+    def work(self) -> Path:
+        return self.project.workspace.directory
+
+    async def prompt(self, text: str = "go", **more: Any) -> MessageWithParts:
+        """Say something and wait for the end of the turn."""
+        given = [TextInput(text=text)]
+        async with asyncio.timeout(20):
+            return await self.client.call(PROMPT, Prompt(session_id=self.session_id, parts=given, **more))
+
+    def view(self) -> Conversation:
+        """Return the session as it is stored."""
+        return self.project.store.conversation(self.session_id)
+
+    def calls(self) -> list[ToolPart]:
+        """Return all tool parts, oldest first."""
+        return [part for entry in self.view().entries for part in entry.parts if isinstance(part, ToolPart)]
+
+    def results(self) -> list[str]:
+        """Return what each call came to, as the model reads it."""
+        return [result(part) for part in self.calls()]
+
+    async def question(self) -> PermissionRequest:
+        """Wait for a question."""
+        return (await self.questions(1))[0]
+
+    async def questions(self, count: int) -> list[PermissionRequest]:
+        """Wait until `count` questions wait."""
+        await until(lambda: len(self.project.store.pending_permissions()) >= count)
+        return self.project.store.pending_permissions()
+
+    async def answer(self, request: PermissionRequest, reply: Reply, message: str | None = None) -> None:
+        """Answer a question as a client does."""
+        await self.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
+
+
+def result(part: ToolPart) -> str:
+    """Return a call's output or error; fails when there is none."""
+    match part.state:
+        case ToolCompleted(output=output):
+            return output
+        case ToolError(error=error):
+            return error
+        case _:
+            raise AssertionError(f"no result: {part}")
+
+
+async def until(ready: Callable[[], object], deadline: float = 20) -> None:
+    """Wait for a condition."""
+    async with asyncio.timeout(deadline):
+        while not ready():
+            await asyncio.sleep(0.002)
+
+
+def call(name: str, call_id: str = "", **arguments: Any) -> Call:
+    """Return a call of a script."""
+    return Call(name, arguments, call_id)
+
+
+def calls(*made: Call, text: str = "") -> Answer:
+    """Return an answer that makes calls."""
+    return Answer(text=text, calls=made, tokens=Count(input=100, output=10))
+
+
+def startup(home: Path, work: Path, **settings: Any) -> Startup:
+    """Return a start in `work`, with all of codeloop's own files below `home`."""
+    environment = {"CODELOOP_HOME": str(home), "HOME": str(home), "PATH": PATH, "LANG": "C.UTF-8"}
+    return Startup(directory=work, environment=environment, settings=settings)
+
+
+@asynccontextmanager
+async def rig(
+    tmp_path: Path,
+    answers: Sequence[Answer] | ChatModel,
+    *,
+    info: ModelInfo = SCRIPTED,
+    session_id: str | None = None,
+    **settings: Any,
+) -> AsyncGenerator[Rig]:
+    """Open a project in `tmp_path / "work"` with a script as its model, reached as `both_clients` says."""
+    work = tmp_path / "work"
+    work.mkdir(exist_ok=True)
+    inner = ScriptedModel(answers, info) if isinstance(answers, Sequence) else answers
+    model = Heard(inner)
+    opened = over_http if os.environ.get(REACHED) == "http" else in_process
+    async with opened(startup(tmp_path / "home", work, **settings), OneModel(model)) as (project, client):
+        known = session_id or (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id
+        yield Rig(project, model, known, client)
+
+
+Opened = tuple[Project, Client]
+
+
+@asynccontextmanager
+async def in_process(start: Startup, model: OneModel | None) -> AsyncGenerator[Opened]:
+    """Open a project."""
+    project = Project(start, model)
+    try:
+        yield project, LocalClient(project)
+    finally:
+        await project.close()
+
+
+@asynccontextmanager
+async def over_http(start: Startup, model: OneModel | None) -> AsyncGenerator[Opened]:
+    """Open a project and serve it on a real socket."""
+    server = Server(App(start, model), Listening(password=PASSWORD))
+    await server.start()
+    client = HttpClient(server.url, str(start.directory), (server.listening.username, PASSWORD))
+    try:
+        yield await server.app.project(start.directory), client
+    finally:
+        await client.close()
+        await server.stop()
+
+
+@pytest.fixture(autouse=True, params=["local", "http"])
+def both_clients(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every test of a module that imports this run twice: its `rig` in process, and over HTTP."""
+    monkeypatch.setenv(REACHED, request.param)
+
+
+LOCAL = pytest.mark.parametrize("both_clients", ["local"], indirect=True)
+"""For a test that has nothing to do with a client."""
+
+
+async def within(wait: Awaitable[Any], seconds: float = 5) -> Any:
+    """Wait, with a deadline."""
+    return await asyncio.wait_for(wait, seconds)
+
+
+def check_turns(turns: Sequence[Turn]) -> None:
+    """Fail unless a service that checks the pairing of calls and results would take the turns."""
+    for place, turn in enumerate(turns):
+        match turn:
+            case UserTurn(content=pieces):
+                assert pieces
+                assert all(piece.text.strip() for piece in pieces if isinstance(piece, TextPiece))
+            case AssistantTurn(content=pieces):
+                assert pieces
+                made = [piece for piece in pieces if isinstance(piece, CallPiece)]
+                assert all(isinstance(msgspec.json.decode(piece.arguments), dict) for piece in made)
+                assert all(piece.text.strip() for piece in pieces if isinstance(piece, TextPiece))
+                ids = [piece.id for piece in made]
+                assert len(set(ids)) == len(ids)
+                assert "" not in ids
+                following = turns[place + 1] if place + 1 < len(turns) else None
+                answered = [r.call_id for r in following.content] if isinstance(following, ToolTurn) else []
+                assert answered == ids
+            case ToolTurn(content=results):
+                assert results
+                assert isinstance(turns[place - 1], AssistantTurn)
+                assert place > 0
+                assert all(piece.output for piece in results)
+
+
+def words(parts: Iterable[Part]) -> str:
+    """Return the texts of parts, one after the other."""
+    return "".join(part.text for part in parts if isinstance(part, TextPart))
+
+
+def told(turn: Turn) -> list[str]:
+    """Return what a turn tells the model: texts and results."""
+    said: list[str] = []
+    for piece in turn.content:
+        match piece:
+            case TextPiece(text=text):
+                said.append(text)
+            case ResultPiece(output=output):
+                said.append(output)
+            case _:
+                pass
+    return said

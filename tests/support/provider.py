@@ -1,0 +1,209 @@
+"""A model server on a local socket that speaks OpenAI chat completions and Anthropic messages.
+
+Used by the bench, as a process (`python -m tests.support.provider --script FILE`), and by the tests, inside them.
+Standard library only. It answers what it is told to, misbehaves as it is told to, and refuses histories as services do.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from bench.history import complaint
+from bench.protocols import anthropic_events, anthropic_whole, error_body, models_body, openai_events, openai_whole
+from tests.support.answers import Answer, Script, read_script
+from tests.support.wire import Client, Received, chunk_of, head_of
+
+RENDERED = 256
+"""Answers whose bytes are kept."""
+STREAMED = {"content-type": "text/event-stream; charset=utf-8", "transfer-encoding": "chunked"}
+STEP = re.compile(rb'"role":\s*"assistant"')
+Choose = Callable[[Received], Answer]
+
+
+@dataclass(slots=True)
+class ModelServer:
+    """Serves while it is entered: `async with ModelServer([Answer(text="hi")]) as server: server.url`.
+
+    `answers`: one for each request, the last one for all that follow; or a function of the request.
+    `key`: a request without it is refused. `validate`: histories are checked as the services check them.
+    """
+
+    answers: Sequence[Answer] | Choose
+    key: str = ""
+    validate: bool = True
+    record: bool = True
+    port: int = 0
+    models: tuple[str, ...] = ("bench",)
+    requests: list[Received] = field(default_factory=list[Received])
+    aborted: int = 0
+    """Connections that the client closed in the middle of an answer."""
+    connections: int = 0
+    _served: int = 0
+    _server: asyncio.Server | None = None
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _rendered: dict[tuple[int, bool], tuple[Answer, bytes]] = field(
+        default_factory=dict[tuple[int, bool], tuple[Answer, bytes]]
+    )
+
+    @property
+    def url(self) -> str:
+        """The base URL, as a provider's `baseURL`."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    async def __aenter__(self) -> Self:
+        """Listen on the loopback address."""
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, limit=1 << 20)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop listening and drop what is open."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def serve_forever(self) -> None:
+        """Serve until the task is cancelled."""
+        if self._server is not None:
+            await self._server.serve_forever()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self.connections += 1
+        try:
+            client = Client(reader, writer)
+            while (received := await client.request()) is not None:
+                if self.record:
+                    self.requests.append(received)
+                if not await self._answer(received, client):
+                    break
+        except (ConnectionError, asyncio.IncompleteReadError):
+            self.aborted += 1
+        except asyncio.CancelledError:
+            pass
+        finally:
+            writer.transport.abort()
+
+    async def _answer(self, received: Received, client: Client) -> bool:
+        """Answer one request; False: the connection is to be closed."""
+        path = received.path.partition("?")[0]
+        if path.endswith("/models"):
+            return await client.send(200, models_body(self.models))
+        if not path.endswith(("/chat/completions", "/messages")):
+            return await client.send(404, error_body(path, "not_found_error", f"no such path: {path}"))
+        given = received.headers.get("x-api-key") or received.headers.get("authorization", "").removeprefix("Bearer ")
+        if self.key and given != self.key:
+            return await client.send(401, error_body(path, "authentication_error", f"invalid key: {given}"))
+        if self.validate and (reason := complaint(path, received.body)) is not None:
+            return await client.send(400, error_body(path, "invalid_request_error", reason))
+        return await self._play(self._choose(received), path, client)
+
+    def _choose(self, received: Received) -> Answer:
+        if callable(self.answers):
+            return self.answers(received)
+        answer = self.answers[min(self._served, len(self.answers) - 1)]
+        self._served += 1
+        return answer
+
+    async def _play(self, answer: Answer, path: str, client: Client) -> bool:
+        """Do what the answer says; False: the connection is to be closed."""
+        if answer.hang and not await client.wait(answer.hang):
+            self.aborted += 1
+            return False
+        if answer.status != 200:
+            return await client.send(answer.status, answer.body.encode(), answer.headers)
+        anthropic = path.endswith("/messages")
+        if not answer.stream:
+            whole = anthropic_whole if anthropic else openai_whole
+            return await client.send(200, answer.body.encode() or whole(answer, "bench"), answer.headers)
+        client.write(head_of(200, {**STREAMED, **answer.headers}))
+        if answer.delay or answer.pieces or answer.cut_after is not None or answer.stall_after is not None:
+            return await self._drip(answer, client, anthropic=anthropic)
+        client.write(self.render(answer, anthropic=anthropic))
+        await client.drain()
+        return True
+
+    async def _drip(self, answer: Answer, client: Client, *, anthropic: bool) -> bool:
+        """Send an answer piece by piece, as far as it goes."""
+        events = list((anthropic_events if anthropic else openai_events)(answer, "bench"))
+        kept = min(len(events) if each is None else each for each in (answer.cut_after, answer.stall_after))
+        pieces = events[:kept]
+        if answer.pieces:
+            joined = b"".join(pieces)
+            pieces = [joined[at : at + answer.pieces] for at in range(0, len(joined), answer.pieces)]
+        for piece in pieces:
+            if answer.delay and not await client.wait(answer.delay):
+                self.aborted += 1
+                return False
+            client.write(chunk_of(piece))
+            await client.drain()
+        if kept == len(events):
+            client.write(b"0\r\n\r\n")
+            await client.drain()
+            return True
+        if answer.stall_after is not None:
+            await client.wait(3_600)
+            self.aborted += 1
+        else:
+            await client.hang_up()
+        return False
+
+    def render(self, answer: Answer, *, anthropic: bool) -> bytes:
+        """Return all chunks of an answer, made once for each answer and protocol: one event a chunk."""
+        key = (id(answer), anthropic)
+        known = self._rendered.get(key)
+        if known is not None and known[0] is answer:
+            return known[1]
+        events = (anthropic_events if anthropic else openai_events)(answer, "bench")
+        chunks = b"".join(map(chunk_of, events)) + b"0\r\n\r\n"
+        if len(self._rendered) >= RENDERED:
+            self._rendered.clear()
+        self._rendered[key] = (answer, chunks)
+        return chunks
+
+
+def by_step(script: Script) -> Choose:
+    """Choose by how many answers the history already holds, so that any number of sessions can run side by side."""
+
+    def choose(received: Received) -> Answer:
+        if b'"tools"' not in received.body:
+            return script.without_tools
+        return script.answers[min(len(STEP.findall(received.body)), len(script.answers) - 1)]
+
+    return choose
+
+
+async def serve(script: Script, port: int, key: str, *, validate: bool) -> None:
+    """Serve a script until the process is stopped; the first line printed is the base URL."""
+    async with ModelServer(by_step(script), key=key, validate=validate, record=False, port=port) as server:
+        for answer in (*script.answers, script.without_tools):
+            server.render(answer, anthropic=False)
+            server.render(answer, anthropic=True)
+        print(server.url, flush=True)
+        await server.serve_forever()
+
+
+def main() -> None:
+    """Read the command line and serve."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.provider", description=__doc__)
+    parser.add_argument("--script", type=Path, required=True, help="a JSON file: answers, without_tools")
+    parser.add_argument("--port", type=int, default=0, help="0: any free one")
+    parser.add_argument("--key", default="", help="requests without this key are refused")
+    parser.add_argument("--validate", action="store_true", help="refuse histories that the real services refuse")
+    arguments = parser.parse_args()
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve(read_script(arguments.script), arguments.port, arguments.key, validate=arguments.validate))
+
+
+if __name__ == "__main__":
+    main()

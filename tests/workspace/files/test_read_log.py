@@ -1,0 +1,28 @@
+"""What sessions have read, and the locks of files that change."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from codeloop.workspace.files.read_log import ReadLog
+from codeloop.workspace.files.safe_open import load
+
+
+async def test_a_lock_is_shared_by_path_and_goes_when_nobody_holds_it(tmp_path: Path) -> None:
+    log = ReadLog()
+    lock = log.lock(tmp_path)
+    assert log.lock(tmp_path) is lock
+    async with lock:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(log.lock(tmp_path).acquire(), 0.01)
+
+
+def test_sessions_know_their_own_files(tmp_path: Path) -> None:
+    log = ReadLog()
+    (tmp_path / "f").write_bytes(b"x")
+    log.record("ses_a", tmp_path / "f", load(tmp_path / "f").stamp)
+    assert log.seen("ses_b", tmp_path / "f") is None
+    assert log.seen("ses_a", tmp_path / "f") is not None
+    assert log.is_first_load("ses_a", tmp_path)
+    assert not log.is_first_load("ses_a", tmp_path)

@@ -1,0 +1,68 @@
+"""Patterns of .gitignore, against git's own answers."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from codeloop.workspace.git.ignore import parse, parse_attributes
+from codeloop.workspace.snapshot.stat_cache import join
+from tests.workspace.snapshot.trees_on_disk import git, names_in, snapshots_of, taken, write
+
+PIECES = [
+    "a",
+    "b",
+    "ab",
+    "*",
+    "**",
+    "***",
+    "?",
+    "[ab]",
+    "[!a]",
+    "[a-b]",
+    "\\a",
+    "a*",
+    "*b",
+    "a**",
+    "{a}",
+    "[[:alpha:]]",
+]
+PATTERNS = st.builds(
+    lambda sign, start, parts, end: sign + start + "/".join(parts) + end,
+    st.sampled_from(["", "", "!"]),
+    st.sampled_from(["", "/"]),
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=3),
+    st.sampled_from(["", "", "/", " ", "\r"]),
+)
+FILES = ["a", "b", "ab", "x/a", "x/b", "a1/b", "b1/ab/a", "x/y/a", "x/y/ab", "ab1/a/b/a"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(top=st.lists(PATTERNS, max_size=4), below=st.lists(PATTERNS, max_size=2))
+@example(top=["*", "!x/", "!a"], below=["!b"])
+@example(top=["x/**", "!x/y/**"], below=[])
+@example(top=["a", "a**/b"], below=[])
+async def test_what_is_ignored_is_what_git_ignores(top: list[str], below: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name) / "work"
+        rules = {".gitignore": "\n".join(top) + "\n", "x/.gitignore": "\n".join(below) + "\n"}
+        write(root, {**dict.fromkeys(FILES, "1"), **rules})
+        git(root, "init", "-q")
+        snapshots = snapshots_of(root, Path(name))
+        found = names_in(snapshots, (await taken(snapshots)).tree)
+        listed = git(root, "ls-files", "-z", "--others", "--exclude-standard").split("\0")
+        assert found == sorted(each for each in listed if each)
+
+
+def test_lines_that_say_nothing_are_passed_over() -> None:
+    assert parse(b"# comment\n\n   \n[\n\\\n\\\\\\\n", "").lines == ()
+
+
+def test_only_attributes_that_convert_count() -> None:
+    found = parse_attributes(b"* text=auto\n*.bin filter=lfs diff=lfs -text\n*.bat eol=crlf\n", "", ("filter", "eol"))
+    assert found.decides("x.bin", "x.bin", is_folder=False)
+    assert found.decides("d/x.bat", "x.bat", is_folder=False)
+    assert found.decides("x.txt", "x.txt", is_folder=False) is None
+    assert join("", os.curdir) == "."

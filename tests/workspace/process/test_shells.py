@@ -1,0 +1,365 @@
+import asyncio
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from codeloop.kit.processes import processes
+from codeloop.workspace.process.orphan_reaper import MARK
+from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
+
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "GIVEN": "given"}
+
+
+@pytest.fixture
+async def shells() -> AsyncIterator[Shells]:
+    made = Shells()
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> ShellContext:
+    (tmp_path / "work").mkdir()
+    return ShellContext("ses_1", tmp_path / "work", ENVIRONMENT, tmp_path / "scratch")
+
+
+async def run(
+    shells: Shells, place: ShellContext, text: str, timeout: float = 20, directory: Path | None = None
+) -> CommandResult:
+    return await shells.run(place, ShellCommand(text, timeout, directory), lambda _: None)
+
+
+def descriptors() -> int:
+    folder = Path("/proc/self/fd" if sys.platform == "linux" else "/dev/fd")
+    return sum(1 for _ in folder.iterdir())
+
+
+def alive(pid: int) -> bool:
+    return any(row.pid == pid for row in processes())
+
+
+async def test_output_and_errors_come_together_in_their_order_with_the_code(
+    shells: Shells, place: ShellContext
+) -> None:
+    outcome = await run(shells, place, "echo one; echo two >&2; echo three; exit 3")
+    assert (outcome.output, outcome.code, outcome.cut) == ("one\ntwo\nthree\n", 3, False)
+
+
+async def test_a_session_keeps_its_directory_and_its_exports(shells: Shells, place: ShellContext) -> None:
+    await run(
+        shells, place, "mkdir -p 'a b'; cd 'a b'; export VALUE=$'x \"y\" $HOME\\n\\'z\\''; unset GIVEN; OWN=1; exit 7"
+    )
+    outcome = await run(shells, place, 'pwd; printf "%s|" "$VALUE" "${GIVEN-none}" "${OWN-none}"; cd - >/dev/null; pwd')
+    assert outcome.output == f"{place.directory}/a b\nx \"y\" $HOME\n'z'|none|none|{place.directory}\n"
+
+
+async def test_sessions_do_not_share_their_state(shells: Shells, place: ShellContext) -> None:
+    other = ShellContext("ses_2", place.directory, place.environment, place.scratch)
+    await run(shells, place, "cd /; export A=1")
+    assert (await run(shells, other, "pwd; echo ${A-none}")).output == f"{place.directory}\nnone\n"
+
+
+async def test_reset_forgets_directory_and_exports(shells: Shells, place: ShellContext) -> None:
+    await run(shells, place, "cd /; export A=1; unset GIVEN")
+    shells.reset(place.session)
+    assert (await run(shells, place, "pwd; echo ${A-none} $GIVEN")).output == f"{place.directory}\nnone given\n"
+
+
+async def test_a_directory_for_one_call_is_not_kept_but_its_exports_are(shells: Shells, place: ShellContext) -> None:
+    assert (await run(shells, place, "export A=1; pwd", directory=Path("/"))).output == "/\n"
+    assert (await run(shells, place, "pwd; echo $A $PWD")).output == f"{place.directory}\n1 {place.directory}\n"
+
+
+async def test_a_directory_that_is_gone_falls_back_to_the_projects(shells: Shells, place: ShellContext) -> None:
+    await run(shells, place, "mkdir gone; cd gone; rmdir ../gone")
+    assert (await run(shells, place, "pwd")).output == f"{place.directory}\n"
+
+
+async def test_the_state_survives_a_shell_that_was_killed(shells: Shells, place: ShellContext) -> None:
+    await run(shells, place, "cd /; export A=1")
+    killed = await run(shells, place, "cd /tmp; kill -9 $$")
+    assert (killed.code, killed.signal) == (None, "SIGKILL")
+    assert (await run(shells, place, "pwd; echo $A")).output == "/\n1\n"
+
+
+async def test_a_syntax_error_is_reported_in_the_commands_own_words(shells: Shells, place: ShellContext) -> None:
+    outcome = await run(shells, place, "true\necho )")
+    assert outcome.code == 2
+    assert "line 2" in outcome.output
+    assert MARK not in outcome.output
+
+
+async def test_a_command_longer_than_the_system_allows_runs(shells: Shells, place: ShellContext) -> None:
+    outcome = await run(shells, place, f"echo {'x' * 300_000} | wc -c; echo $0 $#")
+    assert outcome.output.split() == ["300001", "bash", "0"]
+    assert list(place.scratch.iterdir()) == []
+
+
+async def test_the_child_gets_the_given_environment_and_not_ours(shells: Shells, place: ShellContext) -> None:
+    os.environ["CODELOOP_TEST_KEY"] = "secret"
+    try:
+        outcome = await run(shells, place, "env")
+    finally:
+        del os.environ["CODELOOP_TEST_KEY"]
+    assert "GIVEN=given" in outcome.output
+    assert "secret" not in outcome.output
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("cat; read x; echo end", "end\n"),
+        ("printf 'a\\0b\\377c'", "a\ufffdb\ufffdc"),
+        ("printf %s no-newline", "no-newline"),
+        ("python3 -c 'import sys; print(sys.stdin.isatty())' 2>/dev/null || echo False", "False\n"),
+        (": nothing", ""),
+    ],
+)
+async def test_odd_input_and_output(shells: Shells, place: ShellContext, command: str, output: str) -> None:
+    assert (await run(shells, place, command)).output == output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep 900 & echo $!",
+        "setsid sleep 900 & sleep 0.05; echo $!",
+        "(setsid sh -c 'echo $$; exec sleep 900 >/dev/null 2>&1' &); sleep 0.05",
+        "trap '' TERM; (trap '' TERM; exec sleep 900) & echo $!",
+        "sh -c 'sleep 900 & echo $!' ; exit 0",
+    ],
+)
+async def test_what_a_command_leaves_running_is_ended_and_does_not_hold_it(
+    shells: Shells, place: ShellContext, command: str
+) -> None:
+    outcome = await run(shells, place, command)
+    assert outcome.duration < 2
+    assert outcome.left >= 1
+    assert not alive(int(outcome.output))
+
+
+async def test_a_short_background_job_may_end_by_itself(shells: Shells, place: ShellContext) -> None:
+    outcome = await run(shells, place, "(sleep 0.03; echo late) &")
+    assert (outcome.output, outcome.left) == ("late\n", 0)
+
+
+async def test_a_timeout_ends_the_whole_tree_and_keeps_the_output(shells: Shells, place: ShellContext) -> None:
+    outcome = await run(shells, place, "echo $$; setsid sh -c 'echo $$; sleep 900' & sleep 900", timeout=0.2)
+    assert (outcome.timed_out, outcome.code) == (True, None)
+    assert outcome.duration < 1
+    assert not any(alive(int(pid)) for pid in outcome.output.split())
+
+
+async def test_a_shell_that_ignores_term_is_killed(shells: Shells, place: ShellContext) -> None:
+    outcome = await run(shells, place, "trap '' TERM; echo $$; while :; do sleep 900; done", timeout=0.1)
+    assert outcome.timed_out
+    assert outcome.duration < 1
+    assert not alive(int(outcome.output))
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_cancelling_ends_the_whole_tree_first(shells: Shells, place: ShellContext, times: int) -> None:
+    heard: list[str] = []
+    command = ShellCommand("echo $$; setsid sh -c 'echo $$; sleep 900' & sleep 900", 20)
+    task = asyncio.create_task(shells.run(place, command, heard.append))
+    while not heard or heard[-1].count("\n") < 2:
+        await asyncio.sleep(0.01)
+    for _ in range(times):
+        task.cancel()
+        await asyncio.sleep(0.005)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not any(alive(int(pid)) for pid in heard[-1].split())
+
+
+async def test_output_is_shown_while_it_comes_and_throttled(shells: Shells, place: ShellContext) -> None:
+    heard: list[str] = []
+    script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.03; done"
+    await shells.run(place, ShellCommand(script, 20), heard.append)
+    assert 1 <= len(heard) <= 6
+    assert heard[0].startswith("1\n")
+
+
+async def test_long_output_keeps_head_and_tail_and_a_private_file_with_the_whole(
+    shells: Shells, place: ShellContext
+) -> None:
+    outcome = await run(shells, place, "seq 100000")
+    assert outcome.cut
+    assert outcome.path is not None
+    assert outcome.path.read_text() == "".join(f"{n}\n" for n in range(1, 100001))
+    assert stat.S_IMODE(outcome.path.stat().st_mode) == 0o600
+    assert outcome.output.startswith("1\n2\n3\n")
+    assert outcome.output.endswith("99999\n100000\n")
+    assert str(outcome.path) in outcome.output
+    assert len(outcome.output) < 31_000
+    assert outcome.recent.startswith("...\n\n")
+    assert outcome.recent.endswith("100000\n")
+    assert len(outcome.recent) == 30_005
+
+
+@pytest.mark.parametrize("size", [29_999, 30_000, 30_001, 119_999, 120_000, 120_001, 360_001, 700_000])
+async def test_the_file_is_whole_at_every_size(shells: Shells, place: ShellContext, size: int) -> None:
+    outcome = await run(shells, place, f"head -c {size} /dev/zero | tr '\\0' x")
+    assert outcome.cut == (size > 30_000)
+    if outcome.path is None:
+        assert outcome.output == "x" * size
+    else:
+        assert outcome.path.read_text() == "x" * size
+        assert f"{size - 29_999} bytes left out" in outcome.output or f"{size - 30_000} bytes" in outcome.output
+
+
+async def test_an_unwritable_scratch_folder_is_said_and_nothing_is_lost_but_the_file(
+    shells: Shells, place: ShellContext, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    odd = ShellContext("ses_3", place.directory, place.environment, tmp_path / "file" / "scratch")
+    outcome = await run(shells, odd, "seq 100000; exit 4")
+    assert outcome.code == 4
+    assert outcome.path is None
+    assert "not saved" in outcome.output
+
+
+@pytest.mark.slow
+async def test_endless_output_is_ended_in_flat_memory_and_the_file_is_capped(
+    shells: Shells, place: ShellContext
+) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    outcome = await run(shells, place, "head -c 1000000000 /dev/zero | tr '\\0' '\\n'; yes", timeout=4)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert outcome.timed_out
+    assert outcome.path is not None
+    assert outcome.path.stat().st_size == 64 * 1024 * 1024
+    assert "up to its first" in outcome.output
+    assert grown < 50_000
+
+
+async def test_a_directory_that_does_not_exist_is_an_error_and_leaks_nothing(
+    shells: Shells, place: ShellContext
+) -> None:
+    await run(shells, place, "true")
+    before = descriptors()
+    with pytest.raises(OSError, match="nowhere"):
+        await run(shells, place, "true", directory=Path("/nowhere"))
+    for _ in range(5):
+        await run(shells, place, "true")
+    after = descriptors()
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    ("chosen", "name"),
+    [("/bin/sh", "sh"), ("/usr/bin/fish", "bash"), ("/opt/nu", "bash"), ("", "bash"), ("/no/such/zsh", "bash")],
+)
+def test_the_users_shell_is_taken_only_when_it_speaks_posix(chosen: str, name: str) -> None:
+    assert Path(find_shell({**ENVIRONMENT, "SHELL": chosen})[0]).name == name
+
+
+def test_without_bash_on_the_path_there_is_still_a_shell() -> None:
+    assert find_shell({"PATH": "/nowhere"})[0] in {"/bin/bash", "/bin/sh"}
+
+
+async def test_state_is_kept_by_plain_sh_too(shells: Shells, place: ShellContext) -> None:
+    plain = ShellContext("ses_4", place.directory, {**ENVIRONMENT, "SHELL": "/bin/sh"}, place.scratch)
+    await run(shells, plain, "mkdir d; cd d; export A='it'\"'\"'s'")
+    assert (await run(shells, plain, 'pwd; echo "$A" $0')).output == f"{place.directory}/d\nit's sh\n"
+
+
+async def test_a_job_is_started_watched_and_ended(shells: Shells, place: ShellContext) -> None:
+    job = shells.start(place, ShellCommand("echo $$; echo up; sleep 900", 0))
+    news = await job.read(5)
+    pid = int(news.output.split()[0])
+    assert (news.status, news.code) == ("running", None)
+    assert (await job.read()).output in {"", "up\n"}
+    assert await job.kill()
+    assert (await job.read()).status == "killed"
+    assert not alive(pid)
+    assert not await job.kill()
+
+
+async def test_a_job_can_be_ended_before_it_has_begun(shells: Shells, place: ShellContext) -> None:
+    job = shells.start(place, ShellCommand("sleep 900", 0))
+    assert await job.kill()
+    assert (await job.read()).status == "killed"
+    rows = processes(f"{MARK}=")
+    assert not [row for row in rows if row.marked and _ours(row.pid, place)]
+
+
+async def test_a_job_that_ends_by_itself_says_how(shells: Shells, place: ShellContext) -> None:
+    job = shells.start(place, ShellCommand("echo done; exit 5", 0))
+    news = await job.read(5)
+    while news.status == "running":
+        news = await job.read(5)
+    assert (news.status, news.code) == ("exited", 5)
+    assert job.running.capture.path is not None
+    assert job.running.capture.path.read_text() == "done\n"
+
+
+async def test_a_job_starts_where_the_session_stands_and_changes_nothing_for_it(
+    shells: Shells, place: ShellContext
+) -> None:
+    await run(shells, place, "mkdir d; cd d; export A=1")
+    job = shells.start(place, ShellCommand("pwd; echo $A; cd /; sleep 900", 0))
+    assert (await job.read(5)).output.startswith(f"{place.directory}/d\n")
+    assert (await run(shells, place, "pwd")).output == f"{place.directory}/d\n"
+
+
+async def test_too_many_jobs_are_refused(shells: Shells, place: ShellContext) -> None:
+    for _ in range(16):
+        shells.start(place, ShellCommand("sleep 900", 0))
+    with pytest.raises(ValueError, match="bash_kill"):
+        shells.start(place, ShellCommand("sleep 900", 0))
+
+
+async def test_closing_ends_jobs_and_whatever_daemons_commands_left(place: ShellContext) -> None:
+    shells = Shells()
+    job = shells.start(place, ShellCommand("echo $$; sleep 900", 0))
+    pid = int((await job.read(5)).output)
+    hidden = "import os,sys,time\nif os.fork(): sys.exit()\nos.setsid()\nos.closerange(0, 99)\ntime.sleep(900)"
+    await run(shells, place, f'{sys.executable} -c "{hidden}"')
+    await shells.close()
+    assert not alive(pid)
+    assert not [row for row in processes(f"{MARK}=") if row.marked and row.pid != os.getpid() and _ours(row.pid, place)]
+
+
+def _ours(pid: int, place: ShellContext) -> bool:
+    try:
+        return Path(f"/proc/{pid}/cwd").readlink() == place.directory
+    except OSError:
+        return False
+
+
+async def test_nothing_survives_when_we_are_killed(tmp_path: Path) -> None:
+    script = f"""
+import asyncio
+from pathlib import Path
+from codeloop.workspace.process.shells import *
+async def main():
+    shells = Shells()
+    place = ShellContext("ses_1", Path({str(tmp_path)!r}), {ENVIRONMENT!r}, Path({str(tmp_path)!r}))
+    job = shells.start(place, ShellCommand("echo $$; exec sleep 900", 0))
+    print((await job.read(5)).output.strip(), flush=True)
+    command = ShellCommand("setsid sh -c 'echo $$ > pid; exec sleep 900' & sleep 900", 20)
+    await shells.run(place, command, lambda _: None)
+asyncio.run(main())
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as killed:
+        assert killed.stdout is not None
+        job = int(killed.stdout.readline())
+        file = tmp_path / "pid"
+        until = time.monotonic() + 20
+        while not (file.exists() and file.read_text().strip()) and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        killed.send_signal(signal.SIGKILL)
+    pids = {job, int(file.read_text())}
+    until = time.monotonic() + 20
+    while any(alive(pid) for pid in pids) and time.monotonic() < until:
+        await asyncio.sleep(0.05)
+    assert not any(alive(pid) for pid in pids)
