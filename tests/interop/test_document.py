@@ -47,6 +47,7 @@ NOT_BY_SHAPE = {
     "session.summarize": "the model must be there",
     "session.undoFiles": "a file must be in the work tree",
     "session.unshare": "sharing is not offered",
+    "session.update": "a title must hold more than spaces",
     "tool.list": "the model must be there",
     "vcs.diff": "there may be no branch to compare with",
 }

@@ -113,8 +113,7 @@ class Operation(Struct, Generic[Takes, Gives], frozen=True):
 
 
 AnyOperation = Operation[Any, Any]
-_PART = cast("type[Part]", Part)  # a union is no type to a type checker
-
+_PART = cast("type[Part]", Part)  # a type checker does not take a union for a type
 
 SESSION_CREATE = Operation("session.create", "POST", "/session", CreateSession, Session)
 SESSION_LIST = Operation("session.list", "GET", "/session", ListSessions, list[Session])
@@ -144,7 +143,7 @@ PART_UPDATE = Operation(
     "PATCH",
     "/session/{sessionID}/message/{messageID}/part/{partID}",
     UpdatePart,
-    cast("type[Part]", Part),
+    _PART,
     body="part",
 )
 PART_DELETE = Operation(
