@@ -10,7 +10,7 @@ import pytest
 
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.project_root import Place
+from codeloop.config.project_root import ProjectRoot
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class World:
         """Write the person's own configuration."""
         return self.write(self.paths.config / "codeloop.json", content)
 
-    def place(self, directory: str = "") -> Place:
+    def place(self, directory: str = "") -> ProjectRoot:
         """Return a folder of the project as a place."""
         folder = self.root / directory
         folder.mkdir(parents=True, exist_ok=True)
-        return Place(self.root, folder, "global", None)
+        return ProjectRoot(self.root, folder, "global", None)
 
     def load(
         self,

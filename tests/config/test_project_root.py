@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.project_root import Place, find_place
+from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.schema.errors import CodeloopError
 
 NO_GIT = {"PATH": "/nonexistent"}
@@ -37,8 +37,8 @@ def repository(folder: Path, *, commit: str | None = "first") -> str:
     return git(folder, "rev-list", "--max-parents=0", "HEAD").strip()
 
 
-def place(folder: Path, paths: Paths) -> Place:
-    return find_place(folder, paths, os.environ)
+def place(folder: Path, paths: Paths) -> ProjectRoot:
+    return find_project_root(folder, paths, os.environ)
 
 
 def test_the_root_commit_names_the_project_from_any_folder_of_it(tmp_path: Path, paths: Paths) -> None:
@@ -46,14 +46,14 @@ def test_the_root_commit_names_the_project_from_any_folder_of_it(tmp_path: Path,
     git(tmp_path / "repo", "commit", "-q", "--allow-empty", "-m", "second")
     inner = tmp_path / "repo" / "a" / "b"
     inner.mkdir(parents=True)
-    assert place(inner, paths) == Place(tmp_path / "repo", inner, root, "git")
+    assert place(inner, paths) == ProjectRoot(tmp_path / "repo", inner, root, "git")
 
 
 def test_a_known_repository_needs_no_process(tmp_path: Path, paths: Paths) -> None:
     root = repository(tmp_path / "repo")
     place(tmp_path / "repo", paths)
     started = time.perf_counter()
-    assert find_place(tmp_path / "repo", paths, NO_GIT).project_id == root
+    assert find_project_root(tmp_path / "repo", paths, NO_GIT).project_id == root
     assert time.perf_counter() - started < 0.05
 
 
@@ -77,13 +77,13 @@ def test_of_several_root_commits_the_first_in_order_counts(tmp_path: Path, paths
 
 
 def test_outside_a_repository_the_directory_is_its_own_root(tmp_path: Path, paths: Paths) -> None:
-    assert place(tmp_path, paths) == Place(tmp_path, tmp_path, "global", None)
+    assert place(tmp_path, paths) == ProjectRoot(tmp_path, tmp_path, "global", None)
 
 
 def test_a_repository_without_commits_is_global_until_its_first_one(tmp_path: Path, paths: Paths) -> None:
     folder = tmp_path / "repo"
     repository(folder, commit=None)
-    assert find_place(folder, paths, NO_GIT) == Place(folder, folder, "global", "git")
+    assert find_project_root(folder, paths, NO_GIT) == ProjectRoot(folder, folder, "global", "git")
     git(folder, "commit", "-q", "--allow-empty", "-m", "first")
     assert place(folder, paths).project_id == git(folder, "rev-parse", "HEAD").strip()
 
@@ -91,14 +91,14 @@ def test_a_repository_without_commits_is_global_until_its_first_one(tmp_path: Pa
 def test_a_linked_work_tree_is_the_same_project_at_its_own_root(tmp_path: Path, paths: Paths) -> None:
     root = repository(tmp_path / "repo")
     git(tmp_path / "repo", "worktree", "add", "-q", str(tmp_path / "linked"))
-    assert place(tmp_path / "linked", paths) == Place(tmp_path / "linked", tmp_path / "linked", root, "git")
+    assert place(tmp_path / "linked", paths) == ProjectRoot(tmp_path / "linked", tmp_path / "linked", root, "git")
 
 
 def test_a_submodule_is_a_project_of_its_own(tmp_path: Path, paths: Paths) -> None:
     inner = repository(tmp_path / "library", commit="library")
     outer = repository(tmp_path / "repo", commit="outer")
     git(tmp_path / "repo", "submodule", "add", "-q", str(tmp_path / "library"), "lib")
-    assert place(tmp_path / "repo" / "lib", paths) == Place(
+    assert place(tmp_path / "repo" / "lib", paths) == ProjectRoot(
         tmp_path / "repo" / "lib", tmp_path / "repo" / "lib", inner, "git"
     )
     assert place(tmp_path / "repo", paths).project_id == outer
@@ -109,7 +109,7 @@ def test_an_embedded_bare_repository_is_only_a_folder(tmp_path: Path, paths: Pat
     bare = tmp_path / "repo" / "fixtures" / "bare"
     bare.mkdir(parents=True)
     git(bare, "init", "-q", "--bare")
-    assert place(bare, paths) == Place(tmp_path / "repo", bare, outer, "git")
+    assert place(bare, paths) == ProjectRoot(tmp_path / "repo", bare, outer, "git")
 
 
 def test_git_runs_nothing_that_the_repository_configures(tmp_path: Path, paths: Paths) -> None:
@@ -129,13 +129,13 @@ def test_variables_of_git_do_not_lead_elsewhere(tmp_path: Path, paths: Paths) ->
     root = repository(tmp_path / "repo")
     repository(tmp_path / "other", commit="other")
     environment = {**os.environ, "GIT_DIR": str(tmp_path / "other" / ".git"), "GIT_CONFIG_COUNT": "x"}
-    assert find_place(tmp_path / "repo", paths, environment).project_id == root
+    assert find_project_root(tmp_path / "repo", paths, environment).project_id == root
 
 
 def test_without_git_the_path_names_the_project_for_now(tmp_path: Path, paths: Paths) -> None:
     root = repository(tmp_path / "repo")
-    first = find_place(tmp_path / "repo", paths, NO_GIT)
-    assert first == find_place(tmp_path / "repo", paths, NO_GIT)
+    first = find_project_root(tmp_path / "repo", paths, NO_GIT)
+    assert first == find_project_root(tmp_path / "repo", paths, NO_GIT)
     assert first.vcs == "git"
     assert first.project_id not in {"global", root}
     assert place(tmp_path / "repo", paths).project_id == root
@@ -151,9 +151,9 @@ def test_a_git_that_hangs_is_given_up(tmp_path: Path, paths: Paths, monkeypatch:
     slow.chmod(0o755)
     limit = type(project_root.PROJECT_ID)("config.project_id", 50, "ms", "")
     monkeypatch.setattr(project_root, "PROJECT_ID", limit)
-    found = find_place(tmp_path / "repo", paths, {"PATH": f"{slow.parent}:/bin:/usr/bin"})
+    found = find_project_root(tmp_path / "repo", paths, {"PATH": f"{slow.parent}:/bin:/usr/bin"})
     assert len(found.project_id) == 40
-    assert find_place(tmp_path / "repo", paths, NO_GIT) == found
+    assert find_project_root(tmp_path / "repo", paths, NO_GIT) == found
 
 
 def test_a_broken_or_read_only_cache_costs_only_time(tmp_path: Path, paths: Paths) -> None:
@@ -177,7 +177,7 @@ def test_a_git_file_that_leads_nowhere_is_no_repository(tmp_path: Path, paths: P
 def test_a_link_to_a_directory_is_followed(tmp_path: Path, paths: Paths) -> None:
     root = repository(tmp_path / "repo")
     (tmp_path / "link").symlink_to(tmp_path / "repo")
-    assert place(tmp_path / "link", paths) == Place(tmp_path / "repo", tmp_path / "repo", root, "git")
+    assert place(tmp_path / "link", paths) == ProjectRoot(tmp_path / "repo", tmp_path / "repo", root, "git")
 
 
 def test_a_directory_that_can_not_be_used_is_a_clear_error(tmp_path: Path, paths: Paths) -> None:

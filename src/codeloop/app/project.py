@@ -23,7 +23,7 @@ from codeloop.config.instructions import instruction_files
 from codeloop.config.layers import Layer, candidates
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.project_root import Place, find_place, record_root
+from codeloop.config.project_root import ProjectRoot, find_project_root, record_root
 from codeloop.config.trust.store import is_trusted
 from codeloop.config.written import written
 from codeloop.extend.agents import agents_of
@@ -75,7 +75,7 @@ class Setting(Struct, frozen=True):
     """Where a process stands: paths, place, configuration and skills, before anything is opened."""
 
     paths: Paths
-    place: Place
+    place: ProjectRoot
     loaded: Loaded
     trusted: bool
     skills: Skills = struct_field(default_factory=Skills)
@@ -94,7 +94,7 @@ def find_setting(startup: Startup, more: tuple[Layer, ...] = ()) -> Setting:
     Raises CodeloopError naming file, line and column.
     """
     paths = find_paths(startup.environment)
-    place = find_place(startup.directory, paths, startup.environment)
+    place = find_project_root(startup.directory, paths, startup.environment)
     trusted = startup.trust or is_trusted(paths, place.root)
     homes = find_homes(place, paths)
     sources = candidates(place, paths, config_file=startup.config_file, environment=startup.environment)
@@ -125,7 +125,7 @@ def providers_of(setting: Setting, environment: Mapping[str, str]) -> Providers:
     )
 
 
-def source_of(startup: Startup, providers: Providers, place: Place) -> Source:
+def source_of(startup: Startup, providers: Providers, place: ProjectRoot) -> Source:
     """Return the models of a place: those of the provider table, or a recording. Raises CodeloopError."""
     places = Places(str(place.directory), str(place.root))
     if startup.replay is not None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codeloop.config.files import read_start, reason
 from codeloop.config.paths import Paths
-from codeloop.config.project_root import Place
+from codeloop.config.project_root import ProjectRoot
 from codeloop.schema.config import Config
 from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
 
@@ -36,12 +36,12 @@ class Instructions(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def instruction_files(place: Place, paths: Paths, config: Config, *, trusted: bool) -> tuple[Instruction, ...]:
+def instruction_files(place: ProjectRoot, paths: Paths, config: Config, *, trusted: bool) -> tuple[Instruction, ...]:
     """Return the files of `read_instructions`, without what was wrong with others."""
     return read_instructions(place, paths, config, trusted=trusted).files
 
 
-def read_instructions(place: Place, paths: Paths, config: Config, *, trusted: bool) -> Instructions:
+def read_instructions(place: ProjectRoot, paths: Paths, config: Config, *, trusted: bool) -> Instructions:
     """Read the global file, one for each folder from the work tree's top down, then what `config.instructions` names.
 
     Of AGENTS.md and CLAUDE.md in one folder the first counts. An untrusted project's are read too: they are data. But a
@@ -72,7 +72,7 @@ def read_instructions(place: Place, paths: Paths, config: Config, *, trusted: bo
     return Instructions(tuple(reading.files), tuple(reading.warnings))
 
 
-def _folders(place: Place) -> Iterator[Path]:
+def _folders(place: ProjectRoot) -> Iterator[Path]:
     folder = place.root
     yield folder
     for part in place.directory.relative_to(place.root).parts:
@@ -84,7 +84,7 @@ def _folders(place: Place) -> Iterator[Path]:
 class _Reading:
     """What was read so far, and what may still be looked at."""
 
-    place: Place
+    place: ProjectRoot
     trusted: bool
     files: list[Instruction] = field(default_factory=list[Instruction])
     warnings: list[str] = field(default_factory=list[str])

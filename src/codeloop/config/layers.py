@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codeloop.config.files import read_text
 from codeloop.config.paths import Paths
-from codeloop.config.project_root import Place
+from codeloop.config.project_root import ProjectRoot
 from codeloop.kit.jsonc import Document, JsoncError, Position, is_object, parse
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.schema.errors import CodeloopError
@@ -92,7 +92,7 @@ def dotted(keys: Keys) -> str:
 
 
 def find_layers(
-    place: Place,
+    place: ProjectRoot,
     paths: Paths,
     *,
     config_file: Path | None,
@@ -114,7 +114,7 @@ def find_layers(
 
 
 def candidates(
-    place: Place, paths: Paths, *, config_file: Path | None, environment: Mapping[str, str]
+    place: ProjectRoot, paths: Paths, *, config_file: Path | None, environment: Mapping[str, str]
 ) -> Iterator[Path]:
     """Return every file and folder that a layer may come from, whether it is there or not."""
     yield from (paths.reference / name for name in REFERENCE_FILES)
@@ -127,7 +127,7 @@ def candidates(
             yield from (step / folder, *(step / folder / name for name in names))
 
 
-def _steps(place: Place) -> list[Path]:
+def _steps(place: ProjectRoot) -> list[Path]:
     steps = [place.root]
     for part in place.directory.relative_to(place.root).parts:
         steps.append(steps[-1] / part)
@@ -138,7 +138,7 @@ def _named(config_file: Path | None, environment: Mapping[str, str]) -> str | No
     return str(config_file) if config_file else environment.get("CODELOOP_CONFIG") or environment.get("OPENCODE_CONFIG")
 
 
-def _given(place: Place, config_file: Path | None, environment: Mapping[str, str]) -> Iterator[Layer]:
+def _given(place: ProjectRoot, config_file: Path | None, environment: Mapping[str, str]) -> Iterator[Layer]:
     """Read what the person who started the program names: a file, and texts in the environment."""
     named = _named(config_file, environment)
     if named:

@@ -13,7 +13,7 @@ from codeloop.config.layers import NOTHING_FURTHER, Further, Layer, Origin, dott
 from codeloop.config.normalise import Values, normalise
 from codeloop.config.paths import Paths
 from codeloop.config.pending import pending
-from codeloop.config.project_root import Place
+from codeloop.config.project_root import ProjectRoot
 from codeloop.config.substitute import substituted
 from codeloop.config.trust.filter import narrowed
 from codeloop.config.validation import find_fault
@@ -53,7 +53,7 @@ class _Merged(Struct, frozen=True):
 
 
 def load(
-    place: Place,
+    place: ProjectRoot,
     paths: Paths,
     *,
     config_file: Path | None = None,
@@ -110,7 +110,7 @@ def _pending(layers: list[Layer]) -> list[str]:
     return [f"Not supported yet and ignored: {', '.join(listed[:_MOST_NAMED])}{more}."]
 
 
-def _ignored(place: Place, names: list[str]) -> str:
+def _ignored(place: ProjectRoot, names: list[str]) -> str:
     names = list(dict.fromkeys(names))
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return (

@@ -22,7 +22,7 @@ _ROOT = "worktree"
 _POINTER_BYTES = 4096
 
 
-class Place(Struct, frozen=True):
+class ProjectRoot(Struct, frozen=True):
     """Where a run works. Both paths are absolute with every link followed; `directory` is `root` or below it.
 
     `root`: the work tree's top, or the directory itself outside a repository. `project_id`: the hash of the
@@ -48,7 +48,7 @@ class _Known(msgspec.Struct, frozen=True):
     project_id: str
 
 
-def find_place(directory: Path, paths: Paths, environment: Mapping[str, str]) -> Place:
+def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, str]) -> ProjectRoot:
     """Find the work tree around a directory. Asks git only the first time that a repository is seen.
 
     Raises CodeloopError when the directory is missing or can't be read.
@@ -57,11 +57,11 @@ def find_place(directory: Path, paths: Paths, environment: Mapping[str, str]) ->
     for root in (here, *here.parents):
         repository = _repository(root)
         if repository is not None:
-            return Place(root, here, _project_id(repository, paths, environment), "git")
-    return Place(here, here, GLOBAL, None)
+            return ProjectRoot(root, here, _project_id(repository, paths, environment), "git")
+    return ProjectRoot(here, here, GLOBAL, None)
 
 
-def record_root(folder: Path, place: Place) -> None:
+def record_root(folder: Path, place: ProjectRoot) -> None:
     """Keep where a project was last opened in the project's folder, so that it is known before its first session."""
     if place.project_id != GLOBAL and recorded_root(folder) != str(place.root):
         with suppress(OSError, UnicodeEncodeError):

@@ -38,7 +38,7 @@ class Credential(Struct, frozen=True):
     directory: str = ""
 
 
-class Running(Struct, frozen=True):
+class RunningServer(Struct, frozen=True):
     """One running server, as its file has it. `started` tells its process from a later one with the same id."""
 
     url: str
@@ -72,7 +72,7 @@ def publish(paths: Paths, url: str, username: str, password: str) -> Path:
             path.unlink(missing_ok=True)
     pid = os.getpid()
     path = _file(paths, *_address(url))
-    running = Running(url, username, password, pid, start_time(pid), str(Path.cwd()))
+    running = RunningServer(url, username, password, pid, start_time(pid), str(Path.cwd()))
     write_private(path, msgspec.json.encode(running).decode())
     return path
 
@@ -114,7 +114,7 @@ def successor_of(paths: Paths, lost: Credential) -> Credential | None:
     return Credential(_reachable(host, port), found[0].username, found[0].password, lost.directory)
 
 
-def _alive(path: Path) -> Running | None:
+def _alive(path: Path) -> RunningServer | None:
     found = _read(path)
     return found if found is not None and lives(found.pid, found.started) else None
 
@@ -157,13 +157,13 @@ def _files(paths: Paths) -> Iterator[Path]:
         yield from (_folder(paths) / name for name in names if name.startswith(f"{_prefix()}@"))
 
 
-def _read(path: Path) -> Running | None:
+def _read(path: Path) -> RunningServer | None:
     """Read a file that nobody but us can have written or read; None when it is not one."""
     try:
         with opened(path) as descriptor:
             status = os.fstat(descriptor)
             if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
                 return None
-            return msgspec.json.decode(os.read(descriptor, CONFIG_BYTES.value), type=Running)
+            return msgspec.json.decode(os.read(descriptor, CONFIG_BYTES.value), type=RunningServer)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.config.paths import Paths
-from codeloop.config.project_root import Place
+from codeloop.config.project_root import ProjectRoot
 from codeloop.schema.limits import EXTEND_DEPTH, EXTEND_ENTRIES
 
 _NAME = r"\w[\w.-]*(/\w[\w.-]*)*"
@@ -30,7 +30,7 @@ class Home(Struct, frozen=True):
     only_skills: bool
 
 
-def find_homes(place: Place, paths: Paths) -> tuple[Home, ...]:
+def find_homes(place: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
     """Return the folders that there are, global ones first; of what two of them define, the later one's counts."""
     dot_agents = paths.claude.parent / ".agents"
     found = [

@@ -12,7 +12,7 @@ import msgspec
 from codeloop.config.files import read_text
 from codeloop.config.layers import Further, Layer, dotted
 from codeloop.config.normalise import normalise
-from codeloop.config.project_root import Place
+from codeloop.config.project_root import ProjectRoot
 from codeloop.config.validation import find_fault
 from codeloop.extend.folders import Home, is_name, pages_of
 from codeloop.kit.frontmatter import FrontmatterError, split
@@ -54,7 +54,7 @@ class PageLayer(Layer, frozen=True):
         return Position(self.text.count("\n", 0, place) + 1, 1)
 
 
-def find_pages(place: Place, homes: Iterable[Home], *, trusted: bool) -> Further:
+def find_pages(place: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> Further:
     """Read the agents and commands of all homes. Unless `trusted`, those of the project are only named.
 
     Nothing fails: a page that can't be used becomes a warning that names file and line.

@@ -12,7 +12,7 @@ from msgspec import field as struct_field
 
 from codeloop.config.files import read_start, read_text, reason
 from codeloop.config.paths import Paths
-from codeloop.config.project_root import Place
+from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.folders import Home, files_below, leads_out
 from codeloop.kit.frontmatter import FrontmatterError, split
 from codeloop.kit.jsonc import is_list
@@ -30,7 +30,7 @@ _LONGEST = 64
 _DESCRIPTION = Path(__file__).with_name("skill.md")
 
 
-class Found(Struct, frozen=True):
+class SkillFile(Struct, frozen=True):
     """A skill whose head was read. `bound`: where its file has to lie, links followed; None: anywhere."""
 
     name: str
@@ -46,18 +46,18 @@ class Skills(Struct, frozen=True):
     `warnings`: a line for each one that can't be used.
     """
 
-    found: dict[str, Found] = struct_field(default_factory=dict[str, Found])
+    found: dict[str, SkillFile] = struct_field(default_factory=dict[str, SkillFile])
     readable: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-def find_skills(place: Place, config: Config, paths: Paths, homes: tuple[Home, ...], *, trusted: bool) -> Skills:
+def find_skills(place: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...], *, trusted: bool) -> Skills:
     """Read the heads of all skills; of two with one name the later one counts. Nothing fails.
 
     An untrusted project's skills are data that the model may read, but they never replace one of the person's own, and
     their links are not followed out of the work tree.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, SkillFile] = {}
     readable: dict[Path, None] = {}
     warnings: list[str] = []
     for folder, is_project in _folders(place, config, paths, homes):
@@ -80,7 +80,7 @@ def find_skills(place: Place, config: Config, paths: Paths, homes: tuple[Home, .
     return Skills(dict(sorted(found.items())), _outermost(readable), tuple(warnings))
 
 
-def _folders(place: Place, config: Config, paths: Paths, homes: tuple[Home, ...]) -> Iterator[tuple[Path, bool]]:
+def _folders(place: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...]) -> Iterator[tuple[Path, bool]]:
     """Yield the folders to look in and whether the project brought them; each real folder once."""
     seen: set[str] = set()
     named = config.skills.get("paths")
@@ -105,7 +105,7 @@ def _outermost(folders: dict[Path, None]) -> tuple[Path, ...]:
     return tuple(each for each in folders if not any(parent in folders for parent in each.parents))
 
 
-def _head(file: Path, *, is_project: bool, bound: Path | None) -> Found:
+def _head(file: Path, *, is_project: bool, bound: Path | None) -> SkillFile:
     """Read a skill's head. Raises CodeloopError with file and line."""
     if bound is not None and leads_out(file, bound):
         raise CodeloopError(f"{file} leads out of a directory that is not trusted.")
@@ -125,7 +125,7 @@ def _head(file: Path, *, is_project: bool, bound: Path | None) -> Found:
         raise CodeloopError(
             f"{_line(file, text, 'description')}: description: expected a text that says when to use it."
         )
-    return Found(name, description.strip(), file, is_project, bound)
+    return SkillFile(name, description.strip(), file, is_project, bound)
 
 
 def _line(file: Path, text: str, key: str) -> str:
@@ -133,7 +133,7 @@ def _line(file: Path, text: str, key: str) -> str:
     return f"{file}:{text.count(chr(10), 0, found.start()) + 1 if found else 1}"
 
 
-def load_skill(found: Found) -> Skill:
+def load_skill(found: SkillFile) -> Skill:
     """Read a skill's text. Raises CodeloopError when it is gone, too large, no text, or now leads elsewhere."""
     if found.bound is not None and leads_out(found.file, found.bound):
         raise CodeloopError(f"{found.file} leads out of a directory that is not trusted.")
@@ -166,14 +166,14 @@ def loaded_text(skill: Skill) -> str:
     return "\n".join(lines)
 
 
-def allowed_skills(skills: Skills, *rulesets: Ruleset) -> list[Found]:
+def allowed_skills(skills: Skills, *rulesets: Ruleset) -> list[SkillFile]:
     """Return the skills that the rules do not deny."""
     rules = [rule for ruleset in rulesets for rule in ruleset]
     verdicts = ((skill, last_match("skill", skill.name, rules)) for skill in skills.found.values())
     return [skill for skill, rule in verdicts if rule is None or rule.action != "deny"]
 
 
-def listing(skills: list[Found]) -> str:
+def listing(skills: list[SkillFile]) -> str:
     """Return the list for the model, a line a skill. What is too long shows names only, then only how many more."""
     left = SKILL_LISTING.value
     lines: list[str] = []

@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.schema.limits import WEB_BYTES
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.page import Format, Page, Source, convert, plain_text
+from codeloop.tool.web.page import Format, Page, PageSource, convert, plain_text
 from codeloop.tool.web.pdf import read_pdf
 from tests.tool.web.pages import locked_pdf, pdf, png
 
@@ -26,7 +26,7 @@ ENVIRONMENT = {"PATH": os.defpath}
 
 async def shown(data: bytes | str, kind: str, form: Format = "markdown") -> Page:
     body = data.encode() if isinstance(data, str) else data
-    return await convert(Source(URL, kind, body), form, ENVIRONMENT)
+    return await convert(PageSource(URL, kind, body), form, ENVIRONMENT)
 
 
 async def test_html_becomes_markdown_with_absolute_links_and_without_scripts() -> None:
@@ -158,15 +158,15 @@ async def test_a_pdf_that_takes_too_long_is_given_up_and_leaves_no_process() -> 
 
 
 async def test_what_is_cut_is_said_for_text_and_refused_for_documents() -> None:
-    page = await convert(Source(URL, "text/plain", b"abc", is_cut=True), "text", ENVIRONMENT)
+    page = await convert(PageSource(URL, "text/plain", b"abc", is_cut=True), "text", ENVIRONMENT)
     assert page.note == "only the first 5 MB were read"
     for data in (pdf("x"), png()):
         with pytest.raises(ToolFailure, match="more than 5 MB"):
-            await convert(Source(URL, "", data, is_cut=True), "text", ENVIRONMENT)
+            await convert(PageSource(URL, "", data, is_cut=True), "text", ENVIRONMENT)
 
 
 def test_the_text_of_an_error_page_is_one_line_and_never_bytes() -> None:
-    assert plain_text(Source(URL, "text/html", b"<h1>Not\nfound</h1><script>x()</script>")) == "Not found"
-    assert plain_text(Source(URL, "application/json", b'{"a":\n 1}')) == '{"a": 1}'
-    assert plain_text(Source(URL, "image/png", png())) == ""
-    assert plain_text(Source(URL, "application/zip", b"PK\0\0")) == ""
+    assert plain_text(PageSource(URL, "text/html", b"<h1>Not\nfound</h1><script>x()</script>")) == "Not found"
+    assert plain_text(PageSource(URL, "application/json", b'{"a":\n 1}')) == '{"a": 1}'
+    assert plain_text(PageSource(URL, "image/png", png())) == ""
+    assert plain_text(PageSource(URL, "application/zip", b"PK\0\0")) == ""

@@ -16,7 +16,7 @@ from codeloop.client.local import LocalClient
 from codeloop.config.layers import dotted
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import find_paths
-from codeloop.config.project_root import find_place
+from codeloop.config.project_root import find_project_root
 from codeloop.config.trust.store import is_trusted
 from codeloop.extend.folders import find_homes
 from codeloop.extend.markdown import find_pages
@@ -44,7 +44,7 @@ def debug() -> None:
 def show_config(*, provenance: bool, config_file: Path | None, as_trusted: bool) -> None:
     """Print the effective configuration as JSON. Values whose name looks like that of a secret are masked."""
     paths = find_paths(os.environ)
-    place = find_place(Path.cwd(), paths, os.environ)
+    place = find_project_root(Path.cwd(), paths, os.environ)
     trusted = as_trusted or is_trusted(paths, place.root)
     further = find_pages(place, find_homes(place, paths), trusted=trusted)
     loaded = load(place, paths, config_file=config_file, environment=os.environ, trusted=trusted, further=further)
@@ -63,7 +63,7 @@ def show_config(*, provenance: bool, config_file: Path | None, as_trusted: bool)
 def show_paths(*, as_json: bool) -> None:
     """Print the folders and files that codeloop uses."""
     paths = find_paths(os.environ)
-    place = find_place(Path.cwd(), paths, os.environ)
+    place = find_project_root(Path.cwd(), paths, os.environ)
     rows = {name: str(getattr(paths, name)) for name in paths.__struct_fields__}
     rows |= {"credentials": str(paths.credentials), "trust": str(paths.trust), "log": str(paths.log)}
     rows |= {

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.project_root import find_place
+from codeloop.config.project_root import find_project_root
 from codeloop.config.trust import store
 from codeloop.schema.errors import CodeloopError
 
@@ -32,7 +32,7 @@ def trust(directory: Path | None, *, remove: bool, is_list: bool) -> None:
     elif remove:
         _remove(paths, directory or Path.cwd())
     else:
-        root = find_place(directory or Path.cwd(), paths, os.environ).root
+        root = find_project_root(directory or Path.cwd(), paths, os.environ).root
         store.trust(paths, root)
         click.echo(f"Trusted: {root}")
 
@@ -47,7 +47,7 @@ def _show(known: store.TrustList) -> None:
 
 
 def _remove(paths: Paths, directory: Path) -> None:
-    root = find_place(directory, paths, os.environ).root if directory.is_dir() else directory
+    root = find_project_root(directory, paths, os.environ).root if directory.is_dir() else directory
     if not store.distrust(paths, root):
         raise CodeloopError(f"{root} was not trusted. `codeloop trust --list` shows what is.")
     click.echo(f"No longer trusted: {root}")

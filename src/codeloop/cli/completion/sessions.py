@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from codeloop.cli.completion.choices import Choice, begun
 from codeloop.config.paths import find_paths
-from codeloop.config.project_root import find_place
+from codeloop.config.project_root import find_project_root
 from codeloop.store.queries import SessionFilter, open_queries
 
 
@@ -26,7 +26,7 @@ def archived(typed: str) -> list[CompletionItem[str]]:
 def _sessions(typed: str, *, archived: bool = False) -> Iterator[Choice]:
     """Yield the ids of the project's sessions, newest first; the slugs when one is being typed."""
     paths = find_paths(os.environ)
-    place = find_place(Path.cwd(), paths, os.environ)
+    place = find_project_root(Path.cwd(), paths, os.environ)
     with closing(open_queries(paths.project(place.project_id) / "codeloop.db")) as queries:
         found = queries.sessions(SessionFilter(limit=100_000))
     by_slug = bool(typed) and not "ses_".startswith(typed[:4])

@@ -20,20 +20,20 @@ _POLL = 0.02
 _DAMAGED = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
-class Entry(msgspec.Struct, frozen=True):
+class TrustedDirectory(msgspec.Struct, frozen=True):
     """Since when a directory is trusted, in ms since 1970."""
 
     time: int
 
 
 class _File(msgspec.Struct, frozen=True):
-    directories: dict[str, Entry] = {}
+    directories: dict[str, TrustedDirectory] = {}
 
 
 class TrustList(Struct, frozen=True):
     """The trusted directories by their resolved path. `warning` says what was wrong with the file, if anything."""
 
-    directories: dict[str, Entry]
+    directories: dict[str, TrustedDirectory]
     warning: str | None = None
 
 
@@ -49,7 +49,7 @@ def read_trust(paths: Paths) -> TrustList:
         return TrustList({}, _quarantined(paths.trust))
 
 
-def _directories(paths: Paths) -> dict[str, Entry]:
+def _directories(paths: Paths) -> dict[str, TrustedDirectory]:
     return msgspec.json.decode(read_start(paths.trust, CONFIG_BYTES.value), type=_File).directories
 
 
@@ -67,7 +67,7 @@ def is_trusted(paths: Paths, root: Path) -> bool:
 def trust(paths: Paths, root: Path) -> None:
     """Trust a work tree until it is taken back. Raises CodeloopError when that can't be stored."""
     with _changing(paths) as directories:
-        directories[_resolved(root)] = Entry(time=int(time.time() * 1000))
+        directories[_resolved(root)] = TrustedDirectory(time=int(time.time() * 1000))
 
 
 def distrust(paths: Paths, root: Path) -> bool:
@@ -87,7 +87,7 @@ def _resolved(root: Path) -> str:
 
 
 @contextmanager
-def _changing(paths: Paths) -> Generator[dict[str, Entry]]:
+def _changing(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
     """Yield the directories to change, alone among all processes, and store them."""
     try:
         make_private(paths.trust.parent)

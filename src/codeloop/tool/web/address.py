@@ -57,7 +57,7 @@ NAT64 = "64:ff9b::/96"
 PUBLIC_V6 = "2000::/3"
 
 
-class Place(Struct, frozen=True):
+class WebUrl(Struct, frozen=True):
     """A URL, read. `host` is lower-case ASCII without a final dot, an address in its usual spelling without brackets.
 
     `target`: path and query as they are sent. `literal`: the host is an address. `odd`: an address in a spelling that
@@ -87,12 +87,12 @@ class Place(Struct, frozen=True):
         """`host:port`, what a rule for private addresses names."""
         return f"{bracketed(self.host)}:{self.port}"
 
-    def secured(self) -> "Place":
+    def secured(self) -> "WebUrl":
         """Return the same place over HTTPS."""
         return replace(self, scheme="https", port=PORTS["https"])
 
 
-def parse(url: str) -> Place:
+def parse(url: str) -> WebUrl:
     """Read a URL. Raises ToolFailure for whatever is not plain HTTP(S), or could be read in two ways."""
     text = url.strip()
     if len(text) > WEB_URL.value:
@@ -114,11 +114,11 @@ def parse(url: str) -> Place:
     if port == 0:
         raise _refused(text, "port 0 can't be connected to")
     raw = parts.netloc.rpartition(":")[0] if parts.port is not None else parts.netloc.rstrip(":")
-    place = Place(scheme, "", port or PORTS[scheme], _target(parts.path, parts.query), names_port=port is not None)
+    place = WebUrl(scheme, "", port or PORTS[scheme], _target(parts.path, parts.query), names_port=port is not None)
     return _with_host(place, raw, text)
 
 
-def redirected(place: Place, location: str) -> Place:
+def redirected(place: WebUrl, location: str) -> WebUrl:
     """Return where a redirect from `place` leads. Raises ToolFailure."""
     try:
         return parse(urljoin(place.url, location.strip()))
@@ -151,7 +151,7 @@ def _target(path: str, query: str) -> str:
     return quote(path, safe=punctuation) + (f"?{quote(query, safe=punctuation)}" if query else "")
 
 
-def _with_host(place: Place, raw: str, url: str) -> Place:
+def _with_host(place: WebUrl, raw: str, url: str) -> WebUrl:
     if raw.startswith("["):
         try:
             ip = IPv6Address(raw[1:-1])

@@ -18,7 +18,7 @@ from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HO
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.address import Place, concern, parse, redirected
+from codeloop.tool.web.address import WebUrl, concern, parse, redirected
 from codeloop.tool.web.body import ENCODINGS, read_body
 from codeloop.tool.web.proxy import proxy_for
 
@@ -152,7 +152,7 @@ class _Journey:
             await self._ask_url(place, place.url)
         raise ToolFailure(f"{self._order.url} leads through more than {WEB_HOPS.value} redirects; given up.")
 
-    async def _ask_url(self, place: Place, spelled: str) -> None:
+    async def _ask_url(self, place: WebUrl, spelled: str) -> None:
         """Ask for a URL as it was given and, where that differs, as it will be requested."""
         usual = place.url if place.target != "/" or spelled.endswith("/") else place.url.removesuffix("/")
         patterns = dict.fromkeys((spelled.partition("#")[0], usual))
@@ -161,7 +161,7 @@ class _Journey:
         given = self._order.given if spelled == self._order.url.strip() else {**self._order.given, "redirect": spelled}
         await self._ask(Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=given))
 
-    async def _open(self, place: Place) -> tuple[Place, "Response"]:
+    async def _open(self, place: WebUrl) -> tuple[WebUrl, "Response"]:
         """Return the head of the answer and where it came from: HTTPS is tried first for public hosts."""
         addresses, is_public = await self._addresses(place)
         async with self._budget.spend():
@@ -173,7 +173,7 @@ class _Journey:
                     self._plain.add(place.host)
             return place, await self._connect(place, addresses, WEB_CONNECT.seconds)
 
-    async def _addresses(self, place: Place) -> tuple[Sequence[str], bool]:
+    async def _addresses(self, place: WebUrl) -> tuple[Sequence[str], bool]:
         """Look a host up and ask for leave if any of its addresses is not public; tell whether all are."""
         proxy = proxy_for(place, self._network.environment)
         addresses: Sequence[str] = (place.host,)
@@ -200,7 +200,7 @@ class _Journey:
             self._admitted.add(place.endpoint)
         return addresses[: WEB_ADDRESSES.value], not concerns
 
-    async def _connect(self, place: Place, addresses: Sequence[str], seconds: float) -> "Response":
+    async def _connect(self, place: WebUrl, addresses: Sequence[str], seconds: float) -> "Response":
         """Send the request to the first address that can be reached, or through the proxy, by name."""
         import httpx2
 
@@ -215,7 +215,7 @@ class _Journey:
                 trouble = str(error) or type(error).__name__
         raise _Unreachable(f"{place.url} can't be reached: {trouble}.")
 
-    async def _send(self, place: Place, to: tuple[str, int], seconds: float, proxy: str | None = None) -> "Response":
+    async def _send(self, place: WebUrl, to: tuple[str, int], seconds: float, proxy: str | None = None) -> "Response":
         """Send the request. Raises ToolFailure, without a proxy also httpx2's ConnectError and ConnectTimeout."""
         import httpx2
 
@@ -244,7 +244,7 @@ class _Journey:
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
             raise ToolFailure(f"{place.url} gave no valid answer: {_worded(error)}.") from None
 
-    async def _receive(self, place: Place, response: "Response") -> Fetched:
+    async def _receive(self, place: WebUrl, response: "Response") -> Fetched:
         import httpx2
 
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -266,7 +266,7 @@ class _Journey:
         )
 
 
-def _may_be_secured(place: Place) -> bool:
+def _may_be_secured(place: WebUrl) -> bool:
     """Return whether HTTPS is worth a try: not for ports that were named, addresses and this machine."""
     return place.scheme == "http" and not (place.names_port or place.literal or is_local_name(place.host))
 

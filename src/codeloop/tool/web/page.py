@@ -28,7 +28,7 @@ _CONTROLS = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-class Source(Struct, frozen=True):
+class PageSource(Struct, frozen=True):
     """A body as it was fetched. `url`: what its links are relative to; `is_cut`: only its beginning was read."""
 
     url: str
@@ -51,7 +51,7 @@ class Page(Struct, frozen=True):
     image: FittedImage | None = None
 
 
-async def convert(source: Source, form: Format, environment: Mapping[str, str]) -> Page:
+async def convert(source: PageSource, form: Format, environment: Mapping[str, str]) -> Page:
     """Turn a body into what was asked for. Raises ToolFailure for what can be shown in no way."""
     kind = media_type(source.data[:_SNIFFED])
     if kind is not None:
@@ -70,7 +70,7 @@ async def convert(source: Source, form: Format, environment: Mapping[str, str]) 
     return Page(text, charset, note)
 
 
-def is_html(source: Source) -> bool:
+def is_html(source: PageSource) -> bool:
     """Return whether a text is HTML: by its type, or by its beginning where the type says nothing."""
     if source.mime in HTML:
         return True
@@ -78,7 +78,7 @@ def is_html(source: Source) -> bool:
     return source.mime in UNNAMED and head.startswith((b"<!doctype html", b"<html"))
 
 
-def is_text(source: Source) -> bool:
+def is_text(source: PageSource) -> bool:
     """Return whether a body is text: no control characters that text never has, whatever its type says."""
     mime = source.mime
     stated = mime.startswith("text/") or mime in TEXTUAL or mime.endswith(("+json", "+xml", "+yaml"))
@@ -91,7 +91,7 @@ def is_text(source: Source) -> bool:
     return strange == 0 or (stated and b"\0" not in head and strange * 50 < len(head))
 
 
-def plain_text(source: Source) -> str:
+def plain_text(source: PageSource) -> str:
     """Return the text of an error page on one line, empty when it is none. Never fails."""
     if not source.data or media_type(source.data[:_SNIFFED]) or not is_text(source):
         return ""
@@ -104,7 +104,7 @@ def plain_text(source: Source) -> str:
     return " ".join(text.split())
 
 
-async def _document(source: Source, kind: str, environment: Mapping[str, str]) -> Page:
+async def _document(source: PageSource, kind: str, environment: Mapping[str, str]) -> Page:
     what = "PDF" if kind == "application/pdf" else "picture"
     if source.is_cut:
         limit = WEB_BYTES.value // 1024 // 1024

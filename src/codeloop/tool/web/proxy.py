@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from codeloop.net.origin import is_local_name
-from codeloop.tool.web.address import Place
+from codeloop.tool.web.address import WebUrl
 
 
-def proxy_for(place: Place, environment: Mapping[str, str]) -> str | None:
+def proxy_for(place: WebUrl, environment: Mapping[str, str]) -> str | None:
     """Return the URL of the proxy for a place, None for a direct connection.
 
     Read are `https_proxy`, `http_proxy` and `all_proxy`, lower case first, and `no_proxy` (names with all below them,
@@ -21,7 +21,7 @@ def proxy_for(place: Place, environment: Mapping[str, str]) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _is_excluded(place: Place, excluded: str) -> bool:
+def _is_excluded(place: WebUrl, excluded: str) -> bool:
     for entry in excluded.split(","):
         name = entry.strip().lower()
         if name == "*":

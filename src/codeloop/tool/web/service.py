@@ -15,7 +15,7 @@ from codeloop.net.origin import is_loopback
 from codeloop.schema.limits import WEB_CONNECT, WEB_ERROR, WEBSEARCH_BYTES, WEBSEARCH_SNIPPET, WEBSEARCH_TIME
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.address import Place, parse
+from codeloop.tool.web.address import WebUrl, parse
 from codeloop.tool.web.body import ENCODINGS, read_body
 from codeloop.tool.web.proxy import proxy_for
 
@@ -144,7 +144,7 @@ def rendered(hits: Sequence[Hit]) -> Found:
     return Found("\n\n".join(blocks), len(hits))
 
 
-def _checked(service: Service) -> Place:
+def _checked(service: Service) -> WebUrl:
     """Return where the service is. Raises ToolFailure for a key that would be sent in the clear."""
     place = parse(service.base_url)
     if service.key and place.scheme == "http" and not is_loopback(place.host):

@@ -11,7 +11,7 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.tool.web.fetch import Fetched, Network, Order, fetch
-from codeloop.tool.web.page import Format, Page, Source, convert, plain_text
+from codeloop.tool.web.page import Format, Page, PageSource, convert, plain_text
 
 ACCEPTED: dict[Format, str] = {
     "markdown": "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,text/plain;q=0.8,*/*;q=0.5",
@@ -43,7 +43,7 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     order = Order(params.url, ACCEPTED[params.format], seconds, given)
     fetched = await fetch(order, ctx.ask, Network(ctx.workspace.environment))
     content_type = fetched.headers.get("content-type", "")
-    source = Source(fetched.url, content_type, fetched.data, fetched.is_cut)
+    source = PageSource(fetched.url, content_type, fetched.data, fetched.is_cut)
     metadata: JSON = {
         "url": fetched.url,
         "status": fetched.status,
@@ -64,7 +64,7 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(title, output, metadata, _attached(ctx, page, fetched))
 
 
-def _failure(fetched: Fetched, source: Source) -> str:
+def _failure(fetched: Fetched, source: PageSource) -> str:
     from http import HTTPStatus
 
     reason = fetched.reason or next((s.phrase for s in HTTPStatus if s.value == fetched.status), "")
