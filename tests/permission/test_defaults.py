@@ -4,17 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.permission.defaults import rules_of
+from codeloop.permission.defaults import agent_rules, base_rules
 from codeloop.permission.rules import decide, is_offered
-from codeloop.permission.shell.analyse import need as bash_need
-from codeloop.schema.permission import Action, Need, Rule
+from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.schema.permission import Action, Need, Rule, Ruleset
 
 SCRATCH = Path("/data/scratch")
 SKILLS = Path("/data/skills")
 
 
+def rules_of(agent: str, *readable: Path) -> Ruleset:
+    return (*base_rules(SCRATCH, *readable), *agent_rules(agent))
+
+
 def action(agent: str, permission: str, pattern: str) -> Action:
-    return decide(Need(permission=permission, patterns=(pattern,)), rules_of(agent, SCRATCH, SKILLS)).action
+    return decide(Need(permission=permission, patterns=(pattern,)), rules_of(agent, SKILLS)).action
 
 
 @pytest.mark.parametrize(
@@ -62,17 +66,17 @@ def test_the_built_in_agents(agent: str, permission: str, pattern: str, expected
 
 def test_a_plain_session_runs_any_line_without_a_question() -> None:
     for line in ('for f in *; do echo "$f"; done', 'eval "$x"', "$cmd", "(("):
-        assert decide(bash_need(line), rules_of("build", SCRATCH)).action == "allow"
+        assert decide(need_of(line, analyse(line)), rules_of("build")).action == "allow"
 
 
 def test_a_persons_own_rule_wins_over_the_git_folder() -> None:
     own = (Rule(permission="edit", pattern=".git/info/exclude", action="allow"),)
     wanted = Need(permission="edit", patterns=(".git/info/exclude",))
-    assert decide(wanted, rules_of("build", SCRATCH), own).action == "allow"
+    assert decide(wanted, rules_of("build"), own).action == "allow"
 
 
 def test_what_an_agent_can_never_use_is_not_offered() -> None:
-    assert not is_offered("todowrite", rules_of("general", SCRATCH))
-    assert not is_offered("edit", rules_of("explore", SCRATCH))
-    assert is_offered("edit", rules_of("plan", SCRATCH))
-    assert not is_offered("read", rules_of("title", SCRATCH))
+    assert not is_offered("todowrite", rules_of("general"))
+    assert not is_offered("edit", rules_of("explore"))
+    assert is_offered("edit", rules_of("plan"))
+    assert not is_offered("read", rules_of("title"))

@@ -1,10 +1,8 @@
 """Recording what a step changes, so that it can be undone: before a call may write, and when the step is over."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 from codeloop.agent.recovery import part_event
-from codeloop.kit.wildcard import matches
 from codeloop.schema.event import StoredEvent
 from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import Toast, ToastShown
@@ -14,49 +12,18 @@ from codeloop.schema.permission import Need
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
-DESTRUCTIVE = (
-    "rm *",
-    "rmdir *",
-    "shred *",
-    "truncate *",
-    "dd *",
-    "find *-delete*",
-    "find *-exec*",
-    "git clean *",
-    "git reset *",
-    "git checkout *",
-    "git restore *",
-    "git stash *",
-    "git switch *",
-)
-"""Commands that may take away files which git ignores too: before these, everything is looked at."""
-
 
 class Recording:
     """The changes of one step. Without snapshots it does nothing."""
 
-    def __init__(
-        self,
-        snapshots: Snapshots | None = None,
-        root: Path = Path(),
-        tell: Callable[[ToastShown], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, snapshots: Snapshots | None = None, tell: Callable[[ToastShown], None] = lambda _: None) -> None:
         self._recorder = StepRecorder(snapshots) if snapshots is not None else None
         self._tell = tell
-        self._root = root
 
     async def allowed(self, need: Need) -> None:
-        """Note what is about to change: what an edit names, or anything a command may reach."""
-        if self._recorder is None:
-            return
-        match need.permission:
-            case "edit":
-                await self._recorder.before([self._root / pattern for pattern in need.patterns])
-            case "bash":
-                destructive = any(matches(command, row) for command in need.patterns for row in DESTRUCTIVE)
-                await self._recorder.before(everything=destructive)
-            case _:
-                pass
+        """Note what is about to change."""
+        if self._recorder is not None and need.writes is not None:
+            await self._recorder.before(need.writes.files, everything=need.writes.ignored)
 
     async def finish(self, info: AssistantMessage) -> tuple[str | None, list[StoredEvent]]:
         """Return the state after the step (None: not recorded), and the part that names the files it changed."""

@@ -65,7 +65,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Pre
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
     engine.store.append(message_event(info), part_event(start))
     draft = Draft(engine.store, session_id, info.id)
-    recording = Recording(engine.snapshots, engine.workspace.root, engine.store.whisper)
+    recording = Recording(engine.snapshots, engine.store.whisper)
     calls = Calls(engine, agent, info, recording)
     usage = Usage(model.info.prices, request)
     whole = False

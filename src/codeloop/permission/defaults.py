@@ -85,8 +85,3 @@ def agent_rules(agent: str, plans: str = ".codeloop/plans") -> Ruleset:
 
 READERS = frozenset({"compaction", "summary", "title"})
 EXPLORES = ("grep", "glob", "list", "bash", "webfetch", "websearch", "read")
-
-
-def rules_of(agent: str, scratch: Path, *readable: Path) -> Ruleset:
-    """Return all rules of a built-in agent: the base rules and its own."""
-    return (*base_rules(scratch, *readable), *agent_rules(agent))

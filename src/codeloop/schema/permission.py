@@ -1,6 +1,9 @@
 """Permissions as data: rules, what a tool needs, and the question that a person is asked."""
 
+from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from codeloop.schema.wire import JSON, Wire
 
@@ -21,12 +24,23 @@ NOBODY = "Nobody is there to answer, so this was refused. Find another way or sa
 Ruleset = tuple[Rule, ...]
 
 
+class Writes(Struct, frozen=True):
+    """What a call may change in the work tree, so that undo can keep it first.
+
+    `files`: these alone (resolved paths); None: anything, as a shell command may. `ignored`: perhaps files that git
+    ignores, too.
+    """
+
+    files: tuple[Path, ...] | None = None
+    ignored: bool = False
+
+
 class Need(Wire):
     """What a tool wants to do now (`patterns`), and what an "always" would allow later (`always`).
 
     `metadata` is for the person's screen: a diff, the command, the path. `possible`: what may happen as well but is
     known only in part, as texts with the marks of `kit.wildcard` in them; it may keep a need from being allowed, and
-    never allows one.
+    never allows one. `writes`: what the call changes once this is allowed; None: nothing.
     """
 
     permission: str
@@ -34,6 +48,7 @@ class Need(Wire):
     always: tuple[str, ...] = ()
     metadata: JSON = {}
     possible: tuple[str, ...] = ()
+    writes: Writes | None = None
 
 
 class ToolRef(Wire):

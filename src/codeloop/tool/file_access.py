@@ -11,7 +11,7 @@ from codeloop.kit.diff import Diff, trim_indent, unified
 from codeloop.permission.defaults import SECRETS
 from codeloop.permission.rules import decide
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.permission import Need, Rule
+from codeloop.schema.permission import Need, Rule, Writes
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.encoding import DecodedText, decode
@@ -140,13 +140,15 @@ def is_secret(path: str) -> bool:
 
 async def ask_edit(ctx: ToolContext, targets: Sequence[Target], metadata: JSON) -> None:
     """Ask for permission to change the files; what lies under `.git` is a question of its own."""
-    patterns = tuple(dict.fromkeys(permission_path(ctx.workspace, target) for target in targets))
-    guarded = tuple(pattern for pattern in patterns if is_repository_data(pattern))
-    plain = tuple(pattern for pattern in patterns if pattern not in guarded)
-    if guarded:
-        await ctx.ask(Need(permission="edit", patterns=guarded, always=(), metadata=metadata))
-    if plain:
-        await ctx.ask(Need(permission="edit", patterns=plain, always=("*",), metadata=metadata))
+    named = {permission_path(ctx.workspace, target): target.real for target in targets}
+    guarded = {name: real for name, real in named.items() if is_repository_data(name)}
+    plain = {name: real for name, real in named.items() if name not in guarded}
+    for files, always in ((guarded, ()), (plain, ("*",))):
+        if files:
+            writes = Writes(tuple(files.values()))
+            await ctx.ask(
+                Need(permission="edit", patterns=tuple(files), always=always, metadata=metadata, writes=writes)
+            )
 
 
 def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:

@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 
 from codeloop.kit.wildcard import ANY, WORDS
 from codeloop.permission.rules import decide
-from codeloop.permission.shell.analyse import analyse, need
+from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.permission.shell.command import is_plain
 from codeloop.permission.shell.parser import Script
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import Need, Rule, Writes
 
 ALLOW_ALL = (Rule(permission="*", pattern="*", action="allow"),)
 NO_RM = (*ALLOW_ALL, Rule(permission="bash", pattern="rm *", action="deny"))
+
+
+def need(line: str) -> Need:
+    return need_of(line, analyse(line))
 
 
 def verdict(line: str) -> str:
@@ -287,10 +291,34 @@ def test_what_is_known_only_in_part_is_compared_in_part() -> None:
     assert analyse("git $x").possible == (f"git{WORDS}",)
     assert analyse('echo "a$x"').possible == (f"echo a{ANY}",)
     assert analyse("$x y").possible[0] == ANY
-    assert not analyse("$x y").certain
-    assert analyse("git $x").certain
 
 
 def test_the_need_carries_the_line_for_the_screen() -> None:
-    wanted = need("ls", Path("/w"))
-    assert (wanted.permission, wanted.metadata) == ("bash", {"command": "ls", "workdir": "/w"})
+    wanted = need("ls")
+    assert (wanted.permission, wanted.metadata) == ("bash", {"command": "ls"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rm -rf build",
+        "sudo rm x",
+        "make && dd if=/dev/zero of=x",
+        "find . -name x -delete",
+        "find . -exec touch {} +",
+        "git clean -fdx",
+        "git -C sub --no-pager checkout .",
+        "git $x",
+        "xargs rm",
+        "rm " + "x" * 70_000,
+    ],
+)
+def test_lines_that_may_delete_ignored_files_are_destructive(line: str) -> None:
+    assert need(line).writes == Writes(ignored=True)
+
+
+@pytest.mark.parametrize(
+    "line", ["ls", "make", "find . -name x", "git commit -m reset", "git log -- clean", "echo rm x"]
+)
+def test_other_lines_may_change_anything_but_ignored_files(line: str) -> None:
+    assert need(line).writes == Writes()

@@ -1,7 +1,6 @@
 """What a shell line would do, without running it: its simple commands, the paths it names, whether it only reads."""
 
 import time
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -10,9 +9,9 @@ from codeloop.permission.shell.arity import leading_words
 from codeloop.permission.shell.command import Simple
 from codeloop.permission.shell.parser import Script, TooMuch
 from codeloop.permission.shell.paths import named_paths
-from codeloop.permission.shell.read_only import only_reads
+from codeloop.permission.shell.read_only import is_destructive, only_reads
 from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
-from codeloop.schema.permission import Need
+from codeloop.schema.permission import Need, Writes
 
 SHOWN = 1_000
 COMPARED = 256
@@ -23,20 +22,20 @@ class Analysis(Struct, frozen=True):
 
     `commands`: the text of every simple command, also of those inside others, one spelling for all ways of quoting.
     `always`: what an "always" would allow, a wildcard a command. `paths`: the paths it names, absolute or relative to
-    where it runs, `~` kept. `possible`: what it may run besides, with the marks of `kit.wildcard`; `certain`: of every
-    command at least the name is known. `read_only`: it is sure to change nothing.
+    where it runs, `~` kept. `possible`: what it may run besides, with the marks of `kit.wildcard`. `read_only`: it is
+    sure to change nothing. `destructive`: it may delete files that git ignores.
     """
 
     commands: tuple[str, ...]
     always: tuple[str, ...]
     paths: tuple[str, ...] = ()
     possible: tuple[str, ...] = ()
-    certain: bool = True
     read_only: bool = False
+    destructive: bool = False
 
 
 def analyse(command: str) -> Analysis:
-    """Analyse a line of bash. Never fails: what it can't read (too long, too deep, not shell) is not certain."""
+    """Analyse a line of bash. Never fails: what it can't read (too long, too deep, not shell) may run anything."""
     script = Script(deadline=time.monotonic() + BASH_PARSE.seconds)
     try:
         if len(command) > BASH_SIZE.value:
@@ -54,8 +53,8 @@ def analyse(command: str) -> Analysis:
         always=tuple(dict.fromkeys(_always(simple) for simple in found if simple.words[0].is_known)),
         paths=named_paths(found),
         possible=tuple(possible),
-        certain=not script.is_unknown,
         read_only=not script.is_unknown and bool(found) and all(map(only_reads, found)),
+        destructive=any(map(is_destructive, found)) or (script.is_unknown and not found),
     )
 
 
@@ -73,20 +72,13 @@ def _always(simple: Simple) -> str:
     return " ".join(leading_words(known)) + " *"
 
 
-def need(command: str, directory: Path | None = None) -> Need:
-    """Return what running the line in `directory` needs: permission `bash`, a pattern a simple command."""
-    return need_of(command, analyse(command), directory)
-
-
-def need_of(command: str, analysis: Analysis, directory: Path | None = None) -> Need:
-    """Return what running a line that has been analysed needs."""
-    metadata: dict[str, object] = {"command": command}
-    if directory is not None:
-        metadata["workdir"] = str(directory)
+def need_of(command: str, analysis: Analysis) -> Need:
+    """Return what running a line that was analysed needs: permission `bash`, a pattern for each simple command."""
     return Need(
         permission="bash",
         patterns=analysis.commands,
         always=analysis.always,
-        metadata=metadata,
+        metadata={"command": command},
         possible=analysis.possible,
+        writes=Writes(ignored=analysis.destructive),
     )

@@ -24,7 +24,7 @@ NOTHING = Inner()
 UNKNOWN = Inner(is_unknown=True)
 
 
-class Prefix(Struct, frozen=True):
+class Wrapper(Struct, frozen=True):
     """How a program's own arguments are told from the command behind them.
 
     `valued`: options that take the next word; `bare`: those that do not (`-#`: a number); `skip`: own operands;
@@ -38,39 +38,39 @@ class Prefix(Struct, frozen=True):
     ends: str = ""
 
 
-PREFIXES = {
-    "builtin": Prefix(),
-    "busybox": Prefix(),
-    "chroot": Prefix("--userspec --groups", "--skip-chdir", skip=1),
-    "chrt": Prefix("-T -P -D", "-a -b -f -i -m -o -r", skip=1),
-    "command": Prefix(bare="-p", ends="-v -V"),
-    "coproc": Prefix(assigns=True),
-    "doas": Prefix("-u -C", "-n", ends="-L -s"),
-    "env": Prefix("-u --unset -C --chdir", "-i -0 -v - --ignore-environment --null --debug", assigns=True),
-    "exec": Prefix("-a", "-c -l"),
-    "fakeroot": Prefix("-l -s -i -b", "-u"),
-    "flock": Prefix("-w -E --timeout --conflict-exit-code", "-s -x -e -n -o -F --shared --exclusive", skip=1),
-    "ionice": Prefix("-c -n --class --classdata", "-t --ignore"),
-    "linux32": Prefix(),
-    "linux64": Prefix(),
-    "ltrace": Prefix("-e -o -p -s -u -l -n", "-f -c -C -i -r -S -t -tt -T"),
-    "nice": Prefix("-n --adjustment", "-#"),
-    "noglob": Prefix(),
-    "nohup": Prefix(),
-    "prlimit": Prefix("-p"),
-    "setsid": Prefix(bare="-c -f -w --ctty --fork --wait"),
-    "stdbuf": Prefix("-i -o -e --input --output --error"),
-    "strace": Prefix("-e -o -p -s -u -a -b -E -I -O -P -S -X", "-f -c -C -d -i -q -r -t -T -v -x -y -k"),
-    "sudo": Prefix(
+WRAPPERS = {
+    "builtin": Wrapper(),
+    "busybox": Wrapper(),
+    "chroot": Wrapper("--userspec --groups", "--skip-chdir", skip=1),
+    "chrt": Wrapper("-T -P -D", "-a -b -f -i -m -o -r", skip=1),
+    "command": Wrapper(bare="-p", ends="-v -V"),
+    "coproc": Wrapper(assigns=True),
+    "doas": Wrapper("-u -C", "-n", ends="-L -s"),
+    "env": Wrapper("-u --unset -C --chdir", "-i -0 -v - --ignore-environment --null --debug", assigns=True),
+    "exec": Wrapper("-a", "-c -l"),
+    "fakeroot": Wrapper("-l -s -i -b", "-u"),
+    "flock": Wrapper("-w -E --timeout --conflict-exit-code", "-s -x -e -n -o -F --shared --exclusive", skip=1),
+    "ionice": Wrapper("-c -n --class --classdata", "-t --ignore"),
+    "linux32": Wrapper(),
+    "linux64": Wrapper(),
+    "ltrace": Wrapper("-e -o -p -s -u -l -n", "-f -c -C -i -r -S -t -tt -T"),
+    "nice": Wrapper("-n --adjustment", "-#"),
+    "noglob": Wrapper(),
+    "nohup": Wrapper(),
+    "prlimit": Wrapper("-p"),
+    "setsid": Wrapper(bare="-c -f -w --ctty --fork --wait"),
+    "stdbuf": Wrapper("-i -o -e --input --output --error"),
+    "strace": Wrapper("-e -o -p -s -u -a -b -E -I -O -P -S -X", "-f -c -C -d -i -q -r -t -T -v -x -y -k"),
+    "sudo": Wrapper(
         "-u -g -h -p -C -T -D -R -r -t -U --user --group", "-A -b -E -H -n -P -S -k", assigns=True, ends="-v -l -K -e"
     ),
-    "systemd-run": Prefix("-p -u --unit --property", "--user --scope --wait --pty -P -t -q --quiet --collect -G"),
-    "taskset": Prefix(bare="-a -c", skip=1, ends="-p"),
-    "time": Prefix("-f -o --format --output", "-p -v -a --portability --verbose --append", assigns=True),
-    "timeout": Prefix("-s -k --signal --kill-after", "-v -f -p --foreground --preserve-status --verbose", skip=1),
-    "toybox": Prefix(),
-    "unbuffer": Prefix(bare="-p"),
-    "xvfb-run": Prefix("-n -s -e -f -p -w", "-a -l --auto-servernum"),
+    "systemd-run": Wrapper("-p -u --unit --property", "--user --scope --wait --pty -P -t -q --quiet --collect -G"),
+    "taskset": Wrapper(bare="-a -c", skip=1, ends="-p"),
+    "time": Wrapper("-f -o --format --output", "-p -v -a --portability --verbose --append", assigns=True),
+    "timeout": Wrapper("-s -k --signal --kill-after", "-v -f -p --foreground --preserve-status --verbose", skip=1),
+    "toybox": Wrapper(),
+    "unbuffer": Wrapper(bare="-p"),
+    "xvfb-run": Wrapper("-n -s -e -f -p -w", "-a -l --auto-servernum"),
 }
 
 SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "yash", "zsh"})
@@ -99,7 +99,7 @@ SAFE_GIT_SETTING = (
 )
 
 
-def operand(words: Sequence[Word], row: Prefix) -> int | None:
+def operand(words: Sequence[Word], row: Wrapper) -> int | None:
     """Return the index of the first word behind the options; None when the options can't be told apart."""
     valued, bare = set(row.valued.split()), set(row.bare.split())
     index = 1
@@ -139,8 +139,8 @@ def _width(option: str, valued: set[str], bare: set[str]) -> int | None:
 def unwrap(words: Sequence[Word]) -> Inner:
     """Return what a command runs besides itself. Its name is known."""
     name = words[0].value
-    if name in PREFIXES:
-        return _behind(words, PREFIXES[name])
+    if name in WRAPPERS:
+        return _behind(words, WRAPPERS[name])
     if name in SPECIAL:
         return SPECIAL[name](words)
     if name in RUNS_BY_FLAG and any(word.value.startswith(RUNS_BY_FLAG[name]) for word in words[1:]):
@@ -148,7 +148,7 @@ def unwrap(words: Sequence[Word]) -> Inner:
     return NOTHING
 
 
-def _behind(words: Sequence[Word], row: Prefix) -> Inner:
+def _behind(words: Sequence[Word], row: Wrapper) -> Inner:
     if len(words) > 1 and words[1].is_known and words[1].value in row.ends.split():
         return NOTHING
     start = operand(words, row)
@@ -255,7 +255,7 @@ def _filled(word: Word, place: str) -> Word:
     return Word(word.value.replace(place, ANY), word.source) if place in word.value else word
 
 
-XARGS = Prefix(
+XARGS = Wrapper(
     "-I -n -P -L -d -E -s -a -J -R -S --max-args --max-procs --max-lines --delimiter --arg-file --replace --max-chars",
     "-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit --open-tty",
 )
@@ -282,7 +282,7 @@ def _parallel(words: Sequence[Word]) -> Inner:
 
 
 def _watch(words: Sequence[Word]) -> Inner:
-    start = operand(words, Prefix("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec"))
+    start = operand(words, Wrapper("-n --interval", "-d -t -b -e -g -c -x -p --no-title --differences --color --exec"))
     return UNKNOWN if start is None else _script(words[start:])
 
 

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
-from codeloop.schema.permission import Need
+from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, is_secret
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
@@ -76,13 +76,14 @@ async def _ask(command: str, directory: Path, ctx: ToolContext) -> None:
     patterns = [str(Path(folder) / "*") for folder in folders]
     shown: JSON = {"command": command, "directories": folders, "patterns": patterns}
     await ask_outside(ctx, map(Path, folders), shown)
-    guarded = [ctx.workspace.relative(path) for path in named if ctx.workspace.contains(path)]
-    guarded = [path for path in guarded if is_repository_data(path)]
+    inside = {ctx.workspace.relative(path): path for path in named if ctx.workspace.contains(path)}
+    guarded = {name: path for name, path in inside.items() if is_repository_data(name)}
     secret = tuple(name for name in map(ctx.workspace.relative, named) if is_secret(name))
     if secret:
         await ctx.ask(Need(permission="read", patterns=secret, always=secret, metadata={"command": command}))
     if guarded and not analysis.read_only:
-        await ctx.ask(Need(permission="edit", patterns=tuple(guarded), metadata={"command": command}))
+        writes = Writes(tuple(guarded.values()))
+        await ctx.ask(Need(permission="edit", patterns=tuple(guarded), metadata={"command": command}, writes=writes))
     await ctx.ask(need_of(command, analysis))
 
 
