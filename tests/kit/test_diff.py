@@ -30,6 +30,27 @@ def test_a_new_file_counts_all_its_lines() -> None:
     assert "@@ -0,0 +1,2 @@\n+a\n+b\n" in diff.patch
 
 
+def test_the_ranges_name_the_changed_lines_of_the_new_text() -> None:
+    before = "".join(f"{n}\n" for n in range(1, 41))
+    after = before.replace("3\n", "three\n", 1).replace("20\n21\n", "").replace("30\n31\n", "a\n31\nb\n")
+    assert unified("x", before, after).where == "lines 3, 28-30; lines removed after 19"
+    assert unified("x", before, before.removeprefix("1\n")).where == "lines removed at the top"
+    assert unified("x", "", "a\n").where == "line 1"
+    every = "".join(f"{n}\n" + ("x\n" if n % 4 == 0 else "") for n in range(200))
+    assert unified("x", "".join(f"{n}\n" for n in range(200)), every).where.endswith(" and 30 more places")
+
+
+@given(st.lists(st.sampled_from("ab{}\n"), max_size=60), st.lists(st.sampled_from("ab{}\n"), max_size=60))
+def test_every_changed_line_lies_in_a_range(before: list[str], after: list[str]) -> None:
+    old, new = "\n".join(before), "\n".join(after)
+    diff = unified("x", old, new)
+    inside = {line for first, last in diff.ranges for line in range(first, last + 1)}
+    rest = [line for number, line in enumerate(split_lines(new), 1) if number not in inside]
+    theirs = iter(split_lines(old))
+    assert all(line in theirs for line in rest), "what no range names stands in the old text, in its order"
+    assert bool(diff.ranges) == (old != new)
+
+
 def test_a_missing_final_newline_is_marked() -> None:
     assert unified("x", "a", "b").patch.endswith("-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n")
 

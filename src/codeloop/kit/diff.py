@@ -8,15 +8,32 @@ from msgspec import Struct
 
 Edit = tuple[str, int, int, int, int]
 _CONTEXT = 3
+_NEAR = 2  # unchanged lines between two changes that are named as one range
+_NAMED = 20  # ranges that are named one by one
 _WORK = 2_000_000  # comparisons; a middle part that needs more is shown as one replacement
 
 
 class Diff(Struct, frozen=True):
-    """A change of one file: the patch as text, and how many lines it adds and deletes."""
+    """A change of one file: the patch as text, and how many lines it adds and deletes.
+
+    `ranges`: where the new text differs, as first and last line (from 1); where lines were only deleted, the last is
+    the line before them, one less than the first.
+    """
 
     patch: str
     additions: int
     deletions: int
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Return the changed lines of the new text in words: `lines 3, 40-44; lines removed after 60`."""
+        shown = [f"{a}" if a == z else f"{a}-{z}" for a, z in self.ranges if a <= z]
+        gone = [f"after {z}" if z else "at the top" for a, z in self.ranges if a > z]
+        word = "line" if len(shown) == 1 and shown[0].isdigit() else "lines"
+        texts = [f"{word} {_some(shown)}"] if shown else []
+        texts += [f"lines removed {_some(gone)}"] if gone else []
+        return "; ".join(texts)
 
 
 def unified(name: str, before: str, after: str, context: int = _CONTEXT) -> Diff:
@@ -30,7 +47,23 @@ def unified(name: str, before: str, after: str, context: int = _CONTEXT) -> Diff
         lines.extend(_render(hunk, old, new))
     additions = sum(j2 - j1 for tag, _, _, j1, j2 in edits if tag != "equal")
     deletions = sum(i2 - i1 for tag, i1, i2, _, _ in edits if tag != "equal")
-    return Diff("".join(lines), additions, deletions)
+    return Diff("".join(lines), additions, deletions, _ranges(edits))
+
+
+def _ranges(edits: Sequence[Edit]) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    for tag, _, _, start, end in edits:
+        if tag == "equal":
+            continue
+        is_near = found and start < end and found[-1][0] <= found[-1][1] and start - found[-1][1] <= _NEAR
+        first = found.pop()[0] if is_near else start + 1
+        found.append((first, end))
+    return tuple(found)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more places" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def split_lines(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from codeloop.permission.defaults import SECRETS
 from codeloop.permission.rules import decide
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Rule, Writes
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.encoding import DecodedText, decode
 from codeloop.workspace.files.replace import Replacement, replace_files
@@ -180,7 +180,7 @@ def filediff(target: Target, diff: Diff) -> JSON:
 def diff_of(change: FileChange) -> Diff:
     """Return the diff of a change, named by the path as the model named it, without the shared indentation."""
     diff = unified(str(change.target.path), readable(change.text_before), readable(change.text_after))
-    return Diff(trim_indent(diff.patch), diff.additions, diff.deletions)
+    return replace(diff, patch=trim_indent(diff.patch))
 
 
 def readable(text: str) -> str:
@@ -188,10 +188,27 @@ def readable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-async def apply_change(ctx: ToolContext, change: FileChange) -> JSON:
+def outcome(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "") -> str:
+    """Return what a change did, for the model: `Edited src/a.py: lines 3-5`; `how`: how the old text was matched."""
+    path = readable(ctx.workspace.shown(change.target.path))
+    if change.before is None:
+        return f"Created {path}: {counted(diff.additions)}"
+    matched = f" (oldString was matched {how})" if how else ""
+    if not diff.where:
+        return f"{path} already holds exactly this; nothing was changed."
+    return f"Edited {path}: {diff.where if change.text_after else 'it is empty now'}{matched}"
+
+
+def counted(lines: int) -> str:
+    """Return a number of lines in words."""
+    return f"{lines} line{'' if lines == 1 else 's'}"
+
+
+async def apply_change(ctx: ToolContext, change: FileChange, how: str = "") -> tuple[str, JSON]:
     """Ask for permission with the diff, make the change if the file is still what it was, and record it as read.
 
-    Gives the metadata `diff`, `filediff`, `diagnostics`. The caller holds the file's lock.
+    Gives what was done, for the model (`how`: how the text was matched), and the metadata `diff`, `filediff`,
+    `diagnostics`. The caller holds the file's lock.
     """
     diff = diff_of(change)
     target = change.target
@@ -200,7 +217,7 @@ async def apply_change(ctx: ToolContext, change: FileChange) -> JSON:
     await ask_edit(ctx, [target], {"filepath": str(target.path), "diff": diff.patch})
     with failures(str(target.path)):
         commit(ctx, [change])
-    return metadata
+    return outcome(ctx, change, diff, how), metadata
 
 
 def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> None:

@@ -72,7 +72,16 @@ class Workspace:
 
     def relative(self, path: Path) -> str:
         """Return the path as people read it: relative to the root when it is below it ("" for the root itself)."""
-        for root in (self.root, Path(os.path.realpath(self.root))):
-            if path.is_relative_to(root):
-                return "" if path == root else str(path.relative_to(root))
-        return str(path)
+        return _below(path, self.root)
+
+    def shown(self, path: Path) -> str:
+        """Return the path as a model reads it: relative to the directory when it is below it ("." for itself)."""
+        return _below(path, self.directory) or "."
+
+
+def _below(path: Path, folder: Path) -> str:
+    """Return the path relative to a folder ("" for itself), as it is when it lies elsewhere."""
+    for start in (folder, Path(os.path.realpath(folder))):
+        if path.is_relative_to(start):
+            return "" if path == start else str(path.relative_to(start))
+    return str(path)

@@ -36,7 +36,9 @@ async def test_files_are_added_changed_moved_and_deleted(tmp_path: Path) -> None
     )  # fmt: skip
     assert tree(root) == {"change": b"a\r\nc\r\n", "sub/moved": b"z\ny\n", "sub/new": b"one\n"}
     assert (root / "sub/moved").stat().st_mode & 0o777 == 0o755
-    assert result.output.splitlines()[1:] == ["A sub/new", "M change", "D move", "A sub/moved", "D delete"]
+    assert result.output.splitlines() == [
+        "A sub/new: 1 line", "M change: line 2", "R move -> sub/moved: line 1", "D delete",
+    ]  # fmt: skip
     assert [file["type"] for file in result.metadata["files"]] == ["added", "modified", "deleted", "added", "deleted"]
     (need,) = ctx.asked
     assert need.patterns == ("sub/new", "change", "move", "sub/moved", "delete")

@@ -31,10 +31,26 @@ async def test_an_edit_changes_the_file_and_shows_the_diff(tmp_path: Path) -> No
     result = await run(ctx, "calc.py", "return a - b", "return a + b")
     assert file.read_text() == "def add(a, b):\n    return a + b\n"
     assert result.title == "calc.py"
+    assert result.output == "Edited calc.py: line 2"
     patch = result.metadata["diff"]
     assert patch.startswith(f"Index: {file}\n" + "=" * 67 + f"\n--- {file}\n+++ {file}\n@@ -1,2 +1,2 @@\n")
     assert result.metadata["filediff"] == {"file": str(file), "patch": patch, "additions": 1, "deletions": 1}
     assert result.metadata["diagnostics"] == {}
+
+
+async def test_the_answer_names_the_changed_lines_of_the_new_file_and_how_the_text_was_matched(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "sub" / "a.py"
+    file.parent.mkdir()
+    file.write_text("".join(f"{n}\n" for n in range(1, 31)) + "    x = 1\n    y = 2\n")
+    await see(ctx, file)
+    everywhere = await run(ctx, file, "7\n", "seven\nand a half\n", every=True)
+    assert everywhere.output == "Edited sub/a.py: lines 7-8, 18-19, 29-30"
+    assert (await run(ctx, file, "13\n14\n", "")).output == "Edited sub/a.py: lines removed after 13"
+    assert (await run(ctx, "sub/a.py", "x = 1\ny = 2", "x = 1\ny = 3")).output == (
+        "Edited sub/a.py: line 33 (oldString was matched ignoring indentation)"
+    )
+    assert (await run(ctx, "sub/new.py", "", "a\nb\n")).output == "Created sub/new.py: 2 lines"
 
 
 async def test_leave_is_asked_with_the_diff_before_anything_is_written(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_shifted_block_lands_with_the_files_indentation(lines: list[str], dept
 
 def test_every_place_is_replaced_on_request() -> None:
     assert apply("a b a\r\na", Edit("a", "x", every=True)).content == "x b x\r\nx"
-    assert apply("aaaa", Edit("aa", "b", every=True)).places == 2
+    assert apply("aaaa", Edit("aa", "b", every=True)).content == "bb"
 
 
 def test_every_place_that_differs_in_blanks_is_replaced_on_request() -> None:

@@ -10,12 +10,12 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.edit.matchers import (
     APPROXIMATE,
     CASCADE,
+    HOW,
     VARIANTS,
     Matcher,
     Span,
     escape_normalised,
     exact,
-    exact_lines,
     fold,
     multi_occurrence,
     whitespace_normalised,
@@ -41,11 +41,10 @@ class Edit(Struct, frozen=True):
 
 
 class EditResult(Struct, frozen=True):
-    """The edited text, how many places changed, and whether each stood there exactly."""
+    """The edited text, and how the old text was matched when it did not stand there exactly ("" when it did)."""
 
     content: str
-    places: int
-    is_exact: bool
+    how: str = ""
 
 
 def apply(content: str, edit: Edit) -> EditResult:
@@ -92,7 +91,7 @@ def put(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: E
     content = "".join(pieces)
     if content == source.original:
         raise EditRefused("the file already holds newString there; nothing would change")
-    return EditResult(content, len(spans), matcher in {exact, exact_lines, multi_occurrence})
+    return EditResult(content, HOW.get(matcher, ""))
 
 
 def _as_found(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:

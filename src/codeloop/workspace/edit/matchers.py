@@ -174,6 +174,16 @@ LINEWISE: tuple[Matcher, ...] = (
 )
 """What a patch tries for the lines of a hunk."""
 
+HOW: dict[Matcher, str] = {
+    line_trimmed: "ignoring indentation",
+    escape_normalised: "without its escapes, entities or line numbers",
+    trimmed_boundary: "without the blanks at its ends",
+    whitespace_normalised: "ignoring blanks and the kind of quotes and dashes",
+    block_anchor: "by its first and last line; those between differ a little",
+    context_aware: "by most of its lines; the others differ a little",
+}
+"""How each matcher that does not find the very text found it, for the model."""
+
 APPROXIMATE: frozenset[Matcher] = frozenset({block_anchor, context_aware})
 """Matchers whose places may hold other words than the old text; what the edit changes there is compared once more."""
 

@@ -4,7 +4,7 @@ import re
 
 from msgspec import Struct
 
-from codeloop.workspace.edit.edit import Edit, EditRefused, ambiguous, find, nearest, put
+from codeloop.workspace.edit.edit import Edit, EditRefused, EditResult, ambiguous, find, nearest, put
 from codeloop.workspace.edit.matchers import LINEWISE, Span
 from codeloop.workspace.files.encoding import NormalizedText, check_new
 
@@ -24,22 +24,24 @@ class Hunk(Struct, frozen=True):
     source: int = 0
 
 
-def patched(content: str, hunks: tuple[Hunk, ...]) -> str:
+def patched(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
     """Return a text with the hunks applied in order. Raises EditRefused with the hunk that does not fit."""
     for hunk in hunks:
         check_new("\n".join(hunk.new))
-    done = 0
+    done, how = 0, list[str]()
     for number, hunk in enumerate(hunks, 1):
         try:
-            content, done = _applied(content, hunk, done)
+            result, done = _applied(content, hunk, done)
         except EditRefused as error:
             reason = str(error).replace("oldString", "the hunk")
             raise EditRefused(f"hunk {number} of {len(hunks)} (line {hunk.source} of the patch): {reason}") from error
-    return content
+        content = result.content
+        how += [f"hunk {number} was matched {result.how}"] if result.how else []
+    return EditResult(content, "; ".join(how))
 
 
-def _applied(content: str, hunk: Hunk, done: int) -> tuple[str, int]:
-    """Apply one hunk after offset `done` of the text; returns the text and the offset after the hunk."""
+def _applied(content: str, hunk: Hunk, done: int) -> tuple[EditResult, int]:
+    """Apply one hunk after offset `done` of the text; returns the result and the offset after the hunk."""
     source = NormalizedText(content)
     text = source.text
     start, after = _after_sections(text, hunk, done)
@@ -56,8 +58,8 @@ def _applied(content: str, hunk: Hunk, done: int) -> tuple[str, int]:
         before = " after the part that the patch changed before it" if start else ""
         raise EditRefused(f"its lines were not found{before}. {nearest(text, old)}")
     span = _only(text, spans, hunk)
-    edited = put(source, [span], matcher, Edit(old, new)).content
-    length = len(NormalizedText(edited).text) - (len(text) - span[1])
+    edited = put(source, [span], matcher, Edit(old, new))
+    length = len(NormalizedText(edited.content).text) - (len(text) - span[1])
     return edited, max(length, 0)
 
 
@@ -102,7 +104,7 @@ def _after_sections(text: str, hunk: Hunk, done: int) -> Span:
     return place
 
 
-def _inserted(source: NormalizedText, hunk: Hunk, start: int) -> tuple[str, int]:
+def _inserted(source: NormalizedText, hunk: Hunk, start: int) -> tuple[EditResult, int]:
     """Insert lines: after the `@@` line, before the line that the hunk names, else at the end of the file."""
     text = source.text
     if hunk.sections and not hunk.line:
@@ -120,4 +122,4 @@ def _inserted(source: NormalizedText, hunk: Hunk, start: int) -> tuple[str, int]
         block = ending + block.removesuffix(ending)
     spot = source.spot(at)
     edited = source.original[:spot] + block + source.original[spot:]
-    return edited, at + len(block.replace("\r\n", "\n"))
+    return EditResult(edited), at + len(block.replace("\r\n", "\n"))

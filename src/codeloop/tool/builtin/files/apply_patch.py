@@ -1,4 +1,4 @@
-"""FileChange several files by a patch, all or nothing."""
+"""Change several files by a patch, all or nothing."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -9,13 +9,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from codeloop.kit.diff import Diff
+from codeloop.kit.diff import Diff, unified
 from codeloop.schema.wire import JSON
 from codeloop.tool.file_access import (
     FileChange,
     ask_edit,
     check_known,
     commit,
+    counted,
     diff_of,
     failures,
     filediff,
@@ -31,8 +32,6 @@ from codeloop.workspace.files.encoding import UTF8, Encoding, NotText, check_new
 from codeloop.workspace.files.safe_open import LoadedFile, load_if_there
 from codeloop.workspace.workspace import Target
 
-_DONE = {"added": "A", "deleted": "D", "modified": "M"}
-
 
 class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
     """What apply_patch takes."""
@@ -40,7 +39,7 @@ class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
     patch_text: Annotated[str, Meta(description="The whole patch")]
 
 
-@dataclass
+@dataclass(eq=False)
 class _File:
     """A file of the patch while the operations are worked out: what it was, and what it is to be (None: gone)."""
 
@@ -50,6 +49,9 @@ class _File:
     text: str | None
     encoding: Encoding
     mode: int | None = None
+    how: str = ""
+    source: "_File | None" = None
+    """The file that is moved here."""
 
     def change(self) -> FileChange | None:
         after = None if self.text is None else encode(self.text, self.encoding)
@@ -71,7 +73,8 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
             with failures(operation.path):
                 _work_out(ctx, operation, targets, files)
         with failures("the patch"):
-            changes = [change for file in files.values() if (change := file.change()) is not None]
+            done = {file: change for file in files.values() if (change := file.change()) is not None}
+            changes = list(done.values())
         if not changes:
             raise ToolFailure("The patch changes nothing: the files already are as it says.")
         diffs = [diff_of(change) for change in changes]
@@ -81,8 +84,23 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         await ask_edit(ctx, [change.target for change in changes], asked)
         with failures("the patch"):
             commit(ctx, changes)
-    lines = [f"{_DONE[_status(change)]} {ctx.workspace.relative(change.target.path)}" for change in changes]
-    return ToolResult(_title(changes), "\n".join(["The patch was applied:", *lines]), metadata)
+    moved = {file.source for file in done if file.source is not None}
+    seen = [pair for pair in zip(done, diffs, strict=True) if pair[0].text is not None or pair[0] not in moved]
+    return ToolResult(_title(changes), "\n".join(_line(ctx, *pair) for pair in seen), metadata)
+
+
+def _line(ctx: ToolContext, file: _File, diff: Diff) -> str:
+    """Return what became of a file, for the model: `M src/a.py: lines 3-5`."""
+    path = readable(ctx.workspace.shown(file.target.path))
+    how = f" ({file.how})" if file.how else ""
+    if file.text is None:
+        return f"D {path}"
+    if file.source is not None:
+        where = unified("", file.source.original, file.text).where
+        return f"R {readable(ctx.workspace.shown(file.source.target.path))} -> {path}{where and f': {where}'}{how}"
+    if file.before is None:
+        return f"A {path}: {counted(diff.additions)}"
+    return f"M {path}: {diff.where}{how}"
 
 
 def _paths(operations: Sequence[Operation]) -> list[str]:
@@ -106,10 +124,10 @@ def _work_out(ctx: ToolContext, operation: Operation, targets: dict[str, Target]
         case Update(path, hunks, move_to):
             text = _text(path, file)
             try:
-                text = patched(text, hunks)
+                done = patched(text, hunks)
             except EditRefused as error:
                 raise ToolFailure(readable(f"{path}: {error}\nNothing was changed.")) from error
-            file.text = text
+            file.text, file.how = done.content, done.how
             if move_to is not None and targets[move_to].real != file.target.real:
                 _move(_file(ctx, targets[move_to], files), file, move_to)
 
@@ -117,7 +135,7 @@ def _work_out(ctx: ToolContext, operation: Operation, targets: dict[str, Target]
 def _move(there: _File, file: _File, move_to: str) -> None:
     if there.before is not None or there.text is not None:
         raise ToolFailure(f"{move_to} exists; {file.target.path} can't be moved there. Nothing was changed.")
-    there.text, there.encoding = file.text, file.encoding
+    there.text, there.encoding, there.how, there.source = file.text, file.encoding, file.how, file.source or file
     there.mode = file.before.mode if file.before else None
     file.text = None
 

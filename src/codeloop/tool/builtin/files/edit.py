@@ -47,10 +47,9 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
         with failures(str(target.path)):
-            change, note = _change(ctx, target, steps)
-        metadata = await apply_change(ctx, change)
-    title = ctx.workspace.relative(target.path)
-    return ToolResult(title, f"{note} {title}.", metadata)
+            change, how = _change(ctx, target, steps)
+        output, metadata = await apply_change(ctx, change, how)
+    return ToolResult(ctx.workspace.relative(target.path), output, metadata)
 
 
 def _change(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileChange, str]:
@@ -61,29 +60,30 @@ def _change(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileCh
         raise ToolFailure(f"{target.path} does not exist. Give an empty oldString to make it, or check the path.")
     loaded, text = found
     check_known(ctx, target.real, loaded, must_be_read=False)
-    content, places, is_exact = _in_order(text.content, steps, str(target.path))
-    if not is_exact:
+    content, how = _in_order(text.content, steps, str(target.path))
+    if how:
         check_known(ctx, target.real, loaded, must_be_read=True)
-    data = encode(content, text.encoding)
-    count = f" ({places} places)" if places > 1 else ""
-    return FileChange(target, loaded, data, text.content, content), f"Edited{count}"
+    return FileChange(target, loaded, encode(content, text.encoding), text.content, content), how
 
 
 def _creation(target: Target, steps: list[Edit]) -> tuple[FileChange, str]:
     if load_if_there(target.real) is not None:
         raise ToolFailure(f"{target.path} exists; an empty oldString only makes new files. Give the text to replace.")
     check_new(steps[0].new)
-    content, _, _ = _in_order(steps[0].new, steps[1:], str(target.path))
-    return FileChange(target, None, encode(content, UTF8), "", content), "Made"
+    content, _ = _in_order(steps[0].new, steps[1:], str(target.path))
+    return FileChange(target, None, encode(content, UTF8), "", content), ""
 
 
-def _in_order(content: str, steps: list[Edit], path: str) -> tuple[str, int, bool]:
-    places, is_exact = 0, True
+def _in_order(content: str, steps: list[Edit], path: str) -> tuple[str, str]:
+    """Return the text with the edits made, and how the old texts were matched when not all stood there exactly."""
+    how: list[str] = []
     for number, step in enumerate(steps, 1):
         try:
             done = apply(content, step)
         except EditRefused as error:
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
             raise ToolFailure(readable(f"{path}: {which}{error}")) from error
-        content, places, is_exact = done.content, places + done.places, is_exact and done.is_exact
-    return content, places, is_exact
+        content = done.content
+        if done.how:
+            how.append(f"in edit {number} {done.how}" if len(steps) > 1 else done.how)
+    return content, ", ".join(how)

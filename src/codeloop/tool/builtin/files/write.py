@@ -28,11 +28,9 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
         await lock_files(ctx, stack, [target])
         with failures(str(target.path)):
             change = _change(ctx, target, params.content)
-        metadata = await apply_change(ctx, change)
+        output, metadata = await apply_change(ctx, change)
     exists = change.before is not None
     title = ctx.workspace.relative(target.path)
-    size = len(change.after or b"")
-    output = f"{'Overwrote' if exists else 'Made'} {title}: {len(params.content.splitlines())} lines, {size} bytes."
     return ToolResult(title, output, {"filepath": str(target.path), "exists": exists, **metadata})
 
 
