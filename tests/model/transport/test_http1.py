@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.model.retry import Retry
-from codeloop.model.transport.http1 import ChunkedBody
-from codeloop.model.wire.errors import Interrupted
+from codeloop.model.transport.http1 import ChunkedBody, NetworkError
 from codeloop.schema.limits import MODEL_INFLATED
 
 
@@ -28,7 +27,7 @@ def test_chunks_may_be_split_anywhere(chunks: list[bytes], trailer: bytes, data:
 
 @pytest.mark.parametrize("raw", [b"xyz\r\n", b"-5\r\n", b"\r\n", b"a" * 5_000])
 def test_what_is_no_chunk_is_an_error(raw: bytes) -> None:
-    with pytest.raises(Interrupted):
+    with pytest.raises(NetworkError):
         ChunkedBody().feed(raw)
 
 

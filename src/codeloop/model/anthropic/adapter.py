@@ -6,7 +6,7 @@ from codeloop.model.anthropic.request import AnthropicBody
 from codeloop.model.anthropic.response import AnthropicReader
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.quirks import ANTHROPIC, Quirks
-from codeloop.model.transport.client import Http
+from codeloop.model.transport.client import OriginClient
 from codeloop.model.wire.encoding import lowered
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import Failures
@@ -21,7 +21,7 @@ class AnthropicMessages:
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = ANTHROPIC) -> None:
         self._info = info
-        self._http = Http(endpoint)
+        self._http = OriginClient(endpoint.base_url, endpoint.connect, endpoint.first_byte)
         self._body = AnthropicBody(info, quirks)
         self._exchange = Exchange(self._http, endpoint, Failures(info, endpoint, PATH))
         self._headers = {

@@ -6,7 +6,7 @@ from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.openai.request import OpenAIBody
 from codeloop.model.openai.response import OpenAIReader
 from codeloop.model.quirks import COMPATIBLE, Quirks
-from codeloop.model.transport.client import Http
+from codeloop.model.transport.client import OriginClient
 from codeloop.model.wire.encoding import lowered
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import Failures
@@ -20,7 +20,7 @@ class OpenAIChat:
 
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks = COMPATIBLE) -> None:
         self._info = info
-        self._http = Http(endpoint)
+        self._http = OriginClient(endpoint.base_url, endpoint.connect, endpoint.first_byte)
         self._body = OpenAIBody(info, quirks)
         self._exchange = Exchange(self._http, endpoint, Failures(info, endpoint, PATH))
         self._headers = {

@@ -11,10 +11,8 @@ from ssl import SSLContext, create_default_context
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from codeloop.model.transport.http1 import Connection
-from codeloop.model.transport.proxy import Proxied
-from codeloop.model.wire.endpoint import Endpoint
-from codeloop.model.wire.errors import Interrupted, Trouble
+from codeloop.model.transport.http1 import Connection, NetworkError, NetworkErrorKind
+from codeloop.model.transport.proxy import ProxyClient
 from codeloop.schema.limits import MODEL_GRACE, MODEL_INFLATED, MODEL_KEEPALIVE
 
 Given = TypeVar("Given")
@@ -22,11 +20,11 @@ Given = TypeVar("Given")
 AUTHORITIES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 
 
-class Source(Protocol):
-    """The body of an answer, as it comes."""
+class BodyStream(Protocol):
+    """The body of a response, as it comes."""
 
     async def read(self) -> bytes:
-        """Return more of the body, b"" at its end; raise Interrupted when it is cut."""
+        """Return more of the body, b"" at its end; raise NetworkError when it is cut."""
         ...
 
     def close(self) -> None:
@@ -34,18 +32,18 @@ class Source(Protocol):
         ...
 
 
-class Answer:
-    """Status, headers (lower-case names) and streamed body of one answer. Whoever takes it calls `close`."""
+class HttpResponse:
+    """Status, headers (lower-case names) and streamed body of one response. Whoever takes it calls `close`."""
 
-    def __init__(self, http: "Http", source: Source, status: int, headers: dict[str, str]) -> None:
+    def __init__(self, http: "OriginClient", source: BodyStream, status: int, headers: dict[str, str]) -> None:
         self.status = status
         self.headers = headers
         self._http = http
-        self._source: Source | None = source
+        self._source: BodyStream | None = source
         self._inflate = _inflater(headers.get("content-encoding", ""))
 
-    async def read(self, seconds: float, *, late: Trouble = "idle") -> bytes:
-        """Return more of the body within `seconds`, b"" at its end. Raises Interrupted (`late` after the deadline)."""
+    async def read(self, seconds: float, *, late: NetworkErrorKind = "idle") -> bytes:
+        """Return more of the body within `seconds`, b"" at its end. Raises NetworkError (`late` after the deadline)."""
         source = self._source
         if source is None:
             return b""
@@ -63,7 +61,7 @@ class Answer:
             while length < size and (data := await self.read(seconds)):
                 pieces.append(data)
                 length += len(data)
-        except Interrupted:
+        except NetworkError:
             pass
         return b"".join(pieces)[:size]
 
@@ -72,7 +70,7 @@ class Answer:
         try:
             while await self.read(MODEL_GRACE.seconds):
                 pass
-        except Interrupted:
+        except NetworkError:
             return
 
     def close(self) -> None:
@@ -82,30 +80,33 @@ class Answer:
             self._http.release(source)
 
 
-class Http:
-    """A client of one endpoint's origin. Redirects are not followed; proxies come from the environment."""
+class OriginClient:
+    """A client of one origin. Redirects are not followed; proxies come from the environment."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._base: SplitResult = urlsplit(endpoint.base_url)
+    def __init__(self, base_url: str, connect: float, first_byte: float) -> None:
+        """Connect to nothing yet. `connect` and `first_byte`: how many seconds each may take."""
+        self._base_url = base_url
+        self._connect_seconds = connect
+        self._first_byte = first_byte
+        self._base: SplitResult = urlsplit(base_url)
         self._kept: list[tuple[Connection, float]] = []
-        self._proxied: Proxied | None = None
+        self._proxy: ProxyClient | None = None
 
-    async def post(self, path: str, headers: dict[str, str], body: bytes) -> Answer:
-        """Send `body` to the base URL plus `path`; give the answer once its headers came. Raises Interrupted."""
+    async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
+        """Send `body` to the base URL plus `path`; give the answer once its headers came. Raises NetworkError."""
         if _proxy_applies(self._base.scheme, self._base.hostname or ""):
-            self._proxied = self._proxied or Proxied(self._endpoint)
-            source = await self._proxied.post(self._endpoint.base_url + path, headers, body)
-            return Answer(self, source, source.status, source.headers)
+            self._proxy = self._proxy or ProxyClient(self._connect_seconds, self._first_byte)
+            source = await self._proxy.post(self._base_url + path, headers, body)
+            return HttpResponse(self, source, source.status, source.headers)
         head = self._head(path, headers, len(body))
         while (connection := self._take()) is not None:
             if await self._exchange(connection, head, body):
-                return Answer(self, connection, connection.status, connection.headers)
+                return HttpResponse(self, connection, connection.status, connection.headers)
         connection = await self._connect()
         await self._exchange(connection, head, body)
-        return Answer(self, connection, connection.status, connection.headers)
+        return HttpResponse(self, connection, connection.status, connection.headers)
 
-    def release(self, source: Source) -> None:
+    def release(self, source: BodyStream) -> None:
         """Take back what an answer was read from."""
         if isinstance(source, Connection) and source.can_be_used and source.keeps_alive:
             self._kept.append((source, time.monotonic()))
@@ -116,18 +117,18 @@ class Http:
         """Drop the connections that are kept."""
         while self._kept:
             self._kept.pop()[0].close()
-        if self._proxied is not None:
-            await self._proxied.aclose()
+        if self._proxy is not None:
+            await self._proxy.aclose()
 
     async def _exchange(self, connection: Connection, head: bytes, body: bytes) -> bool:
         """Send and read the answer's head. False: a kept connection was closed by the service before it answered."""
         fresh, whole = connection.unused, False
         connection.unused = True
         try:
-            await _within(self._endpoint.first_byte, _sent(connection, head, body), "first-byte")
+            await _within(self._first_byte, _sent(connection, head, body), "first-byte")
             whole = True
-        except Interrupted as trouble:
-            if fresh or trouble.kind != "cut" or not connection.unused:
+        except NetworkError as error:
+            if fresh or error.kind != "cut" or not connection.unused:
                 raise
         finally:
             if not whole:
@@ -138,7 +139,7 @@ class Http:
         scheme, host = self._base.scheme, self._base.hostname or ""
         tls = tls_context() if scheme == "https" else None
         opening = Connection.open(host, self._base.port or (443 if tls else 80), tls)
-        return await _within(self._endpoint.connect, opening, "connect-timeout")
+        return await _within(self._connect_seconds, opening, "connect-timeout")
 
     def _take(self) -> Connection | None:
         while self._kept:
@@ -174,13 +175,13 @@ async def _sent(connection: Connection, head: bytes, body: bytes) -> None:
     await connection.receive_head()
 
 
-async def _within(seconds: float, work: Awaitable[Given], late: Trouble) -> Given:
-    """Await `work` for at most `seconds`, then raise Interrupted(`late`)."""
+async def _within(seconds: float, work: Awaitable[Given], late: NetworkErrorKind) -> Given:
+    """Await `work` for at most `seconds`, then raise NetworkError(`late`)."""
     try:
         async with asyncio.timeout(None if isinf(seconds) else seconds):
             return await work
     except TimeoutError:
-        raise Interrupted(late) from None
+        raise NetworkError(late) from None
 
 
 def _proxy_applies(scheme: str, host: str) -> bool:
@@ -208,9 +209,9 @@ def _inflater(encoding: str) -> Callable[[bytes], bytes] | None:
         try:
             plain = inflater.decompress(data, MODEL_INFLATED.value)
         except zlib.error as error:
-            raise Interrupted("protocol", f"broken compression ({error})") from None
+            raise NetworkError("protocol", f"broken compression ({error})") from None
         if inflater.unconsumed_tail:
-            raise Interrupted("protocol", f"compressed data that becomes more than {MODEL_INFLATED.value} bytes")
+            raise NetworkError("protocol", f"compressed data that becomes more than {MODEL_INFLATED.value} bytes")
         return plain
 
     return inflated

@@ -9,8 +9,7 @@ import re
 from errno import ECONNREFUSED
 from socket import EAI_NONAME, gaierror
 from ssl import SSLCertVerificationError, SSLContext, SSLError
-
-from codeloop.model.wire.errors import Interrupted, Trouble
+from typing import Literal
 
 READ_SIZE = 256 * 1024
 LONGEST_CHUNK_HEAD = 4_096
@@ -18,6 +17,19 @@ HTTP = b"HTTP/1."
 STATUS = re.compile(r"[1-9][0-9]{2}")
 REFUSED = "connection refused"
 LENGTH = re.compile(r"[0-9]{1,18}")
+
+
+NetworkErrorKind = Literal[
+    "connect", "refused", "connect-timeout", "certificate", "proxy", "first-byte", "idle", "cut", "protocol"
+]
+
+
+class NetworkError(Exception):
+    """A request failed below HTTP: `kind` says where; the text is the system's own reason."""
+
+    def __init__(self, kind: NetworkErrorKind, detail: str = "") -> None:
+        super().__init__(detail)
+        self.kind: NetworkErrorKind = kind
 
 
 class ChunkedBody:
@@ -29,7 +41,7 @@ class ChunkedBody:
         self._left = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next bytes; give what they hold of the body. Raises Interrupted when they are no chunks."""
+        """Take the next bytes; give what they hold of the body. Raises NetworkError when they are no chunks."""
         buffer = self._rest + data if self._rest else data
         size, at, found = len(buffer), 0, list[bytes]()
         if self._left:
@@ -52,7 +64,7 @@ class ChunkedBody:
                 break
         self._rest = buffer[at:]
         if len(self._rest) > LONGEST_CHUNK_HEAD:
-            raise Interrupted("protocol", "a chunk without a length")
+            raise NetworkError("protocol", "a chunk without a length")
         return found[0] if len(found) == 1 else b"".join(found)
 
     def _trailer(self, buffer: bytes, at: int, end: int, found: list[bytes]) -> bytes:
@@ -62,7 +74,7 @@ class ChunkedBody:
         else:
             self._rest = buffer[at:]
             if len(self._rest) > READ_SIZE:
-                raise Interrupted("protocol", "endless trailers")
+                raise NetworkError("protocol", "endless trailers")
         return b"".join(found)
 
 
@@ -72,7 +84,7 @@ def _chunk_length(head: bytes) -> int:
     except ValueError:
         length = -1
     if length < 0:
-        raise Interrupted("protocol", "a chunk without a length")
+        raise NetworkError("protocol", "a chunk without a length")
     return length
 
 
@@ -91,13 +103,13 @@ class Connection:
 
     @classmethod
     async def open(cls, host: str, port: int, tls: SSLContext | None) -> "Connection":
-        """Connect. Raises Interrupted."""
+        """Connect. Raises NetworkError."""
         try:
             reader, writer = await asyncio.open_connection(
                 host, port, ssl=tls, limit=READ_SIZE, happy_eyeballs_delay=0.25
             )
         except OSError as error:
-            raise Interrupted(_kind(error), _reason(error)) from None
+            raise NetworkError(_kind(error), _reason(error)) from None
         return cls(reader, writer)
 
     async def send(self, head: bytes, body: bytes) -> None:
@@ -109,30 +121,30 @@ class Connection:
             return
 
     async def receive_head(self) -> None:
-        """Read status and headers, passing over interim answers. Raises Interrupted: "cut" when it ends too early."""
+        """Read status and headers, passing over interim answers. Raises NetworkError: "cut" when it ends too early."""
         while True:
             try:
                 head = await self._reader.readuntil(b"\r\n\r\n")
             except asyncio.IncompleteReadError as error:
                 self.unused = self.unused and not error.partial  # what has begun to answer is not sent again unseen
                 is_http = HTTP.startswith(error.partial[: len(HTTP)])
-                raise Interrupted("cut" if is_http else "protocol", "no answer") from None
+                raise NetworkError("cut" if is_http else "protocol", "no answer") from None
             except asyncio.LimitOverrunError:
-                raise Interrupted("protocol", "endless headers") from None
+                raise NetworkError("protocol", "endless headers") from None
             except OSError as error:
-                raise Interrupted("cut", _reason(error)) from None
+                raise NetworkError("cut", _reason(error)) from None
             self.unused = False
             self._take_head(head.decode("latin-1"))
             if self.status >= 200:
                 return
 
     async def read(self) -> bytes:
-        """Return more of the body, b"" at its end. Raises Interrupted when the connection ends before the body."""
+        """Return more of the body, b"" at its end. Raises NetworkError when the connection ends before the body."""
         while not self.complete:
             try:
                 data = await self._reader.read(READ_SIZE if self._left is None else min(self._left, READ_SIZE))
             except OSError as error:
-                raise Interrupted("cut", _reason(error)) from None
+                raise NetworkError("cut", _reason(error)) from None
             if not data:
                 return self._ended()
             if self._chunks is not None:
@@ -169,13 +181,13 @@ class Connection:
         if self._left is None and self._chunks is None:
             self._left = 0
             return b""
-        raise Interrupted("cut")
+        raise NetworkError("cut")
 
     def _take_head(self, head: str) -> None:
         first, *lines = head.split("\r\n")
         version, _, rest = first.partition(" ")
         if not version.startswith("HTTP/1.") or STATUS.match(rest) is None:
-            raise Interrupted("protocol", "no status line")
+            raise NetworkError("protocol", "no status line")
         headers: dict[str, str] = {}
         for line in lines:
             name, colon, value = line.partition(":")
@@ -191,7 +203,7 @@ class Connection:
             self._chunks, self._left = None, 0
 
 
-def _kind(error: OSError) -> Trouble:
+def _kind(error: OSError) -> NetworkErrorKind:
     if isinstance(error, SSLCertVerificationError):
         return "certificate"
     if isinstance(error, SSLError):

@@ -3,14 +3,13 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from codeloop.model.wire.endpoint import Endpoint
-from codeloop.model.wire.errors import Interrupted, Trouble
+from codeloop.model.transport.http1 import NetworkError, NetworkErrorKind
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
 
 
-class ProxiedBody:
+class ProxyResponse:
     """Status, headers and streamed body of one answer."""
 
     def __init__(self, response: "Response") -> None:
@@ -21,13 +20,13 @@ class ProxiedBody:
         self._closing: asyncio.Task[None] | None = None
 
     async def read(self) -> bytes:
-        """Return more of the body, b"" at its end. Raises Interrupted when it is cut."""
+        """Return more of the body, b"" at its end. Raises NetworkError when it is cut."""
         import httpx2
 
         try:
             return await anext(self._chunks, b"")
         except httpx2.HTTPError as error:
-            raise Interrupted("cut", str(error)) from None
+            raise NetworkError("cut", str(error)) from None
 
     def close(self) -> None:
         """Drop the connection, in a task that the body keeps."""
@@ -35,24 +34,25 @@ class ProxiedBody:
             self._closing = asyncio.get_running_loop().create_task(self._response.aclose())
 
 
-class Proxied:
-    """A client of one endpoint by way of a proxy. It starts in 0.2 s: only made when the environment names a proxy."""
+class ProxyClient:
+    """Sends requests through a proxy. It starts in 0.2 s: only made when the environment names a proxy."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    def __init__(self, connect: float, first_byte: float) -> None:
+        self._connect = connect
+        self._first_byte = first_byte
         self._client: AsyncClient | None = None
 
-    async def post(self, url: str, headers: dict[str, str], body: bytes) -> ProxiedBody:
-        """Send `body`; give the answer once its headers are there. Raises Interrupted."""
+    async def post(self, url: str, headers: dict[str, str], body: bytes) -> ProxyResponse:
+        """Send `body`; give the answer once its headers are there. Raises NetworkError."""
         import httpx2
 
-        timeout = httpx2.Timeout(None, connect=self._endpoint.connect, read=self._endpoint.first_byte)
+        timeout = httpx2.Timeout(None, connect=self._connect, read=self._first_byte)
         self._client = self._client or httpx2.AsyncClient(follow_redirects=False, timeout=timeout)
         try:
             request = self._client.build_request("POST", url, headers=headers, content=body)
-            return ProxiedBody(await self._client.send(request, stream=True))
+            return ProxyResponse(await self._client.send(request, stream=True))
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
-            raise Interrupted(_kind(error), str(error)) from None
+            raise NetworkError(_kind(error), str(error)) from None
 
     async def aclose(self) -> None:
         """Drop all connections."""
@@ -60,7 +60,7 @@ class Proxied:
             await self._client.aclose()
 
 
-def _kind(error: Exception) -> Trouble:
+def _kind(error: Exception) -> NetworkErrorKind:
     import httpx2
 
     match error:

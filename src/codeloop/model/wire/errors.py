@@ -1,7 +1,7 @@
 """What the service or the network did wrong, as the errors that a message stores. No key is ever part of one."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from codeloop.model.chat import ModelInfo
 from codeloop.model.origin import likely_base
+from codeloop.model.transport.http1 import NetworkError
 from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.model.wire.error_patterns import (
     asks_for_money,
@@ -33,18 +34,6 @@ RETRYABLE = frozenset({408, 409, 425, 429, 529})
 KEPT_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id"})
 KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
-Trouble = Literal[
-    "connect", "refused", "connect-timeout", "certificate", "proxy", "first-byte", "idle", "cut", "protocol"
-]
-
-
-class Interrupted(Exception):
-    """The network failed: `kind` says where; the text is the system's own reason."""
-
-    def __init__(self, kind: Trouble, detail: str = "") -> None:
-        super().__init__(detail)
-        self.kind: Trouble = kind
-
 
 class Failures(Struct, frozen=True):
     """Words failures of one model at one service. `path` is what requests go to, below the base URL."""
@@ -65,11 +54,11 @@ class Failures(Struct, frozen=True):
         text = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
         return self._worded(status_of(payload), {}, text, payload)
 
-    def interrupted(self, trouble: Interrupted) -> APIError:
+    def network(self, failure: NetworkError) -> APIError:
         """Return the error for a connection that failed, hung or was cut."""
         provider, host = self.info.provider_id, _host(self.endpoint.base_url)
-        reason = f" ({detail})" if (detail := self._without_key(str(trouble))) else ""
-        match trouble.kind:
+        reason = f" ({detail})" if (detail := self._without_key(str(failure))) else ""
+        match failure.kind:
             case "connect" | "refused":
                 message = f"Could not connect to {host}{reason}. Check the network, and that {provider} runs there."
             case "connect-timeout":
@@ -89,8 +78,8 @@ class Failures(Struct, frozen=True):
                 message = f"{host} closed the connection before the answer was complete{reason}. Try again."
             case "protocol":
                 message = f"{host} did not answer as HTTP{reason}. Check the base URL of {provider}."
-        retryable = trouble.kind not in {"certificate", "protocol"}
-        metadata = {"url": self._url(), "kind": trouble.kind}
+        retryable = failure.kind not in {"certificate", "protocol"}
+        metadata = {"url": self._url(), "kind": failure.kind}
         return APIError(data=APIErrorData(message=message, is_retryable=retryable, metadata=metadata))
 
     def unreadable(self, sample: bytes, what: str) -> APIError:

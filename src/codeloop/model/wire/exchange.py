@@ -7,10 +7,11 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from codeloop.model.chat import Finished, ModelEvent
-from codeloop.model.transport.client import Answer, Http
+from codeloop.model.transport.client import HttpResponse, OriginClient
+from codeloop.model.transport.http1 import NetworkError
 from codeloop.model.transport.sse import EventStream, EventTooLong
 from codeloop.model.wire.endpoint import Endpoint
-from codeloop.model.wire.errors import Failures, Interrupted
+from codeloop.model.wire.errors import Failures
 from codeloop.schema.errors import MessageError
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
 from codeloop.schema.message import Tokens
@@ -47,7 +48,7 @@ class AnswerReader(Protocol):
 class Exchange(Struct, frozen=True):
     """One request at one service."""
 
-    http: Http
+    http: OriginClient
     endpoint: Endpoint
     failures: Failures
 
@@ -55,8 +56,8 @@ class Exchange(Struct, frozen=True):
         """Send the request and give what comes until Finished. Closing the generator drops the connection."""
         try:
             answer = await self.http.post(self.failures.path, headers, body)
-        except Interrupted as trouble:
-            yield Finished("error", error=self.failures.interrupted(trouble))
+        except NetworkError as error:
+            yield Finished("error", error=self.failures.network(error))
             return
         try:
             if answer.status != 200:
@@ -70,7 +71,7 @@ class Exchange(Struct, frozen=True):
         finally:
             answer.close()
 
-    async def _events(self, answer: Answer, reader: AnswerReader) -> AsyncGenerator[list[ModelEvent], None]:
+    async def _events(self, answer: HttpResponse, reader: AnswerReader) -> AsyncGenerator[list[ModelEvent], None]:
         """Yield the events of a 200 in batches, one for each piece that the network gives; the last holds Finished."""
         error: MessageError | None = None
         idle = self.endpoint.idle
@@ -91,17 +92,17 @@ class Exchange(Struct, frozen=True):
                             await answer.finish()
                             break
                         chunk = await answer.read(min(idle, MODEL_TAIL.seconds) if reader.ended else idle)
-        except Interrupted as trouble:
-            error = None if reader.ended else self.failures.interrupted(trouble)
+        except NetworkError as failure:
+            error = None if reader.ended else self.failures.network(failure)
         except EventTooLong:
             error = self.failures.unreadable(b"", f"an event of more than {MODEL_ANSWER.value} bytes")
         if reader.error is not None:
             error = self.failures.said(reader.error)
         elif error is None and not reader.ended:
-            error = self.failures.interrupted(Interrupted("cut"))
+            error = self.failures.network(NetworkError("cut"))
         yield reader.finish() if error is None else [Finished("error", reader.tokens, error)]
 
-    async def _first_piece(self, answer: Answer) -> bytes:
+    async def _first_piece(self, answer: HttpResponse) -> bytes:
         """Return the beginning of the body: what it is shows in its first byte that is no blank."""
         first = b""
         while not first:
@@ -111,7 +112,7 @@ class Exchange(Struct, frozen=True):
             first = chunk.lstrip()
         return first
 
-    async def _rest(self, answer: Answer) -> bytes:
+    async def _rest(self, answer: HttpResponse) -> bytes:
         pieces, size = list[bytes](), 0
         while data := await answer.read(self.endpoint.idle):
             pieces.append(data)
