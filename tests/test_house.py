@@ -32,7 +32,7 @@ HOMES = {
     "starlette": ("server/",),
     "uvicorn": ("server/",),
     "sqlite3": ("store/",),
-    "httpx2": ("model/", "client/", "tool/web/"),
+    "httpx2": ("model/", "net/", "client/", "tool/web/"),
     "mcp": ("extend/",),
     "pydantic_ai": ("model/",),
     "tree_sitter": ("permission/",),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from codeloop.client.link import Link, ServerLost
-from codeloop.model.transport.client import tls_context
+from codeloop.net.client import tls_context
 from codeloop.net.origin import is_loopback
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CLIENT_ANSWER, CLIENT_CONNECT, CLIENT_KEEPALIVE

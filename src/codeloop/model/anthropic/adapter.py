@@ -6,11 +6,11 @@ from codeloop.model.anthropic.request import AnthropicBody
 from codeloop.model.anthropic.response import AnthropicReader
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.quirks import ANTHROPIC, Quirks
-from codeloop.model.transport.client import OriginClient
 from codeloop.model.wire.encoding import lowered
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import Failures
 from codeloop.model.wire.exchange import Exchange
+from codeloop.net.client import OriginClient
 
 PATH = "/messages"
 VERSION = "2023-06-01"

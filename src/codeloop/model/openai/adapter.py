@@ -6,11 +6,11 @@ from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.openai.request import OpenAIBody
 from codeloop.model.openai.response import OpenAIReader
 from codeloop.model.quirks import COMPATIBLE, Quirks
-from codeloop.model.transport.client import OriginClient
 from codeloop.model.wire.encoding import lowered
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import Failures
 from codeloop.model.wire.exchange import Exchange
+from codeloop.net.client import OriginClient
 
 PATH = "/chat/completions"
 

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from codeloop.model.chat import ModelInfo
 from codeloop.model.origin import likely_base
-from codeloop.model.transport.http1 import NetworkError
 from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.model.wire.error_patterns import (
     asks_for_money,
@@ -19,6 +18,7 @@ from codeloop.model.wire.error_patterns import (
     status_of,
     wrong_path,
 )
+from codeloop.net.http1 import NetworkError
 from codeloop.schema.errors import (
     APIError,
     APIErrorData,

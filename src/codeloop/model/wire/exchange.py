@@ -7,11 +7,11 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from codeloop.model.chat import Finished, ModelEvent
-from codeloop.model.transport.client import HttpResponse, OriginClient
-from codeloop.model.transport.http1 import NetworkError
-from codeloop.model.transport.sse import EventStream, EventTooLong
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import Failures
+from codeloop.net.client import HttpResponse, OriginClient
+from codeloop.net.http1 import NetworkError
+from codeloop.net.sse import EventStream, EventTooLong
 from codeloop.schema.errors import MessageError
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
 from codeloop.schema.message import Tokens

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from codeloop import __version__
-from codeloop.model.transport.sse import EventStream, EventTooLong
+from codeloop.net.sse import EventStream, EventTooLong
 from codeloop.schema.limits import WEBSEARCH_BYTES
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure

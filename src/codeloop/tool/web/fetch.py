@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.model.transport.client import tls_context
+from codeloop.net.client import tls_context
 from codeloop.net.origin import bracketed, is_local_name
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
 from codeloop.schema.permission import Need

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.model.transport.client import tls_context
+from codeloop.net.client import tls_context
 from codeloop.net.origin import is_loopback
 from codeloop.schema.limits import WEB_CONNECT, WEB_ERROR, WEBSEARCH_BYTES, WEBSEARCH_SNIPPET, WEBSEARCH_TIME
 from codeloop.schema.wire import JSON

@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from codeloop.model.transport.http1 import NetworkError, NetworkErrorKind
+from codeloop.net.http1 import NetworkError, NetworkErrorKind
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.model.transport.sse import EventStream, EventTooLong
+from codeloop.net.sse import EventStream, EventTooLong
 from codeloop.schema.limits import MODEL_ANSWER
 
 LINES = st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"]), max_size=12)

@@ -11,8 +11,8 @@ from ssl import SSLContext, create_default_context
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from codeloop.model.transport.http1 import Connection, NetworkError, NetworkErrorKind
-from codeloop.model.transport.proxy import ProxyClient
+from codeloop.net.http1 import Connection, NetworkError, NetworkErrorKind
+from codeloop.net.proxy import ProxyClient
 from codeloop.schema.limits import MODEL_GRACE, MODEL_INFLATED, MODEL_KEEPALIVE
 
 Given = TypeVar("Given")

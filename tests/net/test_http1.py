@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.model.retry import Retry
-from codeloop.model.transport.http1 import ChunkedBody, NetworkError
+from codeloop.net.http1 import ChunkedBody, NetworkError
 from codeloop.schema.limits import MODEL_INFLATED
 
 

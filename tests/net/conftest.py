@@ -1,0 +1,5 @@
+"""Models under test, for the tests in this folder."""
+
+from tests.support.models import anthropic, asking, no_proxies, openai
+
+__all__ = ["anthropic", "asking", "no_proxies", "openai"]

@@ -1,0 +1,120 @@
+"""Models under test against a real model server on a local socket."""
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+
+from codeloop.model.anthropic.adapter import AnthropicMessages
+from codeloop.model.chat import (
+    CallReady,
+    ChatModel,
+    Finished,
+    Limits,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    TextPiece,
+    Turn,
+    UserTurn,
+)
+from codeloop.model.openai.adapter import OpenAIChat
+from codeloop.model.quirks import ANTHROPIC, COMPATIBLE, Quirks
+from codeloop.model.wire.endpoint import Endpoint
+from tests.support.provider import ModelServer
+
+KEY = "sk-test-0123456789abcdef"
+HELLO: tuple[Turn, ...] = (UserTurn((TextPiece("Hello"),)),)
+
+
+@pytest.fixture(autouse=True)
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+class Got:
+    """Everything one stream gave."""
+
+    def __init__(self, events: list[ModelEvent]) -> None:
+        self.events = events
+        assert isinstance(events[-1], Finished)
+        assert not any(isinstance(event, Finished) for event in events[:-1])
+        self.end: Finished = events[-1]
+
+    @property
+    def text(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, TextDelta))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, ReasoningDelta))
+
+    @property
+    def metadata(self) -> list[dict[str, Any]]:
+        return [event.metadata for event in self.events if isinstance(event, ReasoningDelta) and event.metadata]
+
+    @property
+    def ready(self) -> list[tuple[str, str, str]]:
+        return [(event.id, event.name, event.arguments) for event in self.events if isinstance(event, CallReady)]
+
+    @property
+    def message(self) -> str:
+        assert self.end.error is not None
+        return str(getattr(self.end.error.data, "message", ""))
+
+
+async def ask(model: ChatModel, *turns: Turn, **request: Any) -> Got:
+    """Send a request and read it to its end."""
+    wanted = ModelRequest(system=request.pop("system", "Be brief."), turns=turns or HELLO, **request)
+    return Got([event async for event in model.stream(wanted)])
+
+
+Asking = Callable[..., Any]
+
+
+@pytest.fixture
+def asking() -> Asking:
+    return ask
+
+
+@pytest.fixture
+async def openai() -> AsyncGenerator[Callable[..., OpenAIChat], None]:
+    """Make models that speak chat completions; their connections are dropped at the end."""
+    made: list[OpenAIChat] = []
+
+    def make(server: ModelServer | str, *, quirks: Quirks = COMPATIBLE, **deadlines: Any) -> OpenAIChat:
+        info = deadlines.pop("info", ModelInfo(provider_id="acme", id="m1", name="M1"))
+        made.append(OpenAIChat(info, endpoint(server, **deadlines), quirks))
+        return made[-1]
+
+    yield make
+    for model in made:
+        await model.aclose()
+
+
+@pytest.fixture
+async def anthropic() -> AsyncGenerator[Callable[..., AnthropicMessages], None]:
+    """Make models that speak messages; their connections are dropped at the end."""
+    made: list[AnthropicMessages] = []
+
+    def make(server: ModelServer | str, *, quirks: Quirks = ANTHROPIC, **deadlines: Any) -> AnthropicMessages:
+        info = deadlines.pop(
+            "info", ModelInfo(provider_id="anthropic", id="claude", name="Claude", limits=Limits(output=8_000))
+        )
+        made.append(AnthropicMessages(info, endpoint(server, **deadlines), quirks))
+        return made[-1]
+
+    yield make
+    for model in made:
+        await model.aclose()
+
+
+def endpoint(server: ModelServer | str, **given: Any) -> Endpoint:
+    """Return an endpoint with deadlines that a test can wait for."""
+    url = server if isinstance(server, str) else server.url
+    values: dict[str, Any] = {"key": KEY, "connect": 2.0, "first_byte": 2.0, "idle": 2.0, **given}
+    return Endpoint(url, **values)
