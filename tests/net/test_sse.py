@@ -4,14 +4,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.net.sse import EventStream, EventTooLong
+from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.limits import MODEL_ANSWER
 
 LINES = st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"]), max_size=12)
 
 
+STREAM = (
+    b": a comment\n\n"
+    b'data: {"a":1}\n\n'
+    b'id: 7\ndata: {"b":"\xc3\xa4"}\n\n'
+    b"event: x\nid: 8\ndata: one\ndata:two\n\n"
+    b"id: none\ndata: three\r\n\r\n"
+    b"id: 9\n\n"
+    b"data: cut off"
+)
+FOUND = [(None, b'{"a":1}'), (7, b'{"b":"\xc3\xa4"}'), (8, b"one\ntwo"), (None, b"three")]
+
+
 def feed(*chunks: bytes) -> list[bytes]:
-    stream = EventStream()
+    stream = SseParser(MODEL_ANSWER.value)
     return [data for chunk in chunks for data in stream.feed(chunk)]
 
 
@@ -47,9 +59,26 @@ def test_an_event_that_the_end_cuts_off_is_never_given() -> None:
 
 
 def test_an_endless_event_is_an_error_and_not_all_of_the_memory() -> None:
-    stream = EventStream()
+    stream = SseParser(MODEL_ANSWER.value)
     piece = b"x" * (1 << 22)
     for _ in range(MODEL_ANSWER.value // len(piece)):
         assert stream.feed(piece) == []
     with pytest.raises(EventTooLong):
         stream.feed(piece)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50, 1_000])
+def test_numbered_events_are_found_wherever_the_bytes_are_cut(size: int) -> None:
+    parser = SseParser(1_000)
+    found = [one for at in range(0, len(STREAM), size) for one in parser.feed_numbered(STREAM[at : at + size])]
+    assert found == FOUND
+
+
+def test_an_event_of_many_lines_without_an_end_is_given_up() -> None:
+    parser = SseParser(1_000)
+    for _ in range(5):
+        assert len(parser.feed_numbered(b"data: " + b"x" * 600 + b"\n\n")) == 1
+    for _ in range(3):
+        assert parser.feed_numbered(b"data: " + b"x" * 300 + b"\n") == []
+    with pytest.raises(EventTooLong):
+        parser.feed_numbered(b"data: " + b"x" * 300 + b"\n")

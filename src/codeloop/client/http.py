@@ -10,15 +10,16 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from codeloop.client.events import EventLines, TooLong
 from codeloop.client.link import Link, ServerLost
 from codeloop.client.refusal import refusal_of
 from codeloop.client.remote import Credential, Remote, Renew
+from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import Event, Stamped
 from codeloop.schema.limits import (
     CLIENT_BACKOFF,
     CLIENT_BACKOFF_MOST,
+    CLIENT_EVENT,
     CLIENT_HEARTBEAT,
     CLIENT_PATIENCE,
     CLIENT_QUIET,
@@ -217,7 +218,7 @@ class HttpClient:
         """Yield what one connection brings, greetings and heartbeats too. Raises ServerLost at its end."""
         headers = self._headers(None) | {HEARTBEAT: str(CLIENT_HEARTBEAT.value)}
         headers |= {} if after is None else {"last-event-id": str(after)}
-        lines, last = EventLines(), -1 if after is None else after
+        parser, last = SseParser(CLIENT_EVENT.value), -1 if after is None else after
         async with self._remote.ask("GET", "/event", headers, None, CLIENT_SILENCE.seconds) as response:
             if response.status_code != 200:
                 refusal = refusal_of(response.status_code, await self._remote.read(response), self._remote.url)
@@ -228,8 +229,8 @@ class HttpClient:
                 raise CodeloopError(f"{self._remote.url} is no codeloop server: its /event is no stream of events.")
             async for chunk in self._watched(response):
                 try:
-                    found = lines.feed(chunk)
-                except TooLong:
+                    found = parser.feed_numbered(chunk)
+                except EventTooLong:
                     raise CodeloopError(f"An event of {self._remote.url} is too long. It was not read.") from None
                 for seq, data in found:
                     event = _event(data)

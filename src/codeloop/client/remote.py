@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from codeloop.client.link import Link, ServerLost
-from codeloop.net.client import tls_context
 from codeloop.net.origin import is_loopback
+from codeloop.net.tls import tls_context
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CLIENT_ANSWER, CLIENT_CONNECT, CLIENT_KEEPALIVE
 

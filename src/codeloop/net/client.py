@@ -2,22 +2,18 @@
 
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Awaitable, Callable
-from functools import cache
 from math import isinf
-from ssl import SSLContext, create_default_context
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from codeloop.net.http1 import Connection, NetworkError, NetworkErrorKind
-from codeloop.net.proxy import ProxyClient
+from codeloop.net.proxy import ProxyClient, proxy_for
+from codeloop.net.tls import tls_context
 from codeloop.schema.limits import MODEL_GRACE, MODEL_INFLATED, MODEL_KEEPALIVE
 
 Given = TypeVar("Given")
-
-AUTHORITIES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 
 
 class BodyStream(Protocol):
@@ -89,13 +85,14 @@ class OriginClient:
         self._connect_seconds = connect
         self._first_byte = first_byte
         self._base: SplitResult = urlsplit(base_url)
+        self._port = self._base.port or (443 if self._base.scheme == "https" else 80)
         self._kept: list[tuple[Connection, float]] = []
         self._proxy: ProxyClient | None = None
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
         """Send `body` to the base URL plus `path`; give the answer once its headers came. Raises NetworkError."""
-        if _proxy_applies(self._base.scheme, self._base.hostname or ""):
-            self._proxy = self._proxy or ProxyClient(self._connect_seconds, self._first_byte)
+        if proxy := proxy_for(self._base.scheme, self._base.hostname or "", self._port, os.environ):
+            self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
             source = await self._proxy.post(self._base_url + path, headers, body)
             return HttpResponse(self, source, source.status, source.headers)
         head = self._head(path, headers, len(body))
@@ -136,9 +133,8 @@ class OriginClient:
         return whole
 
     async def _connect(self) -> Connection:
-        scheme, host = self._base.scheme, self._base.hostname or ""
-        tls = tls_context() if scheme == "https" else None
-        opening = Connection.open(host, self._base.port or (443 if tls else 80), tls)
+        tls = tls_context() if self._base.scheme == "https" else None
+        opening = Connection.open(self._base.hostname or "", self._port, tls)
         return await _within(self._connect_seconds, opening, "connect-timeout")
 
     def _take(self) -> Connection | None:
@@ -157,19 +153,6 @@ class OriginClient:
         return "\r\n".join(lines).encode("latin-1", "replace")
 
 
-@cache
-def tls_context() -> SSLContext:
-    """Return the one TLS context (20 ms to make): the system's authorities, or those that SSL_CERT_FILE names."""
-    if sys.platform != "linux":
-        import httpx2
-
-        return httpx2.create_ssl_context()
-    context = create_default_context()
-    if not context.cert_store_stats()["x509_ca"] and (found := next(filter(os.path.isfile, AUTHORITIES), None)):
-        context.load_verify_locations(found)
-    return context
-
-
 async def _sent(connection: Connection, head: bytes, body: bytes) -> None:
     await connection.send(head, body)
     await connection.receive_head()
@@ -182,19 +165,6 @@ async def _within(seconds: float, work: Awaitable[Given], late: NetworkErrorKind
             return await work
     except TimeoutError:
         raise NetworkError(late) from None
-
-
-def _proxy_applies(scheme: str, host: str) -> bool:
-    """Say whether the environment names a proxy for the host."""
-    names = (f"{scheme}_proxy", f"{scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
-    if not any(os.environ.get(name) for name in names):
-        return False
-    excluded = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
-    for entry in excluded.split(","):
-        name = entry.strip().lstrip("*").removeprefix(".").lower()
-        if entry.strip() == "*" or (name and (host == name or host.endswith(f".{name}"))):
-            return False
-    return True
 
 
 def _inflater(encoding: str) -> Callable[[bytes], bytes] | None:

@@ -1,12 +1,33 @@
-"""Requests through the proxy that the environment names, over httpx2, which knows every kind of them."""
+"""Which proxy the environment names, and requests through it over httpx2, which knows every kind of them."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from codeloop.net.http1 import NetworkError, NetworkErrorKind
+from codeloop.net.origin import bracketed
+from codeloop.net.tls import tls_context
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
+
+
+def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str]) -> str | None:
+    """Return the URL of the proxy for a host, None for a direct connection.
+
+    Read are `https_proxy`, `http_proxy` and `all_proxy`, lower case first, and `no_proxy` (names with all below them,
+    addresses, `host:port`, `*`). `HTTP_PROXY` in capitals counts too: this program is never a CGI script.
+    """
+    names = (f"{scheme}_proxy", f"{scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
+    proxy = next((environment[name] for name in names if environment.get(name)), None)
+    if proxy is None:
+        return None
+    for entry in (environment.get("no_proxy") or environment.get("NO_PROXY") or "").split(","):
+        pattern = entry.strip().lower()
+        name = pattern.lstrip("*").removeprefix(".")
+        if pattern == "*" or (name and (name in {host, f"{bracketed(host)}:{port}"} or host.endswith(f".{name}"))):
+            return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 class ProxyResponse:
@@ -37,7 +58,8 @@ class ProxyResponse:
 class ProxyClient:
     """Sends requests through a proxy. It starts in 0.2 s: only made when the environment names a proxy."""
 
-    def __init__(self, connect: float, first_byte: float) -> None:
+    def __init__(self, proxy: str, connect: float, first_byte: float) -> None:
+        self._proxy = proxy
         self._connect = connect
         self._first_byte = first_byte
         self._client: AsyncClient | None = None
@@ -47,8 +69,10 @@ class ProxyClient:
         import httpx2
 
         timeout = httpx2.Timeout(None, connect=self._connect, read=self._first_byte)
-        self._client = self._client or httpx2.AsyncClient(follow_redirects=False, timeout=timeout)
         try:
+            self._client = self._client or httpx2.AsyncClient(
+                verify=tls_context(), trust_env=False, proxy=self._proxy, follow_redirects=False, timeout=timeout
+            )
             request = self._client.build_request("POST", url, headers=headers, content=body)
             return ProxyResponse(await self._client.send(request, stream=True))
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:

@@ -1,33 +1,48 @@
-"""Server-sent events: bytes as they come from the network in, the data of each complete event out."""
-
-from codeloop.schema.limits import MODEL_ANSWER
+"""Server-sent events: bytes as they come from the network in, complete events out."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class EventTooLong(Exception):
-    """One event is longer than `model.answer` allows."""
+    """One event is longer than the reader allows."""
 
 
-class EventStream:
+class SseParser:
     """An incremental parser of `text/event-stream`.
 
     Bytes may be split anywhere, also within a character or between CR and LF. Lines end with LF, CR or CRLF. Comments
-    and the fields `event`, `id` and `retry` are left out: both protocols repeat the event's name inside the data.
-    An event that the end of the stream cuts off is never given.
+    and the fields `event` and `retry` are left out: the protocols that are read here repeat the event's name inside
+    the data. An event that the end of the stream cuts off is never returned.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int) -> None:
+        """`longest`: how many bytes of one event are kept while its end has not come."""
+        self._longest = longest
         self._pieces: list[bytes] = []
         self._size = 0
         self._after_cr = False
         self._started = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next bytes; give the data of the events they complete (several lines are joined with LF).
+        """Take the next bytes; return the data of the events they complete (several lines are joined with LF).
 
         Raises EventTooLong.
         """
+        found: list[bytes] = []
+        for block in self._blocks(chunk):
+            if block.startswith(b"data: ") and b"\n" not in block:
+                found.append(block[6:])
+            elif (data := _fields(block)[1]) is not None:
+                found.append(data)
+        return found
+
+    def feed_numbered(self, chunk: bytes) -> list[tuple[int | None, bytes]]:
+        """Do the same for a stream whose ids are numbers; return the id (None: no number) of each event too."""
+        fields = map(_fields, self._blocks(chunk))
+        return [(number, data) for number, data in fields if data is not None]
+
+    def _blocks(self, chunk: bytes) -> list[bytes]:
+        """Return the lines of each event that is complete now."""
         if self._after_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
             self._after_cr = False
@@ -36,37 +51,36 @@ class EventStream:
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         elif chunk:
             self._after_cr = False
+        self._pieces.append(chunk)
         if not self._ends_event(chunk):
             self._size += len(chunk)
-            if self._size > MODEL_ANSWER.value:
+            if self._size > self._longest:
                 raise EventTooLong
-            self._pieces.append(chunk)
             return []
-        self._pieces.append(chunk)
-        blocks = b"".join(self._pieces).split(b"\n\n")
-        rest = blocks.pop()
+        *blocks, rest = b"".join(self._pieces).split(b"\n\n")
         self._pieces = [rest]
         self._size = len(rest)
         if not self._started:
             self._started = True
             blocks[0] = blocks[0].removeprefix(BYTE_ORDER_MARK)
-        found: list[bytes] = []
-        for block in blocks:
-            if block.startswith(b"data: ") and b"\n" not in block:
-                found.append(block[6:])
-            elif (data := _data(block)) is not None:
-                found.append(data)
-        return found
+        return blocks
 
     def _ends_event(self, chunk: bytes) -> bool:
         if b"\n\n" in chunk:
             return True
         if not chunk.startswith(b"\n"):
             return False
-        last = next((piece for piece in reversed(self._pieces) if piece), b"")
-        return last.endswith(b"\n")
+        before = next((piece for piece in reversed(self._pieces[:-1]) if piece), b"")
+        return before.endswith(b"\n")
 
 
-def _data(block: bytes) -> bytes | None:
-    found = [line[5:].removeprefix(b" ") for line in block.split(b"\n") if line.startswith(b"data:")]
-    return b"\n".join(found) if found else None
+def _fields(block: bytes) -> tuple[int | None, bytes | None]:
+    """Return the id of an event, if it is a number, and its data."""
+    number, data = None, list[bytes]()
+    for line in block.split(b"\n"):
+        if line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+        elif line.startswith(b"id:"):
+            text = line[3:].strip()
+            number = int(text) if text.isdigit() and len(text) < 19 else None
+    return number, b"\n".join(data) if data else None

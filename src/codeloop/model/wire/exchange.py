@@ -11,7 +11,7 @@ from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import Failures
 from codeloop.net.client import HttpResponse, OriginClient
 from codeloop.net.http1 import NetworkError
-from codeloop.net.sse import EventStream, EventTooLong
+from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.errors import MessageError
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
 from codeloop.schema.message import Tokens
@@ -83,7 +83,7 @@ class Exchange(Struct, frozen=True):
                 case b"<":
                     error = self.failures.unreadable(first, "a web page, not a model's answer")
                 case _:
-                    parser = EventStream()
+                    parser = SseParser(MODEL_ANSWER.value)
                     chunk = first
                     while chunk:
                         if events := reader.feed(parser.feed(chunk)):

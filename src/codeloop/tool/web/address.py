@@ -1,6 +1,7 @@
 """What a URL names, and whether an address belongs to the public internet. Pure."""
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from string import punctuation
@@ -9,7 +10,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from msgspec import Struct
 
-from codeloop.net.origin import bracketed
+from codeloop.net.origin import bracketed, is_local_name
+from codeloop.net.proxy import proxy_for
 from codeloop.schema.limits import WEB_URL
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
@@ -86,6 +88,10 @@ class WebUrl(Struct, frozen=True):
     def endpoint(self) -> str:
         """`host:port`, what a rule for private addresses names."""
         return f"{bracketed(self.host)}:{self.port}"
+
+    def proxy(self, environment: Mapping[str, str]) -> str | None:
+        """Return the URL of the proxy that the environment names for the URL, None for a direct connection."""
+        return None if is_local_name(self.host) else proxy_for(self.scheme, self.host, self.port, environment)
 
     def secured(self) -> "WebUrl":
         """Return the same place over HTTPS."""

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from codeloop import __version__
-from codeloop.net.sse import EventStream, EventTooLong
+from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.limits import WEBSEARCH_BYTES
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
@@ -108,12 +108,12 @@ async def _answer(service: Service, reply: Reply, number: int) -> _Message:
     try:
         if not reply.headers.get("content-type", "").lower().startswith("text/event-stream"):
             return msgspec.json.decode(await reply.whole(), type=_Message)
-        events, size = EventStream(), 0
+        parser, size = SseParser(WEBSEARCH_BYTES.value), 0
         async for chunk in reply.chunks:
             size += len(chunk)
             if size > WEBSEARCH_BYTES.value:
                 raise EventTooLong
-            for data in events.feed(chunk):
+            for data in parser.feed(chunk):
                 message = msgspec.json.decode(data, type=_Message) if data.strip() else _Message()
                 if message.id == number and (message.result is not None or message.error is not None):
                     return message

@@ -12,15 +12,14 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.net.client import tls_context
 from codeloop.net.origin import bracketed, is_local_name
+from codeloop.net.tls import tls_context
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.address import WebUrl, concern, parse, redirected
 from codeloop.tool.web.body import ENCODINGS, read_body
-from codeloop.tool.web.proxy import proxy_for
 
 if TYPE_CHECKING:
     from httpx2 import AsyncHTTPTransport, Response
@@ -175,7 +174,7 @@ class _Journey:
 
     async def _addresses(self, place: WebUrl) -> tuple[Sequence[str], bool]:
         """Look a host up and ask for leave if any of its addresses is not public; tell whether all are."""
-        proxy = proxy_for(place, self._network.environment)
+        proxy = place.proxy(self._network.environment)
         addresses: Sequence[str] = (place.host,)
         if not place.literal:
             try:
@@ -204,7 +203,7 @@ class _Journey:
         """Send the request to the first address that can be reached, or through the proxy, by name."""
         import httpx2
 
-        proxy = proxy_for(place, self._network.environment)
+        proxy = place.proxy(self._network.environment)
         if proxy is not None:
             return await self._send(place, (place.host, place.port), seconds, proxy)
         trouble = ""

@@ -10,14 +10,13 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
-from codeloop.net.client import tls_context
 from codeloop.net.origin import is_loopback
+from codeloop.net.tls import tls_context
 from codeloop.schema.limits import WEB_CONNECT, WEB_ERROR, WEBSEARCH_BYTES, WEBSEARCH_SNIPPET, WEBSEARCH_TIME
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.address import WebUrl, parse
 from codeloop.tool.web.body import ENCODINGS, read_body
-from codeloop.tool.web.proxy import proxy_for
 
 HINTS = {
     401: "The key is refused.",
@@ -98,7 +97,7 @@ async def called(service: Service, call: Call) -> AsyncGenerator[Reply]:
     timeout = {"connect": WEB_CONNECT.seconds, "read": WEBSEARCH_TIME.seconds, "write": WEBSEARCH_TIME.seconds}
     try:
         transport = httpx2.AsyncHTTPTransport(
-            verify=tls_context(), trust_env=False, proxy=proxy_for(place, service.environment)
+            verify=tls_context(), trust_env=False, proxy=place.proxy(service.environment)
         )
         async with transport:
             request = httpx2.Request(
