@@ -1,1 +1,1 @@
-"""What the network's clients and servers share: which host is this machine, how a host is written."""
+"""HTTP/1.1 to one origin, server-sent events, proxies, TLS, and which host is this machine."""
