@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -71,8 +72,9 @@ HEAVY = frozenset(
 # Rooms whose classes derive from a framework's, each with the one module that imports it: its own command.
 FRAMEWORK_ROOMS = {"tui": "", "server": "cli/commands/serve.py", "acp": ""}
 
-# The one module that imports others of ours late, by name.
-LAZY = "cli/lazy.py"
+# The one module that imports others of ours late. Tables say what: `room.module:name`, in `cli` below that room.
+LAZY = "kit/lazy.py"
+TARGET = re.compile(r"(?:[a-z_]\w*\.)*[a-z_]\w*:[A-Za-z_]\w*")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -290,9 +292,47 @@ def module_imports() -> dict[str, set[str]]:
     return found
 
 
+@cache
+def late_imports() -> dict[str, set[tuple[str, str]]]:
+    """Return what each module names for `load`: module and name. Strings of another meaning name no module of ours."""
+    modules = module_imports().keys()
+    found: dict[str, set[tuple[str, str]]] = {}
+    for path in python_files(SRC / "codeloop"):
+        own = ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+        base = "codeloop.cli" if own.startswith("codeloop.cli.") else "codeloop"
+        texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
+        targets = [text.split(":") for text in texts if isinstance(text, str) and TARGET.fullmatch(text)]
+        found[own] = {(full, name) for module, name in targets if (full := f"{base}.{module}") in modules}
+    return found
+
+
+def test_what_is_loaded_by_name_is_there() -> None:
+    wanted = {target for targets in late_imports().values() for target in targets}
+    assert len(wanted) > 50, "the tables are not found any more"
+    missing = [f"{module}:{name}" for module, name in wanted if not hasattr(import_module(module), name)]
+    assert missing == []
+
+
+def test_what_is_loaded_by_name_is_not_above() -> None:
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    rooms = [{room.strip(" ()") for room in layer.split("|")} for layer in contract[0]["layers"]]
+    floors = {room: len(rooms) - number for number, layer in enumerate(rooms) for room in layer}
+    wrong = [
+        f"{importer} loads {module}"
+        for importer, targets in late_imports().items()
+        for module, _ in targets
+        if (own := importer.split(".")[1]) != (room := module.split(".")[1]) and floors[room] >= floors[own]
+    ]
+    assert wrong == []
+
+
 def test_no_import_leads_back_to_where_it_came_from() -> None:
+    late = {
+        importer: {module for module, _ in targets if not module.startswith("codeloop.cli.")}
+        for importer, targets in late_imports().items()
+    }
     try:
-        TopologicalSorter(module_imports()).prepare()
+        TopologicalSorter({name: found | late[name] for name, found in module_imports().items()}).prepare()
     except CycleError as error:
         pytest.fail(f"an import circle: {' -> '.join(error.args[1])}")
 

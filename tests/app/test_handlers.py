@@ -2,13 +2,16 @@
 
 import asyncio
 import base64
+from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, get_type_hints
 
 import pytest
 
+from codeloop.app.app import App
 from codeloop.app.dispatch import HANDLERS, PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
+from codeloop.kit.lazy import load
 from codeloop.model.testing.script import Answer, Count
 from codeloop.schema.api.session_inputs import AgentInput, AnswerPermission, FileInput, Prompt, TextInput
 from codeloop.schema.api.session_requests import CreateSession, ListMessages, ListSessions, OfOneSession
@@ -27,6 +30,7 @@ from codeloop.schema.operation import (
     SESSION_GET,
     SESSION_LIST,
     SESSION_MESSAGES,
+    AnyOperation,
     NoArguments,
 )
 from codeloop.schema.part import AgentPart, FilePart, TextPart
@@ -48,6 +52,19 @@ async def refused(wait: Any) -> OperationError:
 def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
     assert set(HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "project"}
     assert set(PROCESS_HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "process"}
+
+
+@LOCAL
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
+def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperation) -> None:
+    handler = load({**HANDLERS, **PROCESS_HANDLERS}[operation.id])
+    assert iscoroutinefunction(handler), "it is awaited"
+    hints = get_type_hints(handler, include_extras=True)
+    gives = hints.pop("return")
+    *places, takes = hints.values()
+    assert places[:1] == [App] if operation.scope == "process" else len(places) == 1
+    assert takes == operation.takes
+    assert gives in {operation.gives, NoReturn}
 
 
 async def test_a_session_is_made_listed_read_and_deleted(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which function answers which operation."""
+"""Which function answers which operation; its module is loaded by the first request for it."""
 
 import errno
 from collections.abc import Awaitable, Callable
@@ -6,24 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.app.app import App
-from codeloop.app.handlers.project import agents, config, permission, providers, question, server, status, tui
-from codeloop.app.handlers.project import project as place
-from codeloop.app.handlers.session import (
-    command,
-    diff,
-    fork,
-    import_,
-    message,
-    prompt,
-    revert,
-    search,
-    session,
-    shell,
-    stats,
-    undo_files,
-)
-from codeloop.app.handlers.workspace import files, find, pty, vcs
 from codeloop.app.project import Project
+from codeloop.kit.lazy import load
 from codeloop.schema import operation
 from codeloop.schema.operation import Gives, Operation, Takes
 from codeloop.store.database import StoreError
@@ -32,117 +16,112 @@ Handler = Callable[[Project, Any], Awaitable[Any]]
 ProcessHandler = Callable[[App, Path, Any], Awaitable[Any]]
 
 
-def _row(op: Operation[Takes, Gives], handler: Callable[[Project, Takes], Awaitable[Gives]]) -> tuple[str, Handler]:
-    """Return one row; the types of the handler are those of the operation."""
-    return op.id, handler
-
-
-HANDLERS: dict[str, Handler] = dict(
-    (
-        _row(operation.SESSION_CREATE, session.create),
-        _row(operation.SESSION_LIST, session.listed),
-        _row(operation.SESSION_STATUS, session.status),
-        _row(operation.SESSION_SEARCH, search.search),
-        _row(operation.SESSION_EVERYTHING, session.everything),
-        _row(operation.SESSION_STATS, stats.stats),
-        _row(operation.SESSION_IMPORT, import_.import_session),
-        _row(operation.SESSION_GET, session.get),
-        _row(operation.SESSION_UPDATE, session.update),
-        _row(operation.SESSION_DELETE, session.delete),
-        _row(operation.SESSION_CHILDREN, session.children),
-        _row(operation.SESSION_TODO, session.todo),
-        _row(operation.SESSION_FORK, fork.fork),
-        _row(operation.SESSION_QUEUED, message.waiting),
-        _row(operation.SESSION_MESSAGES, message.messages),
-        _row(operation.MESSAGE_GET, message.get),
-        _row(operation.MESSAGE_DELETE, message.delete),
-        _row(operation.PART_UPDATE, message.update_part),
-        _row(operation.PART_DELETE, message.delete_part),
-        _row(operation.PROMPT, prompt.prompt),
-        _row(operation.PROMPT_ASYNC, prompt.prompt_async),
-        _row(operation.COMMAND, command.command),
-        _row(operation.SUMMARIZE, prompt.summarize),
-        _row(operation.ABORT, prompt.abort),
-        _row(operation.SESSION_REVERT, revert.revert),
-        _row(operation.SESSION_UNREVERT, revert.unrevert),
-        _row(operation.UNDO_FILES, undo_files.undo_files),
-        _row(operation.PERMISSION_LIST, permission.pending),
-        _row(operation.PERMISSION_REPLY, permission.reply),
-        _row(operation.QUESTION_LIST, question.pending),
-        _row(operation.QUESTION_REPLY, question.reply),
-        _row(operation.QUESTION_REJECT, question.reject),
-        _row(operation.AGENT_LIST, agents.agents),
-        _row(operation.COMMAND_LIST, command.listed),
-        _row(operation.SKILL_LIST, agents.skills),
-        _row(operation.SESSION_SHELL, shell.shell),
-        _row(operation.SESSION_DIFF, diff.diff),
-        _row(operation.PATH_GET, place.path),
-        _row(operation.PROJECT_LIST, place.projects),
-        _row(operation.PROJECT_CURRENT, place.current),
-        _row(operation.PROJECT_DIRECTORIES, place.directories),
-        _row(operation.LOCATION_GET, place.location),
-        _row(operation.CONFIG_GET, config.get),
-        _row(operation.CONFIG_WARNINGS, config.warnings),
-        _row(operation.CONFIG_UPDATE, config.update),
-        _row(operation.CONFIG_PROVIDERS, providers.usable),
-        _row(operation.PROVIDER_LIST, providers.known),
-        _row(operation.PROVIDER_AUTH, providers.methods),
-        _row(operation.AUTH_SET, providers.set_auth),
-        _row(operation.AUTH_REMOVE, providers.remove_auth),
-        _row(operation.LOG, status.log),
-        _row(operation.LSP_STATUS, status.lsp),
-        _row(operation.FORMATTER_STATUS, status.formatter),
-        _row(operation.MCP_STATUS, status.mcp),
-        _row(operation.MCP_ADD, status.add_mcp),
-        _row(operation.MCP_CONNECT, status.connect_mcp),
-        _row(operation.MCP_DISCONNECT, status.disconnect_mcp),
-        _row(operation.TOOL_IDS, status.tool_ids),
-        _row(operation.TOOL_LIST, status.tool_list),
-        _row(operation.CAPABILITIES, status.capabilities),
-        _row(operation.CONSOLE, status.console),
-        _row(operation.RESOURCE_LIST, status.resources),
-        _row(operation.WORKSPACE_LIST, status.workspaces),
-        _row(operation.WORKSPACE_STATUS, status.workspace_status),
-        _row(operation.VCS_GET, vcs.get),
-        _row(operation.VCS_STATUS, vcs.status),
-        _row(operation.VCS_DIFF, vcs.diff),
-        _row(operation.FILE_LIST, files.listed),
-        _row(operation.FILE_READ, files.read),
-        _row(operation.FILE_STATUS, files.status),
-        _row(operation.FIND_TEXT, find.text),
-        _row(operation.FIND_FILES, find.files),
-        _row(operation.FIND_SYMBOLS, find.symbols),
-        _row(operation.FS_FIND, find.fs_find),
-        _row(operation.PTY_SHELLS, pty.shells),
-        _row(operation.PTY_LIST, pty.listed),
-        _row(operation.PTY_CREATE, pty.create),
-        _row(operation.PTY_GET, pty.get),
-        _row(operation.PTY_UPDATE, pty.update),
-        _row(operation.PTY_REMOVE, pty.remove),
-        _row(operation.PTY_TICKET, pty.ticket),
-        _row(operation.TUI_APPEND_PROMPT, tui.append_prompt),
-        _row(operation.TUI_SUBMIT_PROMPT, tui.submit_prompt),
-        _row(operation.TUI_CLEAR_PROMPT, tui.clear_prompt),
-        _row(operation.TUI_OPEN_HELP, tui.open_help),
-        _row(operation.TUI_OPEN_SESSIONS, tui.open_sessions),
-        _row(operation.TUI_OPEN_THEMES, tui.open_themes),
-        _row(operation.TUI_OPEN_MODELS, tui.open_models),
-        _row(operation.TUI_EXECUTE, tui.execute),
-        _row(operation.TUI_TOAST, tui.toast),
-        _row(operation.TUI_PUBLISH, tui.publish),
-        _row(operation.TUI_SELECT, tui.select),
-        _row(operation.SESSION_INIT, command.init),
-        _row(operation.SESSION_SHARE, session.share),
-        _row(operation.SESSION_UNSHARE, session.share),
-        _row(operation.PERMISSION_RESPOND, permission.respond),
-    )
-)
-
-PROCESS_HANDLERS: dict[str, ProcessHandler] = {
-    operation.HEALTH.id: server.health,
-    operation.INSTANCE_DISPOSE.id: server.dispose,
-    operation.GLOBAL_DISPOSE.id: server.dispose_all,
+HANDLERS: dict[str, str] = {
+    operation.SESSION_CREATE.id: "app.handlers.session.session:create",
+    operation.SESSION_LIST.id: "app.handlers.session.session:listed",
+    operation.SESSION_STATUS.id: "app.handlers.session.session:status",
+    operation.SESSION_SEARCH.id: "app.handlers.session.search:search",
+    operation.SESSION_EVERYTHING.id: "app.handlers.session.session:everything",
+    operation.SESSION_STATS.id: "app.handlers.session.stats:stats",
+    operation.SESSION_IMPORT.id: "app.handlers.session.import_:import_session",
+    operation.SESSION_GET.id: "app.handlers.session.session:get",
+    operation.SESSION_UPDATE.id: "app.handlers.session.session:update",
+    operation.SESSION_DELETE.id: "app.handlers.session.session:delete",
+    operation.SESSION_CHILDREN.id: "app.handlers.session.session:children",
+    operation.SESSION_TODO.id: "app.handlers.session.session:todo",
+    operation.SESSION_FORK.id: "app.handlers.session.fork:fork",
+    operation.SESSION_QUEUED.id: "app.handlers.session.message:waiting",
+    operation.SESSION_MESSAGES.id: "app.handlers.session.message:messages",
+    operation.MESSAGE_GET.id: "app.handlers.session.message:get",
+    operation.MESSAGE_DELETE.id: "app.handlers.session.message:delete",
+    operation.PART_UPDATE.id: "app.handlers.session.message:update_part",
+    operation.PART_DELETE.id: "app.handlers.session.message:delete_part",
+    operation.PROMPT.id: "app.handlers.session.prompt:prompt",
+    operation.PROMPT_ASYNC.id: "app.handlers.session.prompt:prompt_async",
+    operation.COMMAND.id: "app.handlers.session.command:command",
+    operation.SUMMARIZE.id: "app.handlers.session.prompt:summarize",
+    operation.ABORT.id: "app.handlers.session.prompt:abort",
+    operation.SESSION_REVERT.id: "app.handlers.session.revert:revert",
+    operation.SESSION_UNREVERT.id: "app.handlers.session.revert:unrevert",
+    operation.UNDO_FILES.id: "app.handlers.session.undo_files:undo_files",
+    operation.PERMISSION_LIST.id: "app.handlers.project.permission:pending",
+    operation.PERMISSION_REPLY.id: "app.handlers.project.permission:reply",
+    operation.QUESTION_LIST.id: "app.handlers.project.question:pending",
+    operation.QUESTION_REPLY.id: "app.handlers.project.question:reply",
+    operation.QUESTION_REJECT.id: "app.handlers.project.question:reject",
+    operation.AGENT_LIST.id: "app.handlers.project.agents:agents",
+    operation.COMMAND_LIST.id: "app.handlers.session.command:listed",
+    operation.SKILL_LIST.id: "app.handlers.project.agents:skills",
+    operation.SESSION_SHELL.id: "app.handlers.session.shell:shell",
+    operation.SESSION_DIFF.id: "app.handlers.session.diff:diff",
+    operation.PATH_GET.id: "app.handlers.project.project:path",
+    operation.PROJECT_LIST.id: "app.handlers.project.project:projects",
+    operation.PROJECT_CURRENT.id: "app.handlers.project.project:current",
+    operation.PROJECT_DIRECTORIES.id: "app.handlers.project.project:directories",
+    operation.LOCATION_GET.id: "app.handlers.project.project:location",
+    operation.CONFIG_GET.id: "app.handlers.project.config:get",
+    operation.CONFIG_WARNINGS.id: "app.handlers.project.config:warnings",
+    operation.CONFIG_UPDATE.id: "app.handlers.project.config:update",
+    operation.CONFIG_PROVIDERS.id: "app.handlers.project.providers:usable",
+    operation.PROVIDER_LIST.id: "app.handlers.project.providers:known",
+    operation.PROVIDER_AUTH.id: "app.handlers.project.providers:methods",
+    operation.AUTH_SET.id: "app.handlers.project.providers:set_auth",
+    operation.AUTH_REMOVE.id: "app.handlers.project.providers:remove_auth",
+    operation.LOG.id: "app.handlers.project.status:log",
+    operation.LSP_STATUS.id: "app.handlers.project.status:lsp",
+    operation.FORMATTER_STATUS.id: "app.handlers.project.status:formatter",
+    operation.MCP_STATUS.id: "app.handlers.project.status:mcp",
+    operation.MCP_ADD.id: "app.handlers.project.status:add_mcp",
+    operation.MCP_CONNECT.id: "app.handlers.project.status:connect_mcp",
+    operation.MCP_DISCONNECT.id: "app.handlers.project.status:disconnect_mcp",
+    operation.TOOL_IDS.id: "app.handlers.project.status:tool_ids",
+    operation.TOOL_LIST.id: "app.handlers.project.status:tool_list",
+    operation.CAPABILITIES.id: "app.handlers.project.status:capabilities",
+    operation.CONSOLE.id: "app.handlers.project.status:console",
+    operation.RESOURCE_LIST.id: "app.handlers.project.status:resources",
+    operation.WORKSPACE_LIST.id: "app.handlers.project.status:workspaces",
+    operation.WORKSPACE_STATUS.id: "app.handlers.project.status:workspace_status",
+    operation.VCS_GET.id: "app.handlers.workspace.vcs:get",
+    operation.VCS_STATUS.id: "app.handlers.workspace.vcs:status",
+    operation.VCS_DIFF.id: "app.handlers.workspace.vcs:diff",
+    operation.FILE_LIST.id: "app.handlers.workspace.files:listed",
+    operation.FILE_READ.id: "app.handlers.workspace.files:read",
+    operation.FILE_STATUS.id: "app.handlers.workspace.files:status",
+    operation.FIND_TEXT.id: "app.handlers.workspace.find:text",
+    operation.FIND_FILES.id: "app.handlers.workspace.find:files",
+    operation.FIND_SYMBOLS.id: "app.handlers.workspace.find:symbols",
+    operation.FS_FIND.id: "app.handlers.workspace.find:fs_find",
+    operation.PTY_SHELLS.id: "app.handlers.workspace.pty:shells",
+    operation.PTY_LIST.id: "app.handlers.workspace.pty:listed",
+    operation.PTY_CREATE.id: "app.handlers.workspace.pty:create",
+    operation.PTY_GET.id: "app.handlers.workspace.pty:get",
+    operation.PTY_UPDATE.id: "app.handlers.workspace.pty:update",
+    operation.PTY_REMOVE.id: "app.handlers.workspace.pty:remove",
+    operation.PTY_TICKET.id: "app.handlers.workspace.pty:ticket",
+    operation.TUI_APPEND_PROMPT.id: "app.handlers.project.tui:append_prompt",
+    operation.TUI_SUBMIT_PROMPT.id: "app.handlers.project.tui:submit_prompt",
+    operation.TUI_CLEAR_PROMPT.id: "app.handlers.project.tui:clear_prompt",
+    operation.TUI_OPEN_HELP.id: "app.handlers.project.tui:open_help",
+    operation.TUI_OPEN_SESSIONS.id: "app.handlers.project.tui:open_sessions",
+    operation.TUI_OPEN_THEMES.id: "app.handlers.project.tui:open_themes",
+    operation.TUI_OPEN_MODELS.id: "app.handlers.project.tui:open_models",
+    operation.TUI_EXECUTE.id: "app.handlers.project.tui:execute",
+    operation.TUI_TOAST.id: "app.handlers.project.tui:toast",
+    operation.TUI_PUBLISH.id: "app.handlers.project.tui:publish",
+    operation.TUI_SELECT.id: "app.handlers.project.tui:select",
+    operation.SESSION_INIT.id: "app.handlers.session.command:init",
+    operation.SESSION_SHARE.id: "app.handlers.session.session:share",
+    operation.SESSION_UNSHARE.id: "app.handlers.session.session:share",
+    operation.PERMISSION_RESPOND.id: "app.handlers.project.permission:respond",
 }
+"""Where the handler of an operation is: an async function of the project and the operation's arguments."""
+
+PROCESS_HANDLERS: dict[str, str] = {
+    operation.HEALTH.id: "app.handlers.project.server:health",
+    operation.INSTANCE_DISPOSE.id: "app.handlers.project.server:dispose",
+    operation.GLOBAL_DISPOSE.id: "app.handlers.project.server:dispose_all",
+}
+"""The same for what is asked of the process: a function of the app, the directory and the arguments."""
 
 
 DISK = {
@@ -160,7 +139,8 @@ async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, director
     What is asked of a session goes to the project that works on it, whatever directory the client named.
     """
     if op.scope == "process":
-        return await PROCESS_HANDLERS[op.id](app, directory, args)
+        answer: ProcessHandler = load(PROCESS_HANDLERS[op.id])
+        return await answer(app, directory, args)
     session_id: str | None = getattr(args, "session_id", None)
     project = await (app.project(directory) if session_id is None else app.project_of(session_id, directory))
     with project.serving():
@@ -170,7 +150,8 @@ async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, director
 async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
     """Answer an operation of a project. Raises CodeloopError when it is refused, or when the disk fails it."""
     try:
-        return await HANDLERS[op.id](project, args)
+        answer: Handler = load(HANDLERS[op.id])
+        return await answer(project, args)
     except OSError as error:
         what = DISK.get(error.errno or 0)
         if what is None:

@@ -1,9 +1,8 @@
-"""The one place where modules of ours are imported late: a command loads what it needs, when it is called."""
+"""Commands load what they need when they are called."""
 
-from importlib import import_module  # nothing else: a signal may come before this is loaded
+from codeloop.kit import lazy
 
 
 def load(target: str):
     """Return what `module:name` means below `codeloop.cli`."""
-    module, _, name = target.partition(":")
-    return getattr(import_module(f"codeloop.cli.{module}"), name)
+    return lazy.load(f"cli.{target}")
