@@ -1,7 +1,7 @@
-"""A session's title: made by the small model beside the first turn, else the first line of the prompt."""
+"""A session's title: the prompt's first line until the small model, asked beside the first turn, gives a better one."""
 
 import asyncio
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import msgspec
 
@@ -13,6 +13,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import SessionInfo, SessionUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import TITLE
+from codeloop.schema.message import Session
 from codeloop.schema.wire import replace
 from codeloop.store.queries import BESIDE, Beside
 
@@ -33,17 +34,23 @@ def first_line(prompt: str) -> str:
     return line if len(line) <= LONGEST else line[: LONGEST - 1].rstrip() + "…"
 
 
+def store_first_line(engine: Engine, session_id: str, prompt: str) -> None:
+    """Name an untitled session by its prompt's first line."""
+    session = engine.store.session(session_id)
+    if is_untitled(session.title):
+        _store(engine, session, first_line(prompt))
+
+
 async def make_title(engine: Engine, session_id: str, prompt: str, model: str) -> None:
-    """Ask the small model for a title and store it; without an answer, also when cancelled, the first line serves."""
-    title = ""
-    try:
+    """Ask the small model for a title, and store it if the session is still named by its prompt's first line."""
+    with suppress(CodeloopError, TimeoutError):
         small = engine.models.small(model)
-        if small is not None:
-            title = await asyncio.wait_for(_asked(engine, session_id, small, prompt), TITLE.seconds)
-    except (CodeloopError, TimeoutError):
-        title = ""
-    finally:
-        _store(engine, session_id, title or first_line(prompt))
+        if small is None:
+            return
+        title = await asyncio.wait_for(_asked(engine, session_id, small, prompt), TITLE.seconds)
+        session = engine.store.find_session(session_id)
+        if session is not None and (is_untitled(session.title) or session.title == first_line(prompt)):
+            _store(engine, session, title)
 
 
 async def _asked(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
@@ -85,9 +92,7 @@ def _count(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> No
     usage.append(engine.store, session_id)
 
 
-def _store(engine: Engine, session_id: str, title: str) -> None:
-    session = engine.store.find_session(session_id)
-    if session is None or not title or not is_untitled(session.title):
-        return
-    session = replace(session, title=title, time=replace(session.time, updated=now_ms()))
-    engine.store.append(SessionUpdated(properties=SessionInfo(session_id=session_id, info=session)))
+def _store(engine: Engine, session: Session, title: str) -> None:
+    if title:
+        session = replace(session, title=title, time=replace(session.time, updated=now_ms()))
+        engine.store.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))

@@ -9,10 +9,9 @@ from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, next_move
 from codeloop.agent.step import show_error, show_status
-from codeloop.agent.title import is_untitled, make_title
+from codeloop.agent.title import is_untitled, make_title, store_first_line
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
-from codeloop.schema.limits import TITLE_GRACE
 from codeloop.schema.live_events import Busy, Idle, OfSession, SessionIdle
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
@@ -134,13 +133,12 @@ class Runs:
         if task is None:
             return
         await asyncio.sleep(0)  # a task that is cancelled before it has begun would not clean up after itself
-        if self._turns.get(session_id) is not task:  # it has ended by itself, and only its title is still waited for
-            await self._abort_beside(session_id)
-        elif task not in self._aborted:  # one that is cancelled twice could not store what there was
+        if self._turns.get(session_id) is task and task not in self._aborted:  # cancelled twice, it would store nothing
             self._aborted.add(task)
             task.add_done_callback(self._aborted.discard)
             task.cancel()
         await asyncio.wait([task])
+        await self._abort_beside(session_id)
 
     async def _abort_beside(self, session_id: str) -> None:
         """Stop what comes before a turn, and the making of a title."""
@@ -156,15 +154,13 @@ class Runs:
 
     async def _drive(self, session_id: str, policy: Policy, first: First | None) -> Stop:
         engine = replace(self._engine, policy=policy)
-        title, is_done = None, False
         renewing = asyncio.create_task(self._engine.store.leases.keep(session_id))
         try:
             await self._after_subagent(session_id)
-            title = self._title(session_id)
+            self._title(session_id)
             if first is not None:
                 await first()
             stop = await _turn(engine, session_id)
-            is_done = stop.reason == "done"
         except asyncio.CancelledError:
             return Stop("aborted", "Aborted")
         except CodeloopError as error:
@@ -181,8 +177,6 @@ class Runs:
             show_status(self._engine, session_id, Idle())
             self._engine.store.whisper(SessionIdle(properties=OfSession(session_id=session_id)))
             self._ended()
-            if title is not None:
-                await self._named(title, session_id, TITLE_GRACE.seconds if is_done else 0)
 
     async def _after_subagent(self, session_id: str) -> None:
         """Wait for a subagent that works on the session; what it does not take up is left to the turn."""
@@ -192,32 +186,26 @@ class Runs:
             self._engine.store.leases.take(session_id)
             show_status(self._engine, session_id, Busy())
 
-    async def _named(self, title: asyncio.Task[None], session_id: str, seconds: float) -> None:
-        """Wait a little for the small model's title; an abort ends that too."""
-        self._titles[title] = session_id
-        await asyncio.wait([title], timeout=seconds)
-        del self._titles[title]
-        title.cancel()
-        with suppress(asyncio.CancelledError, CodeloopError):
-            await title
-
     def _failed(self, session_id: str, message: str) -> Stop:
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))
         return Stop("error", message)
 
-    def _title(self, session_id: str) -> asyncio.Task[None] | None:
-        """Start naming the session beside its first turn."""
+    def _title(self, session_id: str) -> None:
+        """Name the session by its first prompt, and ask for a better title; the turn never waits for that."""
         view = self._engine.store.recent(session_id)
         if not is_untitled(view.session.title):
-            return None
+            return
         for entry in view.entries:
             if isinstance(entry.info, UserMessage):
                 texts = [part.text for part in entry.parts if isinstance(part, TextPart) and not part.synthetic]
                 if not texts:
                     continue
-                model = model_ref(entry.info.model)
-                return asyncio.create_task(make_title(self._engine, session_id, "\n".join(texts), model))
-        return None
+                prompt, model = "\n".join(texts), model_ref(entry.info.model)
+                store_first_line(self._engine, session_id, prompt)
+                task = asyncio.create_task(make_title(self._engine, session_id, prompt, model))
+                self._titles[task] = session_id
+                task.add_done_callback(self._titles.pop)
+                return
 
 
 async def _turn(engine: Engine, session_id: str) -> Stop:
