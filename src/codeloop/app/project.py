@@ -44,8 +44,7 @@ from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast,
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.stores import Stores
 from codeloop.tool.tool import Tool
-from codeloop.tool.web.keys import SEARCH_KEYS
-from codeloop.tool.web.search import search_tools
+from codeloop.tool.web.search import SEARCH_KEYS, search_tools
 from codeloop.workspace.files.scratch import prune_in_background
 from codeloop.workspace.files.temp_files import clear
 from codeloop.workspace.git.head import Head

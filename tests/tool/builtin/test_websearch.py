@@ -13,8 +13,9 @@ from codeloop.permission.gate import Denied
 from codeloop.schema.config import SearchConfig
 from codeloop.tool.tool import Tool, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
-from codeloop.tool.web.keys import SEARCH_KEYS
-from codeloop.tool.web.search import PROVIDERS, search_tools
+from codeloop.tool.web.json_search import tavily
+from codeloop.tool.web.search import PROVIDERS, SEARCH_KEYS, search_tools
+from codeloop.tool.web.search_service import SearchService
 from tests.tool.context import TestContext, make_context
 from tests.tool.web_server import Answer, Request, answer, json_answer, redirect, serving
 
@@ -194,11 +195,11 @@ ALL: list[tuple[Name, str]] = [("exa", ""), ("tavily", "/search"), ("brave", "/w
             "status 401 Unauthorized. The key is refused. bad key ***",
         ),
         (answer("slow down", status="429 Too Many Requests"), "Too many searches"),
-        (redirect("https://elsewhere.test/"), "leads elsewhere"),
-        (answer("<html>", "application/json"), "no JSON"),
-        (answer("[1]", "application/json"), "no JSON-RPC|unknown form"),
+        (redirect("https://elsewhere.test/"), "redirects"),
+        (answer("<html>", "application/json"), "not JSON"),
+        (answer("[1]", "application/json"), "not JSON-RPC|unknown form"),
         (b"", "can't be reached"),
-        (answer("x" * 5_000_000, "application/json"), "longer than"),
+        (answer("x" * 5_000_000, "application/json"), "more than"),
     ],
 )
 async def test_a_failing_service_is_a_clear_failure_without_the_key(
@@ -282,9 +283,8 @@ async def test_a_key_is_not_sent_in_the_clear(tmp_path: Path) -> None:
 
 
 def test_a_service_is_shown_without_its_key() -> None:
-    from codeloop.tool.web.service import Service
-
-    assert KEY not in repr(Service("x", "https://x.test", KEY, {"TAVILY_API_KEY": KEY}))
+    service = SearchService("x", "X", "https://x.test", tavily, key=KEY, environment={"TAVILY_API_KEY": KEY})
+    assert KEY not in repr(service)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.limits import WEBSEARCH_BYTES
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.service import Call, Found, Reply, Service, called
+from codeloop.tool.web.search_service import SearchRequest, SearchResponse, SearchResults, SearchService, masked, send
 
 PROTOCOL = "2025-06-18"
 
@@ -37,17 +37,17 @@ class _Result(msgspec.Struct):
     failed: bool = msgspec.field(default=False, name="isError")
 
 
-async def search(service: Service, query: str, count: int) -> Found:
+async def search(service: SearchService, query: str, count: int) -> SearchResults:
     """Search the web."""
     return await _call(service, "web_search_exa", {"query": query, "numResults": count})
 
 
-async def code(service: Service, query: str, tokens: int) -> Found:
+async def code(service: SearchService, query: str, tokens: int) -> SearchResults:
     """Search documentation and code; about `tokens` tokens of text."""
     return await _call(service, "get_code_context_exa", {"query": query, "tokensNum": tokens})
 
 
-async def _call(service: Service, name: str, arguments: JSON) -> Found:
+async def _call(service: SearchService, name: str, arguments: JSON) -> SearchResults:
     client = {"name": "codeloop", "version": __version__}
     hello, session = await _request(
         service, 1, "initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}, {}
@@ -55,61 +55,61 @@ async def _call(service: Service, name: str, arguments: JSON) -> Found:
     headers = {"MCP-Protocol-Version": str(hello.get("protocolVersion") or PROTOCOL)}
     headers |= {"Mcp-Session-Id": session} if session else {}
     try:
-        async with called(service, _post(service, {"method": "notifications/initialized"}, headers)):
+        async with send(service, _post(service, {"method": "notifications/initialized"}, headers)):
             pass
         given, _ = await _request(service, 2, "tools/call", {"name": name, "arguments": arguments}, headers)
     finally:
         if session:
-            await _leave(service, headers)
+            await _end_session(service, headers)
     try:
         result = msgspec.convert(given, _Result)
     except msgspec.ValidationError as error:
-        raise ToolFailure(f"{service.name} answered in an unknown form: {error}.") from None
+        raise ToolFailure(f"{service.name} sent a response of an unknown form: {error}.") from None
     text = "\n\n".join(part.text for part in result.content if part.type == "text").strip()
     if result.failed:
-        raise ToolFailure(f"{service.name} could not search: {_masked(service, text)[:500] or 'no reason given'}")
-    return Found(text, len(re.findall(r"^URL: ", text, re.MULTILINE)) or bool(text))
+        raise ToolFailure(f"{service.name} could not search: {masked(service, text)[:500] or 'no reason given'}")
+    return SearchResults(text, len(re.findall(r"^URL: ", text, re.MULTILINE)) or bool(text))
 
 
-async def _leave(service: Service, headers: dict[str, str]) -> None:
-    """End the server's session; a server that does not want to be told so is left alone."""
+async def _end_session(service: SearchService, headers: dict[str, str]) -> None:
+    """End the server's session; a server that refuses this is ignored."""
     try:
-        async with called(service, Call("DELETE", headers={**_key(service), **headers})):
+        async with send(service, SearchRequest("DELETE", headers={**_key(service), **headers})):
             pass
     except ToolFailure:
         return
 
 
 async def _request(
-    service: Service, number: int, method: str, params: JSON, headers: dict[str, str]
+    service: SearchService, number: int, method: str, params: JSON, headers: dict[str, str]
 ) -> tuple[JSON, str]:
-    """Send a request; give its result and the session that the server opened (empty: none). Raises ToolFailure."""
+    """Send a request; return its result and the session that the server opened (empty: none). Raises ToolFailure."""
     call = _post(service, {"id": number, "method": method, "params": params}, headers)
-    async with called(service, call) as reply:
-        message = await _answer(service, reply, number)
-        session = reply.headers.get("mcp-session-id", "")
+    async with send(service, call) as response:
+        message = await _answer(service, response, number)
+        session = response.headers.get("mcp-session-id", "")
     if message.error is not None:
-        why = _masked(service, message.error.message)[:500]
+        why = masked(service, message.error.message)[:500]
         raise ToolFailure(f"{service.name} refused {method}: {why or 'no reason given'}")
     return message.result or {}, session
 
 
-def _post(service: Service, message: dict[str, Any], headers: dict[str, str]) -> Call:
+def _post(service: SearchService, message: dict[str, Any], headers: dict[str, str]) -> SearchRequest:
     accepted = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    return Call("POST", headers={**accepted, **_key(service), **headers}, body={"jsonrpc": "2.0", **message})
+    return SearchRequest("POST", headers={**accepted, **_key(service), **headers}, body={"jsonrpc": "2.0", **message})
 
 
-def _key(service: Service) -> dict[str, str]:
+def _key(service: SearchService) -> dict[str, str]:
     return {"x-api-key": service.key} if service.key else {}
 
 
-async def _answer(service: Service, reply: Reply, number: int) -> _Message:
+async def _answer(service: SearchService, response: SearchResponse, number: int) -> _Message:
     """Return the message that answers request `number`; others before it are left out."""
     try:
-        if not reply.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            return msgspec.json.decode(await reply.whole(), type=_Message)
+        if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            return msgspec.json.decode(await response.whole(), type=_Message)
         parser, size = SseParser(WEBSEARCH_BYTES.value), 0
-        async for chunk in reply.chunks:
+        async for chunk in response.chunks:
             size += len(chunk)
             if size > WEBSEARCH_BYTES.value:
                 raise EventTooLong
@@ -118,11 +118,7 @@ async def _answer(service: Service, reply: Reply, number: int) -> _Message:
                 if message.id == number and (message.result is not None or message.error is not None):
                     return message
     except msgspec.DecodeError:
-        raise ToolFailure(f"{service.name} answered with something that is no JSON-RPC.") from None
+        raise ToolFailure(f"{service.name} sent a response that is not JSON-RPC.") from None
     except EventTooLong:
-        raise ToolFailure(f"{service.name} answered with more than {WEBSEARCH_BYTES.value:,} bytes.") from None
-    raise ToolFailure(f"{service.name} ended without an answer. Try again.")
-
-
-def _masked(service: Service, text: str) -> str:
-    return text.replace(service.key, "***") if service.key else text
+        raise ToolFailure(f"{service.name} sent more than {WEBSEARCH_BYTES.value:,} bytes.") from None
+    raise ToolFailure(f"{service.name} ended without a response. Try again.")

@@ -5,15 +5,13 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from codeloop.schema.config import SearchConfig
-from codeloop.tool.builtin.web.codesearch import codesearch
-from codeloop.tool.builtin.web.websearch import websearch
+from codeloop.tool.builtin.web.websearch import codesearch, websearch
 from codeloop.tool.tool import Tool
-from codeloop.tool.web import brave, exa, keys, searxng, tavily
-from codeloop.tool.web.engine import Engine
-from codeloop.tool.web.service import Search, Service
+from codeloop.tool.web import exa, json_search
+from codeloop.tool.web.search_service import Search, SearchService
 
 
-class Provider(Struct, frozen=True):
+class SearchProvider(Struct, frozen=True):
     """A search service. `keys` and `addresses`: variables with its key and its base URL, the first that is set counts.
 
     `base_url` is empty where everybody has a server of their own.
@@ -30,26 +28,26 @@ class Provider(Struct, frozen=True):
 
 
 PROVIDERS = (
-    Provider("tavily", "Tavily", "https://api.tavily.com", tavily.search, keys=keys.TAVILY),
-    Provider(
+    SearchProvider("tavily", "Tavily", "https://api.tavily.com", json_search.tavily, keys=("TAVILY_API_KEY",)),
+    SearchProvider(
         "brave",
         "Brave Search",
         "https://api.search.brave.com/res/v1",
-        brave.search,
-        keys=keys.BRAVE,
+        json_search.brave,
+        keys=("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"),
     ),
-    Provider(
-        "exa",
-        "Exa",
-        "https://mcp.exa.ai/mcp",
-        exa.search,
-        keys=keys.EXA,
-        needs_key=False,
-        code=exa.code,
+    SearchProvider(
+        "exa", "Exa", "https://mcp.exa.ai/mcp", exa.search, keys=("EXA_API_KEY",), needs_key=False, code=exa.code
     ),
-    Provider("searxng", "SearXNG", "", searxng.search, addresses=("SEARXNG_URL", "SEARXNG_BASE_URL"), needs_key=False),
+    SearchProvider(
+        "searxng", "SearXNG", "", json_search.searxng, addresses=("SEARXNG_URL", "SEARXNG_BASE_URL"), needs_key=False
+    ),
 )
 """In the order in which variables of the environment choose one."""
+
+
+SEARCH_KEYS = tuple(name for provider in PROVIDERS for name in provider.keys)
+"""Variables that child processes never get."""
 
 
 def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
@@ -62,18 +60,19 @@ def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) 
     provider = _chosen(settings, environment)
     if provider is None:
         return ()
-    engine = _engine(provider, settings, environment)
-    tools = (websearch(engine),)
-    return (*tools, codesearch(engine)) if engine.code is not None else tools
+    service = _configured(provider, settings, environment)
+    return (websearch(service), *([codesearch(service, service.code)] if service.code is not None else []))
 
 
-def _chosen(settings: SearchConfig | None, environment: Mapping[str, str]) -> Provider | None:
+def _chosen(settings: SearchConfig | None, environment: Mapping[str, str]) -> SearchProvider | None:
     if settings is not None:
         return next((row for row in PROVIDERS if row.id == settings.provider), None)
     return next((row for row in PROVIDERS if any(environment.get(name) for name in row.keys + row.addresses)), None)
 
 
-def _engine(provider: Provider, settings: SearchConfig | None, environment: Mapping[str, str]) -> Engine:
+def _configured(
+    provider: SearchProvider, settings: SearchConfig | None, environment: Mapping[str, str]
+) -> SearchService:
     configured = settings.base_url if settings else None
     base_url = configured or _first(provider.addresses, environment) or provider.base_url
     key = settings.api_key if settings else None
@@ -87,8 +86,9 @@ def _engine(provider: Provider, settings: SearchConfig | None, environment: Mapp
         )
     elif provider.needs_key and not key:
         fault = f"{provider.name} needs a key: set search.apiKey in the configuration, or {provider.keys[0]}."
-    service = Service(provider.name, base_url, key or "", environment)
-    return Engine(provider.id, service, provider.search, provider.code, fault)
+    return SearchService(
+        provider.id, provider.name, base_url, provider.search, provider.code, key or "", environment, fault
+    )
 
 
 def _first(names: tuple[str, ...], environment: Mapping[str, str]) -> str:

@@ -1,13 +1,13 @@
-"""The tool `websearch`: results of a search service."""
+"""The tools `websearch` and `codesearch`: results of a search service, documentation and code examples."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
 from codeloop.schema.permission import Need
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.tool import READ_ONLY, Tool, ToolContext, ToolResult, tool
-from codeloop.tool.web.engine import Engine, ask_engine, checked_query
+from codeloop.tool.web.search_service import Search, SearchService, checked_query
 
 
 class WebsearchParams(Wire):
@@ -17,16 +17,38 @@ class WebsearchParams(Wire):
     num_results: Annotated[int, Meta(ge=1, le=20, description="default 8")] = 8
 
 
-def websearch(engine: Engine) -> Tool:
+class CodesearchParams(Wire):
+    """What the model gives."""
+
+    query: Annotated[str, Meta(min_length=1)]
+    tokens: Annotated[int, Meta(ge=1_000, le=50_000, description="length of the answer, default 5000")] = 5_000
+
+
+def websearch(service: SearchService) -> Tool:
     """Build the tool for a search service."""
 
     @tool("websearch", params=WebsearchParams, traits=READ_ONLY)
     async def run(params: WebsearchParams, ctx: ToolContext) -> ToolResult:
         query = checked_query(params.query)
-        given: JSON = {"query": query, "numResults": params.num_results, "provider": engine.provider}
+        given: JSON = {"query": query, "numResults": params.num_results, "provider": service.provider}
         await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=given))
-        found = await ask_engine(engine, engine.search, query, params.num_results)
-        metadata: JSON = {"provider": engine.provider, "results": found.results, "truncated": False}
+        found = await service.results(service.search, query, params.num_results)
+        metadata: JSON = {"provider": service.provider, "results": found.count, "truncated": False}
         return ToolResult(query, found.text or "No results. Try other words.", metadata)
+
+    return run
+
+
+def codesearch(service: SearchService, code: Search) -> Tool:
+    """Build the tool for a service whose search for code is `code`. Rules know it as `websearch`."""
+
+    @tool("codesearch", params=CodesearchParams, traits=replace(READ_ONLY, permission="websearch"))
+    async def run(params: CodesearchParams, ctx: ToolContext) -> ToolResult:
+        query = checked_query(params.query)
+        given: JSON = {"query": query, "tokens": params.tokens, "provider": service.provider}
+        await ctx.ask(Need(permission="websearch", patterns=(query,), always=("*",), metadata=given))
+        found = await service.results(code, query, params.tokens)
+        metadata: JSON = {"provider": service.provider, "truncated": False}
+        return ToolResult(query, found.text or "Nothing was found. Name the library and what it should do.", metadata)
 
     return run

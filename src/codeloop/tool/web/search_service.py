@@ -1,0 +1,206 @@
+"""A search service and the requests to it: JSON over HTTPS, the key to its own origin only, no redirects."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec import field as struct_field
+
+from codeloop import __version__
+from codeloop.net.origin import is_loopback
+from codeloop.net.tls import tls_context
+from codeloop.schema.limits import (
+    WEB_CONNECT,
+    WEB_ERROR,
+    WEBSEARCH_BYTES,
+    WEBSEARCH_QUERY,
+    WEBSEARCH_SNIPPET,
+    WEBSEARCH_TIME,
+)
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import ToolFailure
+from codeloop.tool.web.address import WebUrl, parse
+from codeloop.tool.web.body import ENCODINGS, read_body
+
+T = TypeVar("T")
+HINTS = {
+    401: "The key is refused.",
+    403: "The key is refused, or lacks the right to search.",
+    404: "Is the base URL right?",
+    429: "Too many searches; wait, or use a key with a higher limit.",
+}
+
+
+class Hit(Struct, frozen=True):
+    """One result."""
+
+    url: str
+    title: str = ""
+    text: str = ""
+    date: str = ""
+
+
+class SearchResults(Struct, frozen=True):
+    """The results as text for the model, and how many there are."""
+
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchService:
+    """A configured search service: `provider` is its id, `name` what people call it.
+
+    `key` belongs to the origin of `base_url`; empty: none is sent. `code`: None where a service can't search code.
+    `fault`: why it can't be used, empty when it can.
+    """
+
+    provider: str
+    name: str
+    base_url: str
+    search: "Search"
+    code: "Search | None" = None
+    key: str = field(default="", repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    fault: str = ""
+
+    async def results(self, search: "Search", query: str, amount: int) -> SearchResults:
+        """Search by `search` or `code`, within `web.search_time`. Raises ToolFailure."""
+        if self.fault:
+            raise ToolFailure(self.fault)
+        try:
+            async with asyncio.timeout(WEBSEARCH_TIME.seconds):
+                return await search(self, query, amount)
+        except TimeoutError:
+            seconds = WEBSEARCH_TIME.value // 1000
+            raise ToolFailure(f"{self.name} did not answer within {seconds} s. Try again later.") from None
+
+
+Search = Callable[[SearchService, str, int], Awaitable[SearchResults]]
+"""Takes a service, a query, and how many results (web) or tokens (code). Raises ToolFailure."""
+
+
+class SearchRequest(Struct, frozen=True):
+    """One request. `path` is added to the service's base URL, `query` to the URL; `body` is sent as JSON."""
+
+    method: str
+    path: str = ""
+    query: Mapping[str, str] = struct_field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = struct_field(default_factory=dict[str, str])
+    body: JSON | None = None
+
+
+class SearchResponse(Struct, frozen=True):
+    """The headers of a successful response, and its body as it arrives."""
+
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+
+    async def whole(self) -> bytes:
+        """Return the body. Raises ToolFailure when it is longer than `web.search_bytes`."""
+        body = await read_body(self.chunks, self.headers.get("content-encoding", ""), WEBSEARCH_BYTES.value)
+        if body.is_cut:
+            raise ToolFailure(f"The response has more than {WEBSEARCH_BYTES.value:,} bytes. Ask for fewer results.")
+        return body.data
+
+
+@asynccontextmanager
+async def send(service: SearchService, request: SearchRequest) -> AsyncGenerator[SearchResponse]:
+    """Send a request and yield its response. Raises ToolFailure, whose text never holds the key."""
+    import httpx2
+
+    base = _checked_url(service)
+    url = base.url.rstrip("/") + request.path
+    headers = {
+        "User-Agent": f"codeloop/{__version__}",
+        "Accept-Encoding": ", ".join(ENCODINGS[::2]),
+        "Accept": "application/json",
+        "Connection": "close",
+        **request.headers,
+    }
+    timeout = {"connect": WEB_CONNECT.seconds, "read": WEBSEARCH_TIME.seconds, "write": WEBSEARCH_TIME.seconds}
+    try:
+        transport = httpx2.AsyncHTTPTransport(
+            verify=tls_context(), trust_env=False, proxy=base.proxy(service.environment)
+        )
+        async with transport:
+            sent = httpx2.Request(
+                request.method,
+                httpx2.URL(url, params=dict(request.query)) if request.query else url,
+                headers=headers,
+                content=None if request.body is None else msgspec.json.encode(request.body),
+                extensions={"timeout": timeout},
+            )
+            received = await transport.handle_async_request(sent)
+            response = SearchResponse({n.lower(): v for n, v in received.headers.items()}, received.aiter_raw())
+            if not 200 <= received.status_code < 300:
+                raise ToolFailure(await _refusal(service, received.status_code, received.reason_phrase, response))
+            try:
+                yield response
+            finally:
+                await received.aclose()
+    except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
+        why = masked(service, str(error)) or type(error).__name__
+        raise ToolFailure(f"{service.name} can't be reached: {why}.") from None
+
+
+async def send_for(service: SearchService, request: SearchRequest, kind: type[T]) -> T:
+    """Send a request and return its JSON response as a value of `kind`. Raises ToolFailure."""
+    async with send(service, request) as response:
+        data = await response.whole()
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        raise ToolFailure(f"{service.name} sent a response of an unknown form: {error}.") from None
+    except msgspec.DecodeError:
+        raise ToolFailure(f"{service.name} sent a response that is not JSON.") from None
+
+
+def checked_query(query: str) -> str:
+    """Return a query without surrounding blanks. Raises ToolFailure for one that is empty or too long."""
+    text = query.strip()
+    if not text:
+        raise ToolFailure("The query is empty; say what to search for.")
+    if len(text) > WEBSEARCH_QUERY.value:
+        raise ToolFailure(f"The query is longer than {WEBSEARCH_QUERY.value} characters; shorten it.")
+    return text
+
+
+def rendered(hits: Sequence[Hit]) -> SearchResults:
+    """Return results as text: number, title, address, date, excerpt."""
+    blocks: list[str] = []
+    for number, hit in enumerate(hits, 1):
+        text = " ".join(hit.text.split())
+        if len(text) > WEBSEARCH_SNIPPET.value:
+            text = text[: WEBSEARCH_SNIPPET.value] + "..."
+        title = " ".join(hit.title.split()) or hit.url
+        where = f"{hit.url} ({hit.date})" if hit.date else hit.url
+        blocks.append("\n".join(part for part in (f"{number}. {title}", where, text) if part))
+    return SearchResults("\n\n".join(blocks), len(hits))
+
+
+def masked(service: SearchService, text: str) -> str:
+    """Return a text without the service's key."""
+    return text.replace(service.key, "***") if service.key else text
+
+
+def _checked_url(service: SearchService) -> WebUrl:
+    """Return the service's base URL. Raises ToolFailure for a key that would be sent unencrypted."""
+    url = parse(service.base_url)
+    if service.key and url.scheme == "http" and not is_loopback(url.host):
+        raise ToolFailure(f"{service.name} has a key, which is only sent over https. Correct its base URL.")
+    return url
+
+
+async def _refusal(service: SearchService, status: int, reason: str, response: SearchResponse) -> str:
+    body = await read_body(response.chunks, response.headers.get("content-encoding", ""), 4 * WEB_ERROR.value)
+    text = masked(service, " ".join(body.data.decode("utf-8", "replace").split()))[: WEB_ERROR.value]
+    hint = HINTS.get(status, "")
+    if 300 <= status < 400:
+        hint = "It redirects, and no search is sent elsewhere; correct the base URL."
+    parts = (f"{service.name} answered with the status {status} {reason}".strip() + ".", hint, text)
+    return " ".join(part for part in parts if part)
