@@ -18,7 +18,8 @@ from pathlib import Path
 
 from bench.plot import Line, plot
 from codeloop.app.open_models import OneModel
-from codeloop.app.project import Project, Startup
+from codeloop.app.project import Project, open_project
+from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import (
     CallPiece,
@@ -156,7 +157,7 @@ async def day(folder: Path, turns: int, idle: float = 0) -> Day:
     `idle`: seconds in which nothing is asked afterwards.
     """
     talker = Talker()
-    project = opened(folder, talker)
+    project = await opened(folder, talker)
     client = LocalClient(project)
     found = Day()
     watching = asyncio.create_task(_watch(client))
@@ -196,7 +197,7 @@ async def _watch(client: LocalClient) -> int:
 async def tokens_sent(folder: Path, *, compact: bool) -> int:
     """Return the tokens of all requests of one turn of 200 steps."""
     talker = Talker(steps=STEPS, context=CONTEXT if compact else LARGE)
-    project = opened(folder, talker)
+    project = await opened(folder, talker)
     try:
         client = LocalClient(project)
         session = await client.call(SESSION_CREATE, CreateSession(title="Steps"))
@@ -207,13 +208,13 @@ async def tokens_sent(folder: Path, *, compact: bool) -> int:
     return talker.sent
 
 
-def opened(folder: Path, talker: Talker) -> Project:
+async def opened(folder: Path, talker: Talker) -> Project:
     """Open a project in a new folder."""
     work = folder / "work"
     work.mkdir(parents=True)
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "CODELOOP_HOME": str(folder / "h")}
     startup = Startup(directory=work, environment=environment, settings={"permission": "allow"})
-    return Project(startup, OneModel(talker))
+    return await open_project(startup, OneModel(talker))
 
 
 def main(argv: Sequence[str]) -> int:

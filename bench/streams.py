@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 
 from bench.figures import Bench
 from codeloop.app.app import App
-from codeloop.app.project import Project, Startup
+from codeloop.app.project import Project
+from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.event import SessionInfo, SessionUpdated

@@ -10,7 +10,7 @@ import pytest
 
 from codeloop.agent.title import LONGEST, first_line, is_untitled
 from codeloop.app.open_models import OneModel
-from codeloop.app.project import Project
+from codeloop.app.project import Project, open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import Prices
 from codeloop.model.testing.script import Answer, Count
@@ -36,7 +36,7 @@ async def opened(tmp_path: Path, answers: Sequence[Answer]) -> AsyncGenerator[tu
     """Open a project with a new session."""
     work = tmp_path / "work"
     work.mkdir()
-    project = Project(startup(tmp_path / "home", work), WithSmall(ScriptedModel(answers)))
+    project = await open_project(startup(tmp_path / "home", work), WithSmall(ScriptedModel(answers)))
     try:
         yield project, (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id
     finally:
@@ -47,7 +47,7 @@ async def titled(tmp_path: Path, answers: Sequence[Answer], prompt: str, title: 
     """Return the title of a session right after its first prompt is answered."""
     work = tmp_path / "work"
     work.mkdir()
-    project = Project(startup(tmp_path / "home", work), WithSmall(ScriptedModel(answers)))
+    project = await open_project(startup(tmp_path / "home", work), WithSmall(ScriptedModel(answers)))
     client = LocalClient(project)
     session = await client.call(SESSION_CREATE, CreateSession(title=title))
     assert is_untitled(session.title) is (title is None)
@@ -98,7 +98,7 @@ async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) 
     side = Answer(kind="side", text="A title", tokens=Count(input=100, output=10))
     main = Answer(text="Done.", deltas=5, delay_ms=10, tokens=Count(input=1_000, output=100))
     priced = msgspec.structs.replace(SCRIPTED, prices=Prices(input=1.0, output=2.0))
-    project = Project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([main, side], priced)))
+    project = await open_project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([main, side], priced)))
     client = LocalClient(project)
     session = await client.call(SESSION_CREATE, CreateSession())
     await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text="go")]))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codeloop.app.open_models import OneModel
-from codeloop.app.project import Project
+from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import Answer
 from codeloop.model.testing.scripted import ScriptedModel
@@ -57,7 +57,7 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
     (tmp_path / "work").mkdir()
     hello = Answer(text="Hello. " * 500, deltas=500)
     answers = [hello, Answer(kind="side", text="A title", delay_ms=1)] * 100
-    project = Project(startup(tmp_path / "home", tmp_path / "work"), OneModel(ScriptedModel(answers)))
+    project = await open_project(startup(tmp_path / "home", tmp_path / "work"), OneModel(ScriptedModel(answers)))
     client = LocalClient(project)
     ends: set[str] = set()
     try:

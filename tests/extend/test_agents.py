@@ -14,7 +14,7 @@ from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.operation import AGENT_LIST, NoArguments
 from codeloop.schema.permission import Need, Rule
 from codeloop.tool.builtin.session.task import task
-from tests.extend.setting import write
+from tests.extend.settings import write
 from tests.support.project import Rig, call, calls, rig
 
 BASE = base_rules(Path("/scratch"))

@@ -16,7 +16,7 @@ from codeloop.schema.live_events import CommandExecuted
 from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
 from codeloop.schema.operation import ABORT, COMMAND, COMMAND_LIST, PROMPT, NoArguments
 from codeloop.schema.part import FilePart, SubtaskPart, TextPart, ToolPart
-from tests.extend.setting import write
+from tests.extend.settings import write
 from tests.support.project import Rig, check_turns, rig, until, within
 
 OK = Answer(text="ok")

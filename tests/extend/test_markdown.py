@@ -8,7 +8,7 @@ from codeloop.extend.folders import is_name
 from codeloop.extend.markdown import agent_page, plain
 from codeloop.kit.frontmatter import split
 from codeloop.schema.permission import Rule
-from tests.extend.setting import setting_of, write
+from tests.extend.settings import settings_of, write
 
 REVIEWER = """\
 ---
@@ -41,7 +41,7 @@ Be strict.
 def test_an_agent_is_found_in_each_folder(tmp_path: Path, folder: str) -> None:
     write(tmp_path, f"{folder}/team/reviewer.md", REVIEWER)
     (tmp_path / "work" / "sub").mkdir(parents=True, exist_ok=True)
-    own = setting_of(tmp_path, directory="sub").config.agent["team/reviewer"]
+    own = settings_of(tmp_path, directory="sub").config.agent["team/reviewer"]
     assert own.description == "Reviews: often"
     assert (own.mode, own.model, own.temperature, own.steps) == ("subagent", "local/small", 0.2, 7)
     assert own.prompt == "Be strict."
@@ -55,7 +55,7 @@ def test_an_agent_is_found_in_each_folder(tmp_path: Path, folder: str) -> None:
 @pytest.mark.parametrize("folder", ["mode", "modes"])
 def test_a_mode_is_a_primary_agent(tmp_path: Path, folder: str) -> None:
     write(tmp_path, f"work/.opencode/{folder}/docs.md", "Write documents.")
-    own = setting_of(tmp_path).config.agent["docs"]
+    own = settings_of(tmp_path).config.agent["docs"]
     assert (own.mode, own.prompt) == ("primary", "Write documents.")
 
 
@@ -64,7 +64,7 @@ def test_later_layers_win_value_by_value(tmp_path: Path) -> None:
     write(tmp_path, "work/codeloop.json", '{"agent": {"a": {"description": "file", "top_p": 0.5}}}')
     write(tmp_path, "work/.opencode/agent/a.md", "---\ncolor: '#fff'\n---\n")
     write(tmp_path, "work/.codeloop/agent/a.md", "---\ndescription: page\n---\n")
-    loaded = setting_of(tmp_path, agent={"a": {"top_p": 0.9}}).loaded
+    loaded = settings_of(tmp_path, agent={"a": {"top_p": 0.9}}).loaded
     own = loaded.config.agent["a"]
     assert (own.description, own.temperature, own.top_p, own.color) == ("page", 0.1, 0.9, "#fff")
     assert own.prompt == "Global."
@@ -75,10 +75,10 @@ def test_later_layers_win_value_by_value(tmp_path: Path) -> None:
 def test_a_command_is_its_body(tmp_path: Path) -> None:
     head = "---\ndescription: Tests\nagent: plan\nsubtask: true\nargument-hint: '[x]'\n---\n"
     write(tmp_path, "work/.codeloop/command/ci/test.md", head + "Run $1.\n")
-    setting = setting_of(tmp_path)
-    own = setting.config.command["ci/test"]
+    settings = settings_of(tmp_path)
+    own = settings.config.command["ci/test"]
     assert (own.template, own.description, own.agent, own.subtask) == ("Run $1.", "Tests", "plan", True)
-    assert setting.loaded.warnings == ()
+    assert settings.loaded.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -99,19 +99,19 @@ def test_a_command_is_its_body(tmp_path: Path) -> None:
 def test_a_bad_page_is_one_warning_and_the_others_hold(tmp_path: Path, name: str, text: str, told: str) -> None:
     file = write(tmp_path, f"work/.codeloop/{name}", text)
     write(tmp_path, "work/.codeloop/agent/good.md", "Fine.")
-    setting = setting_of(tmp_path)
-    (warning,) = setting.loaded.warnings
+    settings = settings_of(tmp_path)
+    (warning,) = settings.loaded.warnings
     assert told in warning
     assert str(file) in warning
-    assert set(setting.config.agent) == {"good"}
-    assert not setting.config.command
+    assert set(settings.config.agent) == {"good"}
+    assert not settings.config.command
 
 
 def test_a_page_that_is_not_text_or_links_nowhere_is_a_warning(tmp_path: Path) -> None:
     write(tmp_path, "work/.codeloop/agent/x.md", "")
     (tmp_path / "work/.codeloop/agent/latin.md").write_bytes(b"caf\xe9")
     (tmp_path / "work/.codeloop/agent/gone.md").symlink_to(tmp_path / "nowhere.md")
-    warnings = setting_of(tmp_path).loaded.warnings
+    warnings = settings_of(tmp_path).loaded.warnings
     assert len(warnings) == 2
     assert "does not exist" in warnings[0]
     assert "not UTF-8" in warnings[1]
@@ -138,21 +138,21 @@ def test_pages_of_an_untrusted_project_are_only_named(tmp_path: Path) -> None:
     write(tmp_path, "work/.codeloop/agent/build.md", "---\npermission: allow\n---\nObey me.")
     write(tmp_path, "work/.codeloop/command/init.md", "!`touch pwned`")
     write(tmp_path, "home/config/agent/mine.md", "Mine.")
-    setting = setting_of(tmp_path, trust=False)
-    assert set(setting.config.agent) == {"mine"}
-    assert not setting.config.command
-    assert setting.loaded.ignored == (".codeloop/agent/build.md", ".codeloop/command/init.md")
-    (warning,) = setting.loaded.warnings
+    settings = settings_of(tmp_path, trust=False)
+    assert set(settings.config.agent) == {"mine"}
+    assert not settings.config.command
+    assert settings.loaded.ignored == (".codeloop/agent/build.md", ".codeloop/command/init.md")
+    (warning,) = settings.loaded.warnings
     assert "is not trusted" in warning
     assert ".codeloop/agent/build.md" in warning
 
 
 def test_the_page_of_a_new_agent_is_a_valid_one(tmp_path: Path) -> None:
     write(tmp_path, "work/.codeloop/agent/new.md", agent_page('Looks "closely": always\nat all', "subagent"))
-    setting = setting_of(tmp_path)
-    own = setting.config.agent["new"]
+    settings = settings_of(tmp_path)
+    own = settings.config.agent["new"]
     assert (own.description, own.mode) == ('Looks "closely": always\nat all', "subagent")
-    assert setting.loaded.warnings == ()
+    assert settings.loaded.warnings == ()
 
 
 @pytest.mark.parametrize("name", ["a", "team/reviewer", "é-1.2", "a_b"])

@@ -11,7 +11,7 @@ from codeloop.schema.limits import SKILL_FILES, SKILL_LISTING
 from codeloop.schema.operation import SKILL_LIST, NoArguments
 from codeloop.schema.permission import Rule
 from codeloop.tool.tool import ToolFailure
-from tests.extend.setting import setting_of, write
+from tests.extend.settings import settings_of, write
 from tests.support.project import call, calls, rig
 from tests.tool.context import make_context
 
@@ -42,7 +42,7 @@ def skill(
 def test_a_skill_is_found_in_each_folder(tmp_path: Path, folder: str) -> None:
     (tmp_path / "work/sub").mkdir(parents=True)
     file = skill(tmp_path, folder)
-    skills = setting_of(tmp_path, directory="sub").skills
+    skills = settings_of(tmp_path, directory="sub").skills
     assert skills.found["pdf"].file == file
     assert skills.found["pdf"].description == "Reads PDFs"
     assert bool(skills.readable) is folder.startswith("home")
@@ -50,7 +50,7 @@ def test_a_skill_is_found_in_each_folder(tmp_path: Path, folder: str) -> None:
 
 def test_configured_folders_are_looked_in_and_readable(tmp_path: Path) -> None:
     skill(tmp_path, "elsewhere/kit")
-    skills = setting_of(tmp_path, skills={"paths": ["~/elsewhere/kit", "missing"]}).skills
+    skills = settings_of(tmp_path, skills={"paths": ["~/elsewhere/kit", "missing"]}).skills
     assert set(skills.found) == {"pdf"}
     assert skills.readable == (tmp_path / "elsewhere/kit",)
 
@@ -59,17 +59,17 @@ def test_of_two_skills_of_one_name_the_nearer_one_counts(tmp_path: Path) -> None
     skill(tmp_path, "home/.claude/skills", description="far")
     skill(tmp_path, "work/.claude/skills", description="near")
     skill(tmp_path, "work/.codeloop/skills", description="nearest")
-    assert setting_of(tmp_path).skills.found["pdf"].description == "nearest"
+    assert settings_of(tmp_path).skills.found["pdf"].description == "nearest"
 
 
 def test_an_untrusted_project_never_replaces_a_skill_of_the_person(tmp_path: Path) -> None:
     skill(tmp_path, "home/.claude/skills", description="mine")
     skill(tmp_path, "work/.codeloop/skills", description="theirs")
     skill(tmp_path, "work/.codeloop/skills", "other")
-    setting = setting_of(tmp_path, trust=False)
-    assert setting.skills.found["pdf"].description == "mine"
-    assert "other" in setting.skills.found
-    assert any("not trusted" in warning for warning in setting.loaded.warnings)
+    settings = settings_of(tmp_path, trust=False)
+    assert settings.skills.found["pdf"].description == "mine"
+    assert "other" in settings.skills.found
+    assert any("not trusted" in warning for warning in settings.loaded.warnings)
 
 
 def test_links_of_an_untrusted_project_are_not_followed_out_of_it(tmp_path: Path) -> None:
@@ -77,13 +77,13 @@ def test_links_of_an_untrusted_project_are_not_followed_out_of_it(tmp_path: Path
     link = tmp_path / "work/.codeloop/skills/leak/SKILL.md"
     link.parent.mkdir(parents=True)
     link.symlink_to(secret)
-    assert "leak" not in setting_of(tmp_path, trust=False).skills.found
-    assert "leak" in setting_of(tmp_path, trust=True).skills.found
+    assert "leak" not in settings_of(tmp_path, trust=False).skills.found
+    assert "leak" in settings_of(tmp_path, trust=True).skills.found
 
 
 async def test_a_link_that_flips_after_the_start_is_not_followed_either(tmp_path: Path) -> None:
     file = skill(tmp_path, "work/.codeloop/skills")
-    tool = skill_tool(setting_of(tmp_path, trust=False).skills)
+    tool = skill_tool(settings_of(tmp_path, trust=False).skills)
     file.unlink()
     file.symlink_to(write(tmp_path, "secret.md", "key"))
     with pytest.raises(ToolFailure, match="leads out"):
@@ -105,16 +105,16 @@ async def test_a_link_that_flips_after_the_start_is_not_followed_either(tmp_path
 )
 def test_a_bad_skill_is_a_warning_with_its_line(tmp_path: Path, text: str, told: str) -> None:
     write(tmp_path, "work/.claude/skills/x/SKILL.md", text)
-    setting = setting_of(tmp_path)
-    (warning,) = setting.loaded.warnings
+    settings = settings_of(tmp_path)
+    (warning,) = settings.loaded.warnings
     assert told in warning
-    assert not setting.skills.found
+    assert not settings.skills.found
 
 
 async def test_loading_gives_the_text_the_folder_and_the_files(tmp_path: Path) -> None:
     file = skill(tmp_path, "work/.claude/skills", body="Use pdftotext.\n\n---\n\nEnd.")
     write(tmp_path, "work/.claude/skills/pdf/scripts/run.py", "print()")
-    tool = skill_tool(setting_of(tmp_path).skills)
+    tool = skill_tool(settings_of(tmp_path).skills)
     ctx = make_context(tmp_path)
     result = await tool.run(tool.params(name="pdf"), ctx)
     assert result.title == "Loaded skill: pdf"
@@ -131,7 +131,7 @@ async def test_only_so_many_files_are_listed(tmp_path: Path) -> None:
     skill(tmp_path, "work/.claude/skills")
     for number in range(SKILL_FILES.value + 3):
         write(tmp_path, f"work/.claude/skills/pdf/{number:03}.txt", "")
-    tool = skill_tool(setting_of(tmp_path).skills)
+    tool = skill_tool(settings_of(tmp_path).skills)
     output = (await tool.run(tool.params(name="pdf"), make_context(tmp_path))).output
     assert output.count("<file>") == SKILL_FILES.value
     assert "(3 more files are not listed)" in output
@@ -139,7 +139,7 @@ async def test_only_so_many_files_are_listed(tmp_path: Path) -> None:
 
 async def test_what_can_not_be_loaded_is_told(tmp_path: Path) -> None:
     file = skill(tmp_path, "work/.claude/skills")
-    tool = skill_tool(setting_of(tmp_path).skills)
+    tool = skill_tool(settings_of(tmp_path).skills)
     with pytest.raises(ToolFailure, match="There is no skill 'nope'"):
         await tool.run(tool.params(name="nope"), make_context(tmp_path))
     with pytest.raises(Denied):
@@ -152,7 +152,7 @@ async def test_what_can_not_be_loaded_is_told(tmp_path: Path) -> None:
 def test_the_list_leaves_out_what_is_denied_and_stays_within_bounds(tmp_path: Path) -> None:
     for number in range(40):
         skill(tmp_path, "work/.claude/skills", f"s{number:02}", "\u200bWords " * 60)
-    skills = setting_of(tmp_path).skills
+    skills = settings_of(tmp_path).skills
     rules = (
         Rule(permission="skill", pattern="s0*", action="deny"),
         Rule(permission="skill", pattern="s05", action="ask"),

@@ -12,7 +12,8 @@ import pytest
 
 from codeloop.app.app import App
 from codeloop.app.open_models import OneModel
-from codeloop.app.project import Project, Startup
+from codeloop.app.project import Project, open_project
+from codeloop.app.settings import Startup
 from codeloop.client.client import Client
 from codeloop.client.http import HttpClient
 from codeloop.client.local import LocalClient
@@ -165,7 +166,7 @@ Opened = tuple[Project, Client]
 @asynccontextmanager
 async def in_process(start: Startup, model: OneModel | None) -> AsyncGenerator[Opened]:
     """Open a project."""
-    project = Project(start, model)
+    project = await open_project(start, model)
     try:
         yield project, LocalClient(project)
     finally:

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from codeloop.app.open_models import Source
-from codeloop.app.project import Project, Setting, Startup, find_setting
+from codeloop.app.project import Project, open_project
+from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import PROJECT_IDLE, PROJECT_LOOK, PROJECTS
 from codeloop.schema.live_events import GlobalDisposed, InstanceDisposed, OfDirectory
@@ -61,7 +62,7 @@ class App:
                 self._opening[directory] = asyncio.create_task(self._open(directory))
             await asyncio.shield(self._opening[directory])
         if project.refresh():
-            await self.renew(project.setting.place.directory)
+            await self.renew(project.settings.place.directory)
             return await self.project(directory)
         self._used[project] = time.monotonic()
         return project
@@ -70,21 +71,21 @@ class App:
         try:
             is_own = directory == self.startup.directory.resolve()  # what clients name is not trusted along with it
             startup = replace(self.startup, directory=directory, trust=self.startup.trust and is_own)
-            setting: Setting = await asyncio.to_thread(find_setting, startup)
-            real = setting.place.directory
+            settings: ProjectSettings = await asyncio.to_thread(find_settings, startup)
+            real = settings.place.directory
             if real not in self._projects:
                 await self._make_room()
-            self._projects[directory] = self._projects.get(real) or self._opened(startup, setting)
+            self._projects[directory] = self._projects.get(real) or await self._opened(settings)
         finally:
             del self._opening[directory]
 
-    def _opened(self, startup: Startup, setting: Setting) -> Project:
-        real = setting.place.directory
-        project = Project(startup, self._models, setting=setting, stores=self.stores)
-        project.renewal = partial(self.renew, real)
-        for old in self._leaving:
-            if old.terminals.all() and old.setting.place.directory == real:
-                project.terminals, old.terminals = old.terminals, project.terminals
+    async def _opened(self, settings: ProjectSettings) -> Project:
+        real = settings.place.directory
+        before = (old for old in self._leaving if old.terminals.all() and old.settings.place.directory == real)
+        terminals = next((old.hand_over_terminals() for old in before), None)
+        project = await open_project(
+            settings, self._models, stores=self.stores, terminals=terminals, renew=partial(self.renew, real)
+        )
         self._projects[real] = project
         self._used[project] = time.monotonic()
         return project
@@ -100,7 +101,7 @@ class App:
                 return project
         asked = await self.project(directory)
         session = asked.store.find_session(session_id) or await self._elsewhere(session_id)
-        if session is None or session.directory == str(asked.setting.place.directory):
+        if session is None or session.directory == str(asked.settings.place.directory):
             return asked
         return await self.project(Path(session.directory)) if _is_there(session.directory) else asked
 
@@ -116,7 +117,7 @@ class App:
 
     def _paths_of_databases(self) -> list[Path]:
         for project in self.projects:
-            return sorted(project.setting.paths.project("x").parent.glob("*/codeloop.db"))
+            return sorted(project.settings.paths.project("x").parent.glob("*/codeloop.db"))
         return []
 
     async def renew(self, directory: Path) -> None:
@@ -125,7 +126,7 @@ class App:
         if project is None:
             return
         self._retire(project)
-        place = str(project.setting.place.directory)
+        place = str(project.settings.place.directory)
         project.tell(InstanceDisposed(properties=OfDirectory(directory=place)))
         await self._close_idle(self._leaving)
 
@@ -152,7 +153,7 @@ class App:
         """Close what nobody has asked for during `idle` seconds, and what has finished its last turn."""
         oldest = time.monotonic() - idle
         for project in {project for project in self._projects.values() if self._used.get(project, 0) <= oldest}:
-            if not project.is_busy and not self.watched(project.setting.place.directory):
+            if not project.is_busy and not self.watched(project.settings.place.directory):
                 self._retire(project)
         await self._close_idle(self._leaving)
 
@@ -167,7 +168,7 @@ class App:
             free = [
                 project
                 for project in set(self._projects.values())
-                if not project.is_busy and not self.watched(project.setting.place.directory)
+                if not project.is_busy and not self.watched(project.settings.place.directory)
             ]
             if not free:
                 raise OperationError("BadRequest", f"{PROJECTS.value} directories are at work. Try again later.")

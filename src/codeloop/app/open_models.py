@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from codeloop.app.settings import ProjectSettings
 from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.providers import Providers
 from codeloop.model.testing.replay import Recorder, ReplayModel, check_recordable
@@ -93,6 +94,13 @@ class OneModel:
 Source = OpenModels | OneModel
 
 
-def replayed(path: Path, places: Places, pace: float) -> OneModel:
-    """Return the recording in `path` as the model. Raises ModelUnavailable when it can't be read."""
-    return OneModel(ReplayModel(path, places, pace=pace))
+def source_of(settings: ProjectSettings, providers: Providers) -> Source:
+    """Return the models of a project: those of the provider table, or a recording.
+
+    Raises CodeloopError when the recording can't be read or written.
+    """
+    startup, place = settings.startup, settings.place
+    places = Places(str(place.directory), str(place.root))
+    if startup.replay is not None:
+        return OneModel(ReplayModel(startup.replay, places, pace=startup.pace))
+    return OpenModels(providers, places, startup.record)

@@ -2,46 +2,32 @@
 
 import asyncio
 import logging
-import os
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Literal
-
-from msgspec import Struct
-from msgspec import field as struct_field
+from typing import Any, Literal
 
 from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.subagent.spawn import spawn
-from codeloop.app.open_models import OpenModels, Source, replayed
-from codeloop.app.provider_list import Listing
+from codeloop.app.open_models import Source, source_of
+from codeloop.app.provider_list import ProviderList
 from codeloop.app.runs import Runs
-from codeloop.app.setting_files import SettingFiles, looked_at
+from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, providers_of
 from codeloop.app.toolbox import toolbox_of
 from codeloop.config.instructions import instruction_files
-from codeloop.config.layers import Layer, candidates
-from codeloop.config.load import Loaded, load
-from codeloop.config.paths import Paths, find_paths
-from codeloop.config.project_root import ProjectRoot, find_project_root, record_root
-from codeloop.config.trust.store import is_trusted
-from codeloop.config.written import written
+from codeloop.config.project_root import record_root
 from codeloop.extend.agents import agents_of
-from codeloop.extend.folders import entries_of, find_homes
-from codeloop.extend.markdown import find_pages
-from codeloop.extend.skills import Skills, find_skills, skill_tool
+from codeloop.extend.skills import skill_tool
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.refresh import refresh_in_background
-from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
-from codeloop.model.testing.script import Places
 from codeloop.permission.defaults import base_rules
 from codeloop.permission.gate import Gate
-from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
-from codeloop.schema.wire import JSON, replace
+from codeloop.store.store import Store
 from codeloop.store.stores import Stores
 from codeloop.tool.tool import Tool
 from codeloop.tool.web.search import SEARCH_KEYS, search_tools
@@ -53,153 +39,133 @@ from codeloop.workspace.terminal.terminals import Terminals
 from codeloop.workspace.workspace import Workspace
 
 _LOG = logging.getLogger("codeloop.app")
+Renew = Callable[[], Awaitable[None]]
 
 
-class Startup(Struct, frozen=True, kw_only=True):
-    """What a process was started with. `trust`: treat the directory as trusted this once."""
+async def open_project(
+    what: Startup | ProjectSettings,
+    models: Source | None = None,
+    *,
+    stores: Stores | None = None,
+    terminals: Terminals | None = None,
+    renew: Renew | None = None,
+) -> "Project":
+    """Open a directory's project, from its settings if they were read before.
 
-    directory: Path
-    environment: Mapping[str, str] = struct_field(default_factory=lambda: dict(os.environ))
-    config_file: Path | None = None
-    settings: JSON = struct_field(default_factory=dict[str, object])
-    """Configuration from the command line."""
-    trust: bool = False
-    record: Path | None = None
-    replay: Path | None = None
-    pace: float = 0.0
-    """How quickly a recording is played: 1 as it was recorded, 0 without pauses."""
-
-
-class Setting(Struct, frozen=True):
-    """Where a process stands: paths, place, configuration and skills, before anything is opened."""
-
-    paths: Paths
-    place: ProjectRoot
-    loaded: Loaded
-    trusted: bool
-    skills: Skills = struct_field(default_factory=Skills)
-    files: SettingFiles = SettingFiles()
-    """What it was read from."""
-
-    @property
-    def config(self) -> Config:
-        """The merged configuration."""
-        return self.loaded.config
-
-
-def find_setting(startup: Startup, more: tuple[Layer, ...] = ()) -> Setting:
-    """Read the configuration for a directory, with `more` layers as if they were files of it.
-
-    Raises CodeloopError naming file, line and column.
+    `models` stands in for the provider table. `stores`: those of the process, when it opens more than one project.
+    `terminals`: those that run there already. `renew` has the project opened again when its configuration changes.
+    Raises CodeloopError: bad configuration, a data directory that can't be written.
     """
-    paths = find_paths(startup.environment)
-    place = find_project_root(startup.directory, paths, startup.environment)
-    trusted = startup.trust or is_trusted(paths, place.root)
-    homes = find_homes(place, paths)
-    sources = candidates(place, paths, config_file=startup.config_file, environment=startup.environment)
-    files = looked_at((*sources, paths.trust, *(path for home in homes for path in entries_of(home))))
-    further = find_pages(place, homes, trusted=trusted)
-    loaded = load(
-        place,
-        paths,
-        config_file=startup.config_file,
-        environment=startup.environment,
-        command_line=startup.settings,
-        trusted=trusted,
-        further=replace(further, layers=(*further.layers, *more)),
-    )
-    skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
-    loaded = replace(loaded, warnings=(*loaded.warnings, *skills.warnings))
-    return Setting(paths, place, loaded, trusted, skills, files)
-
-
-def providers_of(setting: Setting, environment: Mapping[str, str]) -> Providers:
-    """Return the provider table of a setting."""
-    return Providers(
-        setting.config,
-        Catalog(setting.paths.cache),
-        Credentials(setting.paths.credentials),
-        environment,
-        written=partial(written, setting.loaded),
-    )
-
-
-def source_of(startup: Startup, providers: Providers, place: ProjectRoot) -> Source:
-    """Return the models of a place: those of the provider table, or a recording. Raises CodeloopError."""
-    places = Places(str(place.directory), str(place.root))
-    if startup.replay is not None:
-        return replayed(startup.replay, places, startup.pace)
-    return OpenModels(providers, places, startup.record)
+    settings = find_settings(what) if isinstance(what, Startup) else what
+    providers = providers_of(settings)
+    listing = ProviderList(providers, models or source_of(settings, providers))
+    stores = stores or Stores()
+    store = stores.open(settings.home / "codeloop.db")
+    with ExitStack() as on_failure:
+        on_failure.callback(stores.release, store)
+        record_root(settings.home, settings.place)
+        project = Project(settings, store, listing, terminals or Terminals(), renew, lambda: stores.release(store))
+        on_failure.pop_all()
+    clear(project.workspace.notes)
+    project.in_background(prune_in_background(project.workspace.scratch))
+    return project
 
 
 class Project:
-    """An open project. Close it: that stops its turns and child processes."""
+    """An open project; see `open_project`. Close it: that stops its turns and child processes."""
 
     def __init__(
         self,
-        startup: Startup,
-        models: Source | None = None,
-        *,
-        setting: Setting | None = None,
-        stores: Stores | None = None,
+        settings: ProjectSettings,
+        store: Store,
+        listing: ProviderList,
+        terminals: Terminals,
+        renew: Renew | None = None,
+        release: Callable[[], None] = lambda: None,
     ) -> None:
-        """Open the directory's project, inside a running event loop; `models` stands in for the provider table.
-
-        `setting`: when it was found before. `stores`: those of the process, when it opens more than one project.
-        Raises CodeloopError: bad configuration, a data directory that can't be written.
-        """
-        self.startup = startup
-        self.renewal: Callable[[], Awaitable[None]] | None = None
-        """Has the configuration read anew with the next request; whoever opens projects by directory sets it."""
-        self.setting = setting or find_setting(startup)
-        self._stores = stores or Stores()
-        self.environment = startup.environment
+        place, paths = settings.place, settings.paths
+        self.settings = settings
+        self.listing = listing
+        self.terminals = terminals
+        self.renew = renew
+        self.snapshots = Snapshots(
+            place.root, settings.home / "snapshot", settings.environment, (paths.data, paths.state, paths.cache)
+        )
+        self.engine = self._engine(store)
+        head = Head(place.root)
+        self.runs = Runs(self.engine, lambda: self._look_at_branch(head))
+        self._watch = SettingsWatch(settings)
         self._requests = 0
-        self._background: set[asyncio.Task[None]] = set()
-        place = self.setting.place
-        self.providers = providers = providers_of(self.setting, startup.environment)
-        home = self.setting.paths.project(place.project_id)
-        self.store = self._stores.open(home / "codeloop.db")
-        record_root(home, place)
-        scratch = home / "tool-output"
-        environment = {name: value for name, value in providers.child_environment().items() if name not in SEARCH_KEYS}
-        if self.setting.config.shell:
-            environment["SHELL"] = self.setting.config.shell
-        self.workspace = Workspace(place.root, place.directory, scratch, environment)
-        self.models = models = models or source_of(startup, providers, place)
-        self.listing = Listing(providers, models)
-        self._files = self.setting.files
-        self._newest = self.setting
-        self._is_outdated = False
-        self._rules = rules = base_rules(scratch, *self.setting.skills.readable)
-        agents = agents_of(self.setting.config, rules)
-        cut = self.setting.config.tool_output
-        own = (self.setting.paths.data, self.setting.paths.state, self.setting.paths.cache)
-        self.snapshots = Snapshots(place.root, home / "snapshot", startup.environment, own)
-        self.engine = Engine(
-            store=self.store,
-            workspace=self.workspace,
-            gate=Gate(self.store),
-            toolbox=toolbox_of(self._tools(), agents),
-            models=models,
+        self._closing = AsyncExitStack()
+        self._closing.callback(release)
+        for close in (
+            self.snapshots.close,
+            lambda: self.terminals.close(),  # those that it has by then
+            self.workspace.shells.close,
+            self.engine.tasks.close,
+            self.runs.close,
+        ):
+            self._closing.push_async_callback(close)
+
+    def _engine(self, store: Store) -> Engine:
+        settings, place = self.settings, self.settings.place
+        scratch = settings.home / "tool-output"
+        environment = {
+            name: value for name, value in self.providers.child_environment().items() if name not in SEARCH_KEYS
+        }
+        if settings.config.shell:
+            environment["SHELL"] = settings.config.shell
+        rules = base_rules(scratch, *settings.skills.readable)
+        agents = agents_of(settings.config, rules)
+        cut = settings.config.tool_output
+        return Engine(
+            store=store,
+            workspace=Workspace(place.root, place.directory, scratch, environment),
+            gate=Gate(store),
+            toolbox=toolbox_of(_tools(settings), agents),
+            models=self.models,
             agents=agents,
             rules=rules,
-            instructions=self._instructions,
+            instructions=partial(_instructions, settings),
             spawn=spawn,
             refresh=self.refresh,
-            snapshots=self.snapshots if self.setting.config.snapshot else None,
+            snapshots=self.snapshots if settings.config.snapshot else None,
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
-        self._head = Head(place.root)
-        self.runs = Runs(self.engine, self._look_at_branch)
-        self.terminals = Terminals()
-        clear(self.workspace.notes)
-        self._background.add(asyncio.create_task(prune_in_background(scratch)))
+
+    @property
+    def store(self) -> Store:
+        """Where its sessions are."""
+        return self.engine.store
+
+    @property
+    def workspace(self) -> Workspace:
+        """Its files, and the programs that run on them."""
+        return self.engine.workspace
+
+    @property
+    def providers(self) -> Providers:
+        """The provider table."""
+        return self.listing.providers
+
+    @property
+    def models(self) -> Source:
+        """Where its models come from."""
+        return self.listing.source
+
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside everything else, at most until the project is closed."""
+        task = asyncio.create_task(work)
+
+        async def end() -> None:
+            task.cancel()
+            await asyncio.wait([task])
+
+        self._closing.push_async_callback(end)
 
     def refresh_catalog(self) -> None:
         """Bring the catalog of models up to date in the background, when the process lives long enough for that."""
-        cache, environment = self.setting.paths.cache, self.environment
-        self._background.add(asyncio.create_task(refresh_in_background(cache, environment, Catalog())))
+        self.in_background(refresh_in_background(self.settings.paths.cache, self.settings.environment, Catalog()))
 
     @property
     def is_busy(self) -> bool:
@@ -213,37 +179,29 @@ class Project:
         Rules count at once, also for a turn that runs; everything else when the project is opened again. With a file
         that can't be used, everything stays as it is, and followers are told what is wrong with it.
         """
-        files = self._files.changed()
-        if files is None:
-            return self._is_outdated
-        self._files = files
         try:
-            found = find_setting(self.startup)
+            found = self._watch.look()
         except CodeloopError as error:
             self._notify(f"The configuration has changed and can't be used, so the one before holds: {error}", "error")
-            return self._is_outdated
-        self._files = found.files
-        if (found.config, found.trusted, found.skills) == (
-            self._newest.config,
-            self._newest.trusted,
-            self._newest.skills,
-        ):
-            return self._is_outdated
-        self._newest, self._is_outdated = found, True
-        agents = agents_of(found.config, self._rules)
-        self.engine.agents.clear()
-        self.engine.agents.update(agents)
-        self._notify("The configuration has changed: rules hold from the next call on, the rest from the next turn.")
-        return True
+            return self._watch.is_outdated
+        if found is not None:
+            agents = agents_of(found.config, self.engine.rules)
+            self.engine.agents.clear()
+            self.engine.agents.update(agents)
+            self._notify(
+                "The configuration has changed: rules hold from the next call on, the rest from the next turn."
+            )
+        return self._watch.is_outdated
 
     def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
         """Tell the log and everybody who follows."""
-        _LOG.log(logging.ERROR if variant == "error" else logging.INFO, "%s: %s", self.setting.place.directory, message)
+        level = logging.ERROR if variant == "error" else logging.INFO
+        _LOG.log(level, "%s: %s", self.settings.place.directory, message)
         self.tell(ToastShown(properties=Toast(message=message, variant=variant)))
 
-    def _look_at_branch(self) -> None:
-        if self._head.moved():
-            self.tell(BranchUpdated(properties=Branch(branch=self._head.branch)))
+    def _look_at_branch(self, head: Head) -> None:
+        if head.moved():
+            self.tell(BranchUpdated(properties=Branch(branch=head.branch)))
 
     @contextmanager
     def serving(self) -> Generator[None]:
@@ -256,27 +214,25 @@ class Project:
 
     def tell(self, event: LiveEvent) -> None:
         """Show followers a live event of this directory."""
-        self.store.whisper(event, str(self.setting.place.directory))
+        self.store.whisper(event, str(self.settings.place.directory))
+
+    def hand_over_terminals(self) -> Terminals:
+        """Return the terminals for the project that is opened in this one's place; closing this one spares them."""
+        given, self.terminals = self.terminals, Terminals()
+        return given
 
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
-        for task in self._background:
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
-        await self.runs.close()
-        await self.engine.tasks.close()
-        await self.workspace.shells.close()
-        await self.terminals.close()
-        await self.snapshots.close()
-        self._stores.release(self.store)
+        await self._closing.aclose()
 
-    def _tools(self) -> tuple[Tool, ...]:
-        """Return the tools that depend on the configuration: skills, when there are any, and searches."""
-        skills = self.setting.skills
-        searches = search_tools(self.setting.config.search, self.environment)
-        return (*((skill_tool(skills),) if skills.found else ()), *searches)
 
-    def _instructions(self) -> tuple[tuple[Path, str], ...]:
-        setting = self.setting
-        found = instruction_files(setting.place, setting.paths, setting.config, trusted=setting.trusted)
-        return tuple((each.path, each.text) for each in found)
+def _tools(settings: ProjectSettings) -> tuple[Tool, ...]:
+    """Return the tools that depend on the configuration: skills, when there are any, and searches."""
+    skills = settings.skills
+    searches = search_tools(settings.config.search, settings.environment)
+    return (*((skill_tool(skills),) if skills.found else ()), *searches)
+
+
+def _instructions(settings: ProjectSettings) -> tuple[tuple[Path, str], ...]:
+    found = instruction_files(settings.place, settings.paths, settings.config, trusted=settings.trusted)
+    return tuple((each.path, each.text) for each in found)

@@ -40,15 +40,15 @@ _STATUS: dict[str, ModelStatus] = {"alpha": "alpha", "beta": "beta", "deprecated
 _TEXT = Modalities(text=True, audio=False, image=False, video=False, pdf=False)
 
 
-class Listing:
+class ProviderList:
     """The providers of a project as clients see them; what a provider's models are is put together once.
 
     `source` is where the project's models come from: a model that stands in for all others is listed first.
     """
 
     def __init__(self, providers: Providers, source: Source) -> None:
-        self._providers = providers
-        self._source = source
+        self.providers = providers
+        self.source = source
         self._models: dict[str, dict[str, ModelDetails]] = {}
         self._default: dict[str, str] = {}
         self._building = asyncio.Lock()
@@ -60,7 +60,7 @@ class Listing:
         """
         first, preferred = await self._first()
         sources = self._sources()
-        listed = [_spoken(self._details(self._providers.provider(name), source)) for name, source in sources.items()]
+        listed = [_spoken(self._details(self.providers.provider(name), source)) for name, source in sources.items()]
         listed = [*self._standing_in(), *_with_local(listed, await self._answering())]
         listed = sorted((each for each in listed if each.models), key=lambda each: each.id != first)
         default = self._defaults(listed)
@@ -82,7 +82,7 @@ class Listing:
     async def _first(self) -> tuple[str, str]:
         """Return provider and model that are used when none is named; empty when there is none."""
         with suppress(ModelUnavailable):
-            provider_id, _, model_id = (await self._source.default(None)).partition("/")
+            provider_id, _, model_id = (await self.source.default(None)).partition("/")
             return provider_id, model_id
         return "", ""
 
@@ -92,22 +92,22 @@ class Listing:
 
     def _everything(self) -> list[ProviderDetails]:
         sources = self._sources()
-        return [self._details(each, sources.get(each.id, "custom")) for each in self._providers.all()]
+        return [self._details(each, sources.get(each.id, "custom")) for each in self.providers.all()]
 
     def _sources(self) -> dict[str, ProviderSource]:
         """Return the ids of the providers that have a key or need none, and where it is from."""
-        return {each.provider.id: _SOURCES[each.source] for each in self._providers.usable()}
+        return {each.provider.id: _SOURCES[each.source] for each in self.providers.usable()}
 
     def _standing_in(self) -> list[ProviderDetails]:
-        if not isinstance(self._source, OneModel):
+        if not isinstance(self.source, OneModel):
             return []
-        info = self._source.info
+        info = self.source.info
         return [_unasked(info.provider_id, info.provider_id.capitalize(), {info.id: _model(info, "")})]
 
     def _details(self, provider: Provider, source: ProviderSource) -> ProviderDetails:
         models = self._models.get(provider.id)
         if models is None:
-            infos = self._providers.models(provider.id)
+            infos = self.providers.models(provider.id)
             url = open_address(provider.url)
             preferred = preferred_model(infos.values())
             if preferred is not None:
@@ -129,14 +129,14 @@ class Listing:
 
     async def _answering(self) -> list[ProviderDetails]:
         """Return the servers on this machine that answer, with their models; the one that suits best comes first."""
-        return [self._local(found) for found in await self._providers.answering()]
+        return [self._local(found) for found in await self.providers.answering()]
 
     def _local(self, found: Found) -> ProviderDetails:
         best = local_model(found.models)
         models: dict[str, ModelDetails] = {}
         for name in sorted(found.models, key=lambda name: name != best):
             with suppress(UnknownModel):  # the configuration may leave it out
-                models[name] = _model(self._providers.info(f"{found.server.id}/{name}"), found.server.url)
+                models[name] = _model(self.providers.info(f"{found.server.id}/{name}"), found.server.url)
         return _unasked(found.server.id, found.server.name, models)
 
 

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+from weakref import WeakValueDictionary
 
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
@@ -22,6 +24,21 @@ First = Callable[[], Awaitable[None]]
 """What a turn does before its loop."""
 
 
+@dataclass(slots=True, weakref_slot=True)
+class SessionRun:
+    """What goes on in one session, in this process.
+
+    `idle`, `running` once a prompt has woken it, `stopping` from an abort until what there was is stored, `restoring`
+    while undo puts its files back. Beside that prompts are prepared before they are stored, and titles are made.
+    """
+
+    state: Literal["idle", "running", "stopping", "restoring"] = "idle"
+    turn: asyncio.Task[Stop] | None = None
+    """The task of a session that is running or stopping."""
+    preparing: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    naming: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+
 class Runs:
     """Starts, joins and aborts turns. The store is the queue: a running turn takes up what is sent meanwhile.
 
@@ -31,11 +48,14 @@ class Runs:
     def __init__(self, engine: Engine, ended: Callable[[], None] = lambda: None) -> None:
         self._engine = engine
         self._ended = ended
-        self._turns: dict[str, asyncio.Task[Stop]] = {}
-        self._aborted: set[asyncio.Task[Stop]] = set()
-        self._before: dict[asyncio.Task[Any], str] = {}
-        self._titles: dict[asyncio.Task[None], str] = {}
-        self._held: set[str] = set()
+        self._runs: WeakValueDictionary[str, SessionRun] = WeakValueDictionary()
+        """By session; what goes on in one holds it."""
+
+    def _run(self, session_id: str) -> SessionRun:
+        run = self._runs.get(session_id)
+        if run is None:
+            run = self._runs[session_id] = SessionRun()
+        return run
 
     def wake(self, session_id: str, policy: Policy, first: First | None = None) -> asyncio.Task[Stop]:
         """Return the session's running turn, or start one, which does `first` before anything else.
@@ -43,32 +63,32 @@ class Runs:
         Where a subagent works on the session, the turn begins after it. Raises OperationError when another process
         works on it, or its files are put back.
         """
-        task = self._turns.get(session_id)
-        if task is None:
+        run = self._run(session_id)
+        if run.turn is None:
             self.check_free(session_id)
             self._engine.store.leases.take(session_id)
-            task = asyncio.create_task(self._drive(session_id, policy, first))
-            self._turns[session_id] = task
+            run.turn = asyncio.create_task(self._drive(run, session_id, replace(self._engine, policy=policy), first))
+            run.state = "running"
             show_status(self._engine, session_id, Busy())
-        return task
+        return run.turn
 
     @property
     def any_running(self) -> bool:
-        """Return whether a turn runs, or is about to."""
-        return bool(self._turns or self._before or self._titles)
+        """Return whether a turn runs or is about to, or a title is made."""
+        return any(run.turn is not None or run.preparing or run.naming for run in self._runs.values())
 
     def is_running(self, session_id: str) -> bool:
         """Return whether a turn of the session runs in this process."""
-        return session_id in self._turns
+        return self._run(session_id).turn is not None
 
     def works_on(self, session_id: str) -> bool:
-        """Return whether a turn of the session runs or will, a subagent works on it, or its files go back."""
-        is_early = session_id in self._before.values()
-        return self.is_running(session_id) or is_early or session_id in self._held or self._subagent(session_id)
+        """Return whether a turn of the session runs or will, a subagent works on it, or its files are put back."""
+        run = self._run(session_id)
+        return run.state != "idle" or bool(run.preparing) or self._engine.tasks.working(session_id) is not None
 
     def check_free(self, session_id: str) -> None:
         """Raise OperationError (SessionBusyError) while the session's files are put back."""
-        if session_id in self._held:
+        if self._run(session_id).state == "restoring":
             raise OperationError(
                 "SessionBusyError", f"Session {session_id} is busy: its files are put back. Try again in a moment."
             )
@@ -82,12 +102,13 @@ class Runs:
         self.check_free(session_id)
         if self.works_on(session_id):
             raise OperationError("SessionBusyError", f"Session {session_id} is busy. Abort its turn first.")
+        run = self._run(session_id)
         with self._leased(session_id):
-            self._held.add(session_id)
+            run.state = "restoring"
             try:
                 yield
             finally:
-                self._held.discard(session_id)
+                run.state = "idle"
 
     @contextmanager
     def _leased(self, session_id: str) -> Generator[None]:
@@ -106,15 +127,13 @@ class Runs:
             with suppress(CodeloopError):
                 self._engine.store.leases.drop(session_id)
 
-    def _subagent(self, session_id: str) -> bool:
-        return self._engine.tasks.working(session_id) is not None
-
     async def before_turn(self, session_id: str, work: asyncio.Task[T]) -> T:
         """Return what comes before a prompt is stored; ends with its caller.
 
         Raises OperationError when it is aborted, or another process works on the session.
         """
-        self._before[work] = session_id
+        run = self._run(session_id)
+        run.preparing.add(work)
         try:
             with self._leased(session_id):
                 await asyncio.wait([work])
@@ -122,42 +141,34 @@ class Runs:
                 raise OperationError("BadRequest", "Aborted before anything was sent.")
             return work.result()
         finally:
-            del self._before[work]
+            run.preparing.discard(work)
             work.cancel()
 
     async def abort(self, session_id: str) -> None:
         """Stop the session's turn, what comes before one and its title, and wait until what there was is stored."""
-        await self._abort_beside(session_id)
+        run = self._run(session_id)
+        await _cancel_beside(run)
         await self._engine.tasks.cancel(session_id)
-        task = self._turns.get(session_id)
-        if task is None:
+        turn = run.turn
+        if turn is None:
             return
         await asyncio.sleep(0)  # a task that is cancelled before it has begun would not clean up after itself
-        if self._turns.get(session_id) is task and task not in self._aborted:  # cancelled twice, it would store nothing
-            self._aborted.add(task)
-            task.add_done_callback(self._aborted.discard)
-            task.cancel()
-        await asyncio.wait([task])
-        await self._abort_beside(session_id)
-
-    async def _abort_beside(self, session_id: str) -> None:
-        """Stop what comes before a turn, and the making of a title."""
-        early_and_late = [*self._before.items(), *self._titles.items()]
-        for work in [work for work, session in early_and_late if session == session_id]:
-            work.cancel()
-            await asyncio.wait([work])
+        if run.turn is turn and run.state == "running":  # a task that is cancelled twice would store nothing
+            run.state = "stopping"
+            turn.cancel()
+        await asyncio.wait([turn])
+        await _cancel_beside(run)
 
     async def close(self) -> None:
         """Stop every turn."""
-        for session_id in {*self._turns, *self._before.values(), *self._titles.values()}:
+        for session_id in list(self._runs):
             await self.abort(session_id)
 
-    async def _drive(self, session_id: str, policy: Policy, first: First | None) -> Stop:
-        engine = replace(self._engine, policy=policy)
+    async def _drive(self, run: SessionRun, session_id: str, engine: Engine, first: First | None) -> Stop:
         renewing = asyncio.create_task(self._engine.store.leases.keep(session_id))
         try:
             await self._after_subagent(session_id)
-            self._title(session_id)
+            self._title(run, session_id)
             if first is not None:
                 await first()
             stop = await _turn(engine, session_id)
@@ -170,7 +181,7 @@ class Runs:
         else:
             return stop
         finally:
-            self._turns.pop(session_id, None)
+            run.state, run.turn = "idle", None
             renewing.cancel()
             with suppress(CodeloopError):
                 self._engine.store.leases.drop(session_id)
@@ -190,7 +201,7 @@ class Runs:
         show_error(self._engine, session_id, UnknownError(data=UnknownData(message=message)))
         return Stop("error", message)
 
-    def _title(self, session_id: str) -> None:
+    def _title(self, run: SessionRun, session_id: str) -> None:
         """Name the session by its first prompt, and ask for a better title; the turn never waits for that."""
         view = self._engine.store.recent(session_id)
         if not is_untitled(view.session.title):
@@ -203,9 +214,16 @@ class Runs:
                 prompt, model = "\n".join(texts), model_ref(entry.info.model)
                 store_first_line(self._engine, session_id, prompt)
                 task = asyncio.create_task(make_title(self._engine, session_id, prompt, model))
-                self._titles[task] = session_id
-                task.add_done_callback(self._titles.pop)
+                run.naming.add(task)
+                task.add_done_callback(lambda done: run.naming.discard(done))
                 return
+
+
+async def _cancel_beside(run: SessionRun) -> None:
+    """Stop what comes before a turn, and the making of a title."""
+    for work in (*run.preparing, *run.naming):
+        work.cancel()
+        await asyncio.wait([work])
 
 
 async def _turn(engine: Engine, session_id: str) -> Stop:

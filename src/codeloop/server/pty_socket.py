@@ -74,7 +74,7 @@ async def _terminal(app: App, socket: WebSocket) -> Terminal:
     ticket = socket.query_params.get("ticket", "")
     real = os.path.realpath(directory)
     for project in app.projects:
-        is_meant = os.path.realpath(project.setting.place.directory) == real
+        is_meant = os.path.realpath(project.settings.place.directory) == real
         if is_meant and project.terminals.tickets.take(ticket, pty_id):
             return found(project, pty_id)
     raise OperationError("PtyForbiddenError", "The ticket is none, not for this terminal, used or too old.")

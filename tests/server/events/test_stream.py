@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from codeloop.app.open_models import OneModel
-from codeloop.app.project import Project
+from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import Answer, Call
 from codeloop.model.testing.scripted import ScriptedModel
@@ -63,7 +63,7 @@ async def test_a_turn_is_shown_in_order_on_both_streams(tmp_path: Path) -> None:
         assert {frozenset(event) for event in seen} == {frozenset({"id", "type", "properties"})}
         assert [event["payload"] for event in wrapped[1:]] == seen[1:]
         assert {event["directory"] for event in wrapped[1:]} == {str(it.work)}
-        assert {event["project"] for event in wrapped[1:]} == {project.setting.place.project_id}
+        assert {event["project"] for event in wrapped[1:]} == {project.settings.place.project_id}
         shown = types(seen)
         for earlier, later in (
             ("server.connected", "session.created"),
@@ -133,7 +133,7 @@ async def test_projects_opened_later_come_on_the_stream_of_all_directories(tmp_p
 
 async def test_what_another_process_stores_reaches_the_stream(tmp_path: Path) -> None:
     async with served(tmp_path) as it, following(it) as stream:
-        project = Project(startup(tmp_path / "home", it.work), OneModel(ScriptedModel([DONE])))
+        project = await open_project(startup(tmp_path / "home", it.work), OneModel(ScriptedModel([DONE])))
         try:
             client = LocalClient(project)
             session = await client.call(SESSION_CREATE, CreateSession())

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from codeloop.app.project import Startup, find_setting
+from codeloop.app.settings import Startup, find_settings
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.output.columns import columns
@@ -29,11 +29,11 @@ def agent() -> None:
 @click.option("--all", "with_hidden", is_flag=True, help="Also those that work unseen: titles, summaries.")
 def list_(*, as_json: bool, with_hidden: bool) -> None:
     """List the agents of this directory: name, mode, model, what it is for, where it comes from."""
-    setting = find_setting(Startup(directory=Path.cwd()))
-    for warning in setting.loaded.warnings:
+    settings = find_settings(Startup(directory=Path.cwd()))
+    for warning in settings.loaded.warnings:
         click.echo(f"codeloop: {inert(warning)}", err=True)
-    scratch = setting.paths.project(setting.place.project_id) / "tool-output"
-    found = agents_of(setting.config, base_rules(scratch, *setting.skills.readable))
+    scratch = settings.paths.project(settings.place.project_id) / "tool-output"
+    found = agents_of(settings.config, base_rules(scratch, *settings.skills.readable))
     shown = [found[name] for name in sorted(found) if with_hidden or not found[name].hidden]
     if as_json:
         click.echo(msgspec.json.encode(shown).decode())
@@ -44,7 +44,7 @@ def list_(*, as_json: bool, with_hidden: bool) -> None:
             each.mode,
             f"{each.model.provider_id}/{each.model.model_id}" if each.model else "-",
             one_line(each.description or "", 60),
-            inert(origin(setting, "agent", each.name)),
+            inert(origin(settings, "agent", each.name)),
         )
         for each in shown
     ]
@@ -60,8 +60,8 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     """Write a commented file for the new agent NAME (`reviewer`, or `team/reviewer`) and say where it is."""
     if not is_name(name) or name.endswith(".md"):
         raise UsageProblem(f"{name!r} can't be an agent's name: use letters, digits, `-`, `_`, and `/` between words.")
-    setting = find_setting(Startup(directory=Path.cwd()))
-    top = setting.paths.config if for_all else setting.place.root / ".codeloop"
+    settings = find_settings(Startup(directory=Path.cwd()))
+    top = settings.paths.config if for_all else settings.place.root / ".codeloop"
     file = top / "agent" / f"{name}.md"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -74,5 +74,5 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
     click.echo(f"Wrote {file}. Say in it what the agent is to do.")
     if name in NATIVES:
         click.echo(f"It changes the built-in agent {name}.")
-    if not for_all and not setting.trusted:
+    if not for_all and not settings.trusted:
         click.echo("This directory is not trusted, so its agents do not count yet: codeloop trust")

@@ -57,7 +57,7 @@ def list_keys() -> None:
     for provider in table.providers.every():
         place, note = _place(provider.url), _note(table, provider, stored.keys())
         if provider.configured_key:
-            found = written(table.setting.loaded, ("provider", provider.id, "options", "apiKey"))
+            found = written(table.settings.loaded, ("provider", provider.id, "options", "apiKey"))
             rows.append(
                 (provider.id, masked(provider.configured_key), place, found[0] if found else "configuration", note)
             )

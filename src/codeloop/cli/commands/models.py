@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from codeloop.app.project import Startup, find_setting, providers_of
+from codeloop.app.settings import Startup, find_settings, providers_of
 from codeloop.cli.output.columns import columns
 from codeloop.cli.output.style import count
 from codeloop.cli.target.provider_table import Table, open_table
@@ -60,7 +60,7 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
 
     table = open_table()
     if refresh:
-        found = asyncio.run(fetch(table.setting.paths.cache, os.environ, Catalog()))
+        found = asyncio.run(fetch(table.settings.paths.cache, os.environ, Catalog()))
         click.echo(f"codeloop: Fetched the catalog: {found} providers.", err=True)
         table = open_table()
     every, reasons, default = asyncio.run(_found(table, provider, everything=everything))
@@ -98,10 +98,10 @@ async def _found(table: Table, provider: str | None, *, everything: bool) -> tup
 
 def _untrusted(table: Table, known: set[str]) -> list[ModelInfo]:
     """Return the models of providers that only the configuration of an untrusted project names."""
-    if not any(name.startswith("provider") for name in table.setting.loaded.ignored):
+    if not any(name.startswith("provider") for name in table.settings.loaded.ignored):
         return []
     with suppress(CodeloopError):
-        trusted = providers_of(find_setting(Startup(directory=Path.cwd(), trust=True)), os.environ)
+        trusted = providers_of(find_settings(Startup(directory=Path.cwd(), trust=True)))
         return [model for each in trusted.every() if each.id not in known for model in trusted.listing(each).values()]
     return []
 

@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 
 from codeloop.app.app import App
-from codeloop.app.project import Setting, Startup, find_setting
+from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.bootstrap import handled
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.output.streams import Outlet, Output, standard
@@ -78,13 +78,13 @@ def serve(**flags: Any) -> None:
     asked = Asked(**flags)
     secret = _secret(asked)
     startup = Startup(directory=Path.cwd(), trust=asked.trust)
-    setting = find_setting(startup)
+    settings = find_settings(startup)
     stdout, stderr = standard(Outlet(patience=OUTPUT_READER.seconds))
-    for warning in setting.loaded.warnings:
+    for warning in settings.loaded.warnings:
         stderr.write(f"codeloop: {inert(warning)}\n")
-    listening = _listening(asked, secret, setting, stderr)
-    with logged(setting.paths.log, asked.log_level or setting.config.log_level or "INFO"):
-        asyncio.run(_served(startup, setting, listening, secret, (stdout, stderr)))
+    listening = _listening(asked, secret, settings, stderr)
+    with logged(settings.paths.log, asked.log_level or settings.config.log_level or "INFO"):
+        asyncio.run(_served(startup, settings, listening, secret, (stdout, stderr)))
 
 
 def _fill_descriptors() -> None:
@@ -108,9 +108,9 @@ def _secret(asked: Asked) -> Secret:
     return Secret(os.environ[name], name) if name else Secret(secrets.token_urlsafe(32))
 
 
-def _listening(asked: Asked, secret: Secret, setting: Setting, stderr: Output) -> Listening:
+def _listening(asked: Asked, secret: Secret, settings: ProjectSettings, stderr: Output) -> Listening:
     """Put flags and configuration together. Raises UsageProblem, CodeloopError."""
-    configured = setting.config.server
+    configured = settings.config.server
     host = asked.hostname if asked.hostname is not None else configured.hostname or "127.0.0.1"
     port = asked.port if asked.port is not None else configured.port
     if port is not None and not 0 <= port <= 65535:
@@ -148,19 +148,19 @@ def _origins(asked: Sequence[str], configured: Sequence[str], stderr: Output) ->
 
 
 async def _served(
-    startup: Startup, setting: Setting, listening: Listening, secret: Secret, outputs: tuple[Output, Output]
+    startup: Startup, settings: ProjectSettings, listening: Listening, secret: Secret, outputs: tuple[Output, Output]
 ) -> None:
     stdout, stderr = outputs
     ended = _ended_by_signal()
     server = Server(App(startup), listening)
     try:
         await server.start()
-        where = _published(server, secret, setting)
+        where = _published(server, secret, settings)
         stdout.write(f"opencode server listening on {server.url}\n")
         stderr.write(f"codeloop: {where}\ncodeloop: To work with it: codeloop attach {server.url}\n")
         await ended.wait()
     finally:
-        withdraw(setting.paths, server.url)
+        withdraw(settings.paths, server.url)
         await server.stop()
 
 
@@ -186,22 +186,22 @@ def _ended_by_signal() -> asyncio.Event:
     return ended
 
 
-def _published(server: Server, secret: Secret, setting: Setting) -> str:
+def _published(server: Server, secret: Secret, settings: ProjectSettings) -> str:
     """Write the credential where our own programs find it; gives a line that tells people where it is.
 
     Raises CodeloopError when a random one can't be written, as nobody could know it.
     """
     user = server.listening.username
-    withdraw(setting.paths, server.url, of_any=True)
+    withdraw(settings.paths, server.url, of_any=True)
     if secret.password is None:
         return "No password is needed: everybody on this machine can have any command run as you."
     try:
-        file = publish(setting.paths, server.url, user, secret.password)
+        file = publish(settings.paths, server.url, user, secret.password)
     except OSError as error:
         if secret.source:
             return f"The password of {user} is that of {secret.source}; it could not be kept ({reason(error)})."
         raise CodeloopError(
-            f"The random password can't be written below {setting.paths.state}: {reason(error)}. "
+            f"The random password can't be written below {settings.paths.state}: {reason(error)}. "
             "Set one in CODELOOP_SERVER_PASSWORD."
         ) from error
     if secret.source:

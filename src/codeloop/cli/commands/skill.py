@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from codeloop.app.project import Startup, find_setting
+from codeloop.app.settings import Startup, find_settings
 from codeloop.cli.group import Group
 from codeloop.cli.output.columns import columns
 from codeloop.cli.output.origin import seen_from
@@ -21,15 +21,15 @@ def skill() -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_(*, as_json: bool) -> None:
     """List the skills of this directory: name, when it is used, where it is."""
-    setting = find_setting(Startup(directory=Path.cwd()))
-    for warning in setting.loaded.warnings:
+    settings = find_settings(Startup(directory=Path.cwd()))
+    for warning in settings.loaded.warnings:
         click.echo(f"codeloop: {inert(warning)}", err=True)
-    shown = list(setting.skills.found.values())
+    shown = list(settings.skills.found.values())
     if as_json:
         found = [{"name": each.name, "description": each.description, "location": str(each.file)} for each in shown]
         click.echo(inert_json(msgspec.json.encode(found).decode()))
         return
-    rows = [(each.name, one_line(each.description, 60), inert(seen_from(setting, each.file))) for each in shown]
+    rows = [(each.name, one_line(each.description, 60), inert(seen_from(settings, each.file))) for each in shown]
     if rows:
         click.echo(columns([("name", "description", "from"), *rows]))
     else:

@@ -1,12 +1,11 @@
 """Agents, commands and models as a shell completes them: what the configuration of the directory holds."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from click.shell_completion import CompletionItem
 
-from codeloop.app.project import Startup, find_setting, providers_of
+from codeloop.app.settings import Startup, find_settings, providers_of
 from codeloop.cli.completion.choices import Choice, begun
 from codeloop.extend.agents import agents_of
 from codeloop.extend.commands import commands_of
@@ -30,23 +29,23 @@ def models(typed: str) -> list[CompletionItem[str]]:
 
 def _agents(typed: str) -> Iterator[Choice]:
     del typed
-    setting = find_setting(Startup(directory=Path.cwd()))
-    scratch = setting.paths.project(setting.place.project_id) / "tool-output"
-    for name, agent in sorted(agents_of(setting.config, base_rules(scratch, *setting.skills.readable)).items()):
+    settings = find_settings(Startup(directory=Path.cwd()))
+    scratch = settings.paths.project(settings.place.project_id) / "tool-output"
+    for name, agent in sorted(agents_of(settings.config, base_rules(scratch, *settings.skills.readable)).items()):
         if not agent.hidden:
             yield name, agent.description or ""
 
 
 def _commands(typed: str) -> Iterator[Choice]:
     del typed
-    setting = find_setting(Startup(directory=Path.cwd()))
-    for name, command in sorted(commands_of(setting.config, setting.skills).items()):
+    settings = find_settings(Startup(directory=Path.cwd()))
+    for name, command in sorted(commands_of(settings.config, settings.skills).items()):
         yield name, command.description or ""
 
 
 def _models(typed: str) -> Iterator[Choice]:
     """Yield the models of each provider that has a key and may be meant."""
-    providers = providers_of(find_setting(Startup(directory=Path.cwd())), os.environ)
+    providers = providers_of(find_settings(Startup(directory=Path.cwd())))
     for usable in providers.usable():
         start = f"{usable.provider.id}/"
         if start.startswith(typed) or typed.startswith(start):

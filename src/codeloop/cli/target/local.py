@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from codeloop.app.project import Project, Startup
+from codeloop.app.project import open_project
 from codeloop.app.prompt_parts import mime_of
+from codeloop.app.settings import Startup
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.output.streams import Output
 from codeloop.cli.run.options import Options
@@ -31,12 +32,12 @@ async def _opened(options: Options, terminal: Output | None, tape: Tape | None) 
     startup = _startup(options, tape.path if tape is not None else None)
     if terminal is not None:
         await ask_trust(startup, terminal)
-    project = Project(startup)
+    project = await open_project(startup)
     try:
         client = LocalClient(project)
-        notes = tuple(f"codeloop: {warning}" for warning in project.setting.loaded.warnings)
+        notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
         project.refresh_catalog()
-        place = project.setting.place
+        place = project.settings.place
 
         def client_of(session: Session) -> LocalClient:
             if session.root != str(place.root) and not options.fork:

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from codeloop.app.project import Project, Startup
+from codeloop.app.project import open_project
+from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 
 T = TypeVar("T")
@@ -15,7 +16,7 @@ def with_client(command: Callable[[LocalClient], Awaitable[T]], directory: Path 
     """Open the project of a directory (the current one), run the command on its client, close the project."""
 
     async def opened() -> T:
-        project = Project(Startup(directory=directory or Path.cwd()))
+        project = await open_project(Startup(directory=directory or Path.cwd()))
         try:
             return await command(LocalClient(project))
         finally:

@@ -1,12 +1,11 @@
 """The provider table as commands that send nothing need it."""
 
-import os
 from pathlib import Path
 
 import click
 from msgspec import Struct
 
-from codeloop.app.project import Setting, Startup, find_setting, providers_of
+from codeloop.app.settings import ProjectSettings, Startup, find_settings, providers_of
 from codeloop.kit.terminal_text import inert
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
@@ -15,7 +14,7 @@ from codeloop.model.providers import Providers
 class Table(Struct, frozen=True):
     """The setting of the current directory, with keys and providers."""
 
-    setting: Setting
+    settings: ProjectSettings
     providers: Providers
 
     @property
@@ -26,7 +25,7 @@ class Table(Struct, frozen=True):
 
 def open_table() -> Table:
     """Read the configuration of the current directory. Raises `CodeloopError` when it can't be used."""
-    setting = find_setting(Startup(directory=Path.cwd()))
-    for warning in setting.loaded.warnings:
+    settings = find_settings(Startup(directory=Path.cwd()))
+    for warning in settings.loaded.warnings:
         click.echo(f"codeloop: {inert(warning)}", err=True)
-    return Table(setting, providers_of(setting, os.environ))
+    return Table(settings, providers_of(settings))

@@ -1,6 +1,6 @@
 """The question, asked once in a terminal, whether a directory's own configuration may count."""
 
-from codeloop.app.project import Startup, find_setting
+from codeloop.app.settings import Startup, find_settings
 from codeloop.cli.output.streams import Output
 from codeloop.cli.questions.answerer import ask_line
 from codeloop.cli.questions.reply_words import meaning
@@ -10,11 +10,12 @@ from codeloop.kit.terminal_text import inert, one_line
 
 async def ask_trust(startup: Startup, terminal: Output) -> None:
     """Ask when there is something that only counts when the directory is trusted; a yes is kept, a no asks again."""
-    setting = find_setting(startup)
-    if setting.trusted or not setting.loaded.ignored:
+    settings = find_settings(startup)
+    if settings.trusted or not settings.loaded.ignored:
         return
+    wanted = inert(", ".join(settings.loaded.ignored))
     question = (
-        f"\n{inert(str(setting.place.root))} brings its own configuration: {inert(', '.join(setting.loaded.ignored))}\n"
+        f"\n{inert(str(settings.place.root))} brings its own configuration: {wanted}\n"
         "It can run programs and choose where your prompts and keys go.\n"
         "  y  trust this directory from now on (`codeloop trust --remove` takes it back)\n"
         "  n  ignore what could do harm in it, and ask again next time\n"
@@ -25,7 +26,7 @@ async def ask_trust(startup: Startup, terminal: Output) -> None:
             return
         match meaning(answer, always=False):
             case "yes":
-                trust(setting.paths, setting.place.root)
+                trust(settings.paths, settings.place.root)
                 return
             case "no":
                 return

@@ -102,7 +102,7 @@ def streams(app: App, hub: Hub) -> list[BaseRoute]:
 
     async def directory(request: Request) -> Response:
         project = await app.project(app.directory(directory_of(request)))
-        place = project.setting.place
+        place = project.settings.place
         return _opened(request, hub, str(place.directory), place.project_id)
 
     async def everywhere(request: Request) -> Response:

@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from codeloop.app.open_models import OneModel
-from codeloop.app.project import Project, Startup
+from codeloop.app.project import Project, open_project
+from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.config.edit_file import NotPlain, edited, news
 from codeloop.config.redact import permission_form
@@ -39,7 +40,7 @@ class Opened:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.work = project.setting.place.root
+        self.work = project.settings.place.root
         self.client = LocalClient(project)
 
     @property
@@ -79,7 +80,7 @@ async def opened(
         (home / "config" / "codeloop.json").write_text(json.dumps(own))
     plain = startup(home, work)
     begin = Startup(directory=work, environment={**plain.environment, "USER": "ann", **variables}, trust=trust)
-    project = Project(begin, OneModel(ScriptedModel([])))
+    project = await open_project(begin, OneModel(ScriptedModel([])))
     try:
         yield Opened(project)
     finally:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.project import Project
+from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.schema.api.project import (
     LocatedProject,
@@ -47,7 +47,7 @@ async def sessions_in(home: Path, *folders: Path) -> None:
     """Hold a session in each folder, as other processes did before."""
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
-        project = Project(startup(home, folder))
+        project = await open_project(startup(home, folder))
         try:
             await LocalClient(project).call(SESSION_CREATE, CreateSession())
         finally:

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from codeloop.app.open_models import OneModel, OpenModels
-from codeloop.app.project import Project, Startup
-from codeloop.app.provider_list import Listing
+from codeloop.app.project import Project, open_project
+from codeloop.app.provider_list import ProviderList
+from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
@@ -65,7 +66,7 @@ async def opened(tmp_path: Path, models: OneModel | None = None, **settings: Any
     variables = {name: settings.pop(name) for name in list(settings) if name.isupper()}
     plain = startup(tmp_path / "home", work, **NO_LOCAL, **settings)
     environment = {**plain.environment, **variables}
-    project = Project(Startup(directory=work, environment=environment, settings=plain.settings), models)
+    project = await open_project(Startup(directory=work, environment=environment, settings=plain.settings), models)
     try:
         yield Opened(project)
     finally:
@@ -164,7 +165,7 @@ async def test_a_server_on_this_machine_is_listed_when_it_answers(tmp_path: Path
     async with serving(http(body)) as (url, _):
         local = [LocalServer("here", "Here", f"{url}/v1"), LocalServer("gone", "Gone", "http://127.0.0.1:1/v1")]
         table = Providers(Config(), Catalog(), Credentials(tmp_path / "auth.json"), {}, local)
-        listing = Listing(table, OpenModels(table, NOWHERE))
+        listing = ProviderList(table, OpenModels(table, NOWHERE))
         usable, known = await listing.usable(), await listing.known()
     assert [(provider.id, list(provider.models)) for provider in usable.providers] == [
         ("here", ["qwen3-coder:30b", "nomic-embed"])
@@ -177,7 +178,7 @@ async def test_a_server_on_this_machine_is_listed_when_it_answers(tmp_path: Path
 async def test_a_stored_key_is_bound_to_the_providers_own_address_and_can_be_removed(tmp_path: Path) -> None:
     async with opened(tmp_path) as it:
         assert await it.store("openai", StoredKey(key=f" {KEY}\n")) is True
-        file = it.project.setting.paths.credentials
+        file = it.project.settings.paths.credentials
         assert json.loads(file.read_text()) == {
             "openai": {"type": "api", "key": KEY, "origin": "https://api.openai.com"}
         }
@@ -202,7 +203,7 @@ async def test_a_model_is_opened_anew_when_its_key_has_changed(tmp_path: Path) -
 async def test_what_is_no_key_is_not_stored(tmp_path: Path, key: str) -> None:
     async with opened(tmp_path) as it:
         assert "no key" in await refused(it.store("openai", StoredKey(key=key)))
-        assert not it.project.setting.paths.credentials.exists()
+        assert not it.project.settings.paths.credentials.exists()
 
 
 async def test_other_credentials_and_unknown_providers_are_refused(tmp_path: Path) -> None:

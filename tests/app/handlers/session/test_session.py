@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.project import Project
+from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelRequest, Retrying
 from codeloop.model.testing.script import Answer
@@ -129,10 +129,10 @@ async def test_directories_of_a_repository_are_told_apart(tmp_path: Path) -> Non
     who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
     subprocess.run(["git", "-C", str(work), *who, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
     for name in (".", "sub", "sub/deep", "subway"):
-        project = Project(startup(tmp_path / "home", work / name))
+        project = await open_project(startup(tmp_path / "home", work / name))
         await LocalClient(project).call(SESSION_CREATE, CreateSession(title=name))
         await project.close()
-    project = Project(startup(tmp_path / "home", work / "sub"))
+    project = await open_project(startup(tmp_path / "home", work / "sub"))
     client = LocalClient(project)
 
     async def found(**query: Any) -> set[str]:
@@ -154,12 +154,12 @@ async def test_directories_of_a_repository_are_told_apart(tmp_path: Path) -> Non
 
 async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        other = it.project.setting.paths.project("0" * 40)
-        damaged = it.project.setting.paths.project("1" * 40)
+        other = it.project.settings.paths.project("0" * 40)
+        damaged = it.project.settings.paths.project("1" * 40)
         damaged.mkdir(parents=True)
         (damaged / "codeloop.db").write_text("not a database, but long enough to be looked at as one" * 9)
         (tmp_path / "else").mkdir()
-        project = Project(startup(tmp_path / "second", tmp_path / "else"))
+        project = await open_project(startup(tmp_path / "second", tmp_path / "else"))
         await LocalClient(project).call(SESSION_CREATE, CreateSession(title="elsewhere"))
         path = project.store.path
         await project.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.project import Project
+from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.schema.api.session_requests import AskStats, ForkSession, Stats
 from codeloop.schema.errors import OperationError
@@ -101,11 +101,11 @@ async def test_a_fork_costs_nothing_by_itself(tmp_path: Path) -> None:
 async def test_all_projects_are_added_up_and_what_can_not_be_read_is_named(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
         filled(it.project.store)
-        other = it.project.setting.paths.project("0" * 40)
+        other = it.project.settings.paths.project("0" * 40)
         store = Store(other / "codeloop.db")
         filled(store)
         store.close()
-        damaged = it.project.setting.paths.project("1" * 40)
+        damaged = it.project.settings.paths.project("1" * 40)
         damaged.mkdir()
         (damaged / "codeloop.db").write_bytes(b"broken " * 1000)
         before = {path: path.read_bytes() for path in (other / "codeloop.db", damaged / "codeloop.db")}
@@ -120,7 +120,7 @@ async def test_all_projects_are_added_up_and_what_can_not_be_read_is_named(tmp_p
 async def test_a_running_turn_does_not_wait_for_sums(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
         filled(it.project.store)
-        project = Project(startup(tmp_path / "home", it.work))
+        project = await open_project(startup(tmp_path / "home", it.work))
         try:
             assert (await LocalClient(project).call(SESSION_STATS, AskStats(everything=True))).total.steps == 1
         finally:

@@ -18,7 +18,7 @@ async def skills(project: Project, args: NoArguments) -> list[Skill]:
     """Return the skills by name; one that can't be read any more is left out."""
     del args
     loaded: list[Skill] = []
-    for found in project.setting.skills.found.values():
+    for found in project.settings.skills.found.values():
         try:
             loaded.append(load_skill(found))
         except CodeloopError:

@@ -6,7 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from codeloop.app.project import Project, Setting, Startup, find_setting
+from codeloop.app.project import Project
+from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.config.edit_file import NotPlain, edited, news
 from codeloop.config.files import reason
 from codeloop.config.known_keys import unknown_keys
@@ -28,13 +29,13 @@ from codeloop.workspace.files.safe_open import load_if_there
 async def get(project: Project, args: NoArguments) -> JSON:
     """Return the merged configuration in the form of a file, without secrets."""
     del args
-    return _shown(project, project.setting)
+    return _shown(project, project.settings)
 
 
 async def warnings(project: Project, args: NoArguments) -> list[str]:
     """Return what is wrong with the configuration, not supported yet, or ignored for want of trust: a line each."""
     del args
-    return list(project.setting.loaded.warnings)
+    return list(project.settings.loaded.warnings)
 
 
 async def update(project: Project, args: UpdateConfig) -> JSON:
@@ -47,17 +48,17 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     unknown = next((each for each in unknown_keys(args.config) if each.is_dropped), None)
     if unknown is not None:
         raise OperationError("BadRequest", f"There is no setting {dotted(unknown.keys)}.{meant(unknown.near)}")
-    file = _own_file(project.setting.place.root)
+    file = _own_file(project.settings.place.root)
     async with project.workspace.read_log.lock(file):
-        before = await asyncio.to_thread(find_setting, project.startup)
+        before = await asyncio.to_thread(find_settings, project.settings.startup)
         change = news(args.config, _shown(project, before))
         if not change:
             return _shown(project, before)
-        await asyncio.to_thread(_write, before, project.startup, file, change)
-    setting = await asyncio.to_thread(find_setting, project.startup)
-    if project.renewal is not None:
-        await project.renewal()
-    return _shown(project, setting)
+        await asyncio.to_thread(_write, before, project.settings.startup, file, change)
+    settings = await asyncio.to_thread(find_settings, project.settings.startup)
+    if project.renew is not None:
+        await project.renew()
+    return _shown(project, settings)
 
 
 def _check_size(config: JSON) -> None:
@@ -70,8 +71,8 @@ def _check_size(config: JSON) -> None:
         raise OperationError("BadRequest", f"The settings are larger than {CONFIG_BYTES.value:,} bytes.")
 
 
-def _shown(project: Project, setting: Setting) -> JSON:
-    return shown(setting.loaded, project.environment.get("USER") or "unknown")
+def _shown(project: Project, settings: ProjectSettings) -> JSON:
+    return shown(settings.loaded, project.settings.environment.get("USER") or "unknown")
 
 
 def _own_file(root: Path) -> Path:
@@ -80,17 +81,17 @@ def _own_file(root: Path) -> Path:
     return there[-1] if there else root / "codeloop.json"
 
 
-def _write(setting: Setting, startup: Startup, file: Path, change: JSON) -> None:
+def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON) -> None:
     """Change a file, if the configuration still makes sense with it. Blocks."""
-    if not setting.trusted:
-        _check_effect(setting, file, change)
+    if not settings.trusted:
+        _check_effect(settings, file, change)
     try:
         before = load_if_there(file)
         text = edited(None if before is None else before.data.decode("utf-8-sig"), change)
         if len(text.encode()) > CONFIG_BYTES.value:
             raise OperationError("BadRequest", f"{file} would be larger than {CONFIG_BYTES.value:,} bytes.")
         layer = Layer("project", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value), is_project=True)
-        find_setting(startup, (layer,))
+        find_settings(startup, (layer,))
         replace_file(Replacement(file, before, text.encode()))
     except NotPlain as error:
         raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
@@ -102,11 +103,11 @@ def _write(setting: Setting, startup: Startup, file: Path, change: JSON) -> None
         raise OperationError("BadRequest", f"{file} can't be written: {reason(error)}. Nothing was changed.") from error
 
 
-def _check_effect(setting: Setting, file: Path, change: JSON) -> None:
+def _check_effect(settings: ProjectSettings, file: Path, change: JSON) -> None:
     """Raise OperationError when a directory that is not trusted would not get what is asked for."""
     wanted = {key: value for key, value in change.items() if value is not None}
     layer = Layer("project", str(file), file.parent, Document("", wanted), is_project=True)
-    loaded = setting.loaded
+    loaded = settings.loaded
     own = {path for path, origin in loaded.provenance.items() if origin.layer.source == str(file)}
     tops = {re.split(r"[.\[]", path, maxsplit=1)[0] for path in own}
     others = {key: value for key, value in shown(loaded, "").items() if key not in tops}
@@ -114,6 +115,6 @@ def _check_effect(setting: Setting, file: Path, change: JSON) -> None:
     if ignored:
         raise OperationError(
             "BadRequest",
-            f"{setting.place.root} is not trusted, so {', '.join(ignored)} in its configuration would be "
+            f"{settings.place.root} is not trusted, so {', '.join(ignored)} in its configuration would be "
             "ignored. Nothing was changed. Trust it with `codeloop trust`, or set it in your own configuration.",
         )

@@ -26,7 +26,7 @@ from codeloop.store.queries import UsedDirectory, open_queries
 async def path(project: Project, args: NoArguments) -> PathInfo:
     """Return where things are."""
     del args
-    paths, place = project.setting.paths, project.setting.place
+    paths, place = project.settings.paths, project.settings.place
     return PathInfo(
         home=str(paths.home),
         state=str(paths.state),
@@ -50,7 +50,7 @@ async def projects(project: Project, args: NoArguments) -> list[ProjectInfo]:
 async def current(project: Project, args: NoArguments) -> ProjectInfo:
     """Return the project of the directory; without sessions its times are those of its folder."""
     del args
-    place = project.setting.place
+    place = project.settings.place
     file = project.store.path
     held = await asyncio.to_thread(_held, file)
     held = held or [_opened(file, str(place.root))]
@@ -70,7 +70,7 @@ async def directories(project: Project, args: OfOneProject) -> list[ProjectDirec
 async def location(project: Project, args: NoArguments) -> LocationInfo:
     """Return where the directory is."""
     del args
-    place = project.setting.place
+    place = project.settings.place
     top = "/" if place.project_id == GLOBAL else str(place.root)
     return LocationInfo(directory=str(place.directory), project=LocatedProject(id=place.project_id, directory=top))
 

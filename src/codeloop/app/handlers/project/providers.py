@@ -38,7 +38,7 @@ async def methods(project: Project, args: NoArguments) -> dict[str, list[AuthMet
     return {
         provider.id: _BY_KEY
         for provider in project.providers.all()
-        if provider.env and resolved_url(provider.url, project.environment) is not None
+        if provider.env and resolved_url(provider.url, project.settings.environment) is not None
     }
 
 
@@ -55,7 +55,7 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
         raise OperationError("NotFoundError", str(error)) from error
     if project.providers.is_unspoken(provider):
         raise OperationError("BadRequest", f"The protocol of {provider.name} ({provider.npm}) is not spoken yet.")
-    url = resolved_url(provider.url, project.environment)
+    url = resolved_url(provider.url, project.settings.environment)
     if url is None:
         raise OperationError(
             "BadRequest",

@@ -60,7 +60,7 @@ async def mcp(project: Project, args: NoArguments) -> dict[str, McpStatus]:
         name: McpStatus(status="disabled")
         if server.get("enabled") is False
         else McpStatus(status="failed", error=NO_MCP)
-        for name, server in project.setting.config.mcp.items()
+        for name, server in project.settings.config.mcp.items()
     }
 
 
@@ -81,7 +81,7 @@ async def disconnect_mcp(project: Project, args: OfOneMcp) -> bool:
 
 
 def _refuse_mcp(project: Project, args: OfOneMcp) -> NoReturn:
-    if args.name not in project.setting.config.mcp:
+    if args.name not in project.settings.config.mcp:
         raise OperationError("McpServerNotFoundError", f"MCP server not found: {args.name}")
     raise OperationError("BadRequest", NO_MCP)
 
@@ -98,7 +98,7 @@ async def tool_list(project: Project, args: AskTools) -> list[ToolItem]:
     if not info.tool_call:
         return []
     engine = project.engine
-    agent = engine.agent(project.setting.config.default_agent or "build")
+    agent = engine.agent(project.settings.config.default_agent or "build")
     rules = tuple(agent.permission)
     within = {spec.name for spec in engine.toolbox.specs(info.id, guards(rules))}
     offered = engine.toolbox.specs(info.id, engine.rules, rules)

@@ -44,7 +44,7 @@ from codeloop.tool.tool import ToolFailure
 async def listed(project: Project, args: NoArguments) -> list[Command]:
     """Return the commands by name, without what is carried out; a skill's template is its text."""
     del args
-    found = commands_of(project.setting.config, project.setting.skills)
+    found = commands_of(project.settings.config, project.settings.skills)
     return [_with_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT]
 
 
@@ -52,7 +52,7 @@ def _with_text(project: Project, command: Command) -> Command:
     if command.source != "skill":
         return command
     try:
-        return replace(command, template=load_skill(project.setting.skills.found[command.name]).content)
+        return replace(command, template=load_skill(project.settings.skills.found[command.name]).content)
     except CodeloopError:
         return command
 
@@ -63,9 +63,9 @@ async def command(project: Project, args: RunCommand) -> MessageWithParts:
     Raises OperationError: no such command, a line for the shell that is not allowed or was aborted, a file that can't
     be read. Nothing is stored then.
     """
-    found = commands_of(project.setting.config, project.setting.skills).get(args.command)
+    found = commands_of(project.settings.config, project.settings.skills).get(args.command)
     if found is None:
-        known = sorted(commands_of(project.setting.config, project.setting.skills))
+        known = sorted(commands_of(project.settings.config, project.settings.skills))
         there = f"{meant(near(args.command, known))} There are: {', '.join(known)}"
         raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
     session = project.store.session(args.session_id)
@@ -103,7 +103,7 @@ async def command(project: Project, args: RunCommand) -> MessageWithParts:
 async def _compacted(project: Project, args: RunCommand, session: Session) -> MessageWithParts:
     """Summarise the conversation now, with the model that is given, else the session's, else the configured one."""
     model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
-    ref = parse_ref(model or await project.models.default(project.setting.config.model))
+    ref = parse_ref(model or await project.models.default(project.settings.config.model))
     await summarize(project, Summarize(session_id=session.id, provider_id=ref.provider_id, model_id=ref.model_id))
     entries = project.store.recent(session.id).entries
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
@@ -113,7 +113,7 @@ async def _compacted(project: Project, args: RunCommand, session: Session) -> Me
 async def _text(project: Project, args: RunCommand, found: Command, agent: Agent, message_id: str) -> str:
     """Return the prompt's text: the template filled in, each line for the shell replaced by what it printed."""
     if found.source == "skill":
-        skill = loaded_text(load_skill(project.setting.skills.found[found.name]))
+        skill = loaded_text(load_skill(project.settings.skills.found[found.name]))
         return f"{skill}\n\n{args.arguments.strip()}".strip()
     pieces = expand(found.template, args.arguments)
     shells = sum(isinstance(piece, Shell) for piece in pieces)

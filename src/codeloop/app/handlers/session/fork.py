@@ -42,7 +42,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
     kept = tuple(takewhile(lambda entry: entry.info.id not in ends and not is_open(entry), view.entries))
     cost, tokens = sums(kept)
     now = copied_at(kept)
-    place = project.setting.place
+    place = project.settings.place
     made = replace(
         session,
         id=new_id("ses"),

@@ -59,7 +59,7 @@ def _pointing(session: Session, ids: dict[str, str]) -> Session:
 
 def _session(project: Project, info: Any, notes: list[str]) -> Session:
     """Read the session as one of this project. What could loosen permissions or point elsewhere is left out."""
-    place = project.setting.place
+    place = project.settings.place
     given: JSON = _object(info, "$.info")
     defaults = {"slug": slug(), "version": __version__, "directory": ""}
     session: Session = _read({**defaults, **given, "projectID": place.project_id}, Session, "$.info")

@@ -139,7 +139,7 @@ async def abort(project: Project, args: OfOneSession) -> bool:
 
 def agent_of(project: Project, session: Session, named: str | None) -> Agent:
     """Return the agent to use: the named one, else the session's, else the configured one. Raises OperationError."""
-    return project.engine.agent(named or session.agent or project.setting.config.default_agent or "build")
+    return project.engine.agent(named or session.agent or project.settings.config.default_agent or "build")
 
 
 async def _stored(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
@@ -265,7 +265,7 @@ async def _chosen(project: Project, args: Prompt | RunShell, session: Session, a
         check_model(project, agent.model, ("agent", agent.name, "model"))
         return agent.model
     with _naming(project, ("model",)):
-        return parse_ref(await project.models.default(project.setting.config.model))
+        return parse_ref(await project.models.default(project.settings.config.model))
 
 
 def check_model(project: Project, model: ModelRef, keys: Keys = ()) -> None:
@@ -283,7 +283,7 @@ def _naming(project: Project, keys: Keys) -> Generator[None]:
     try:
         yield
     except UnknownModel as error:
-        found = written(project.setting.loaded, keys)
+        found = written(project.settings.loaded, keys)
         if found is None:
             raise
         raise UnknownModel(f"{error}\nIt is chosen by {found[0]}.") from error
@@ -303,7 +303,7 @@ def policy_of(limits: RunLimits | None, message: UserMessage, project: Project) 
     limits = limits or RunLimits()
     agent = project.engine.agent(message.agent)
     bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]
-    compaction = project.setting.config.compaction
+    compaction = project.settings.config.compaction
     info = project.models.open(model_ref(message.model)).info
     session = project.store.session(message.session_id)
     return Policy(

@@ -32,7 +32,7 @@ from codeloop.store.queries import ALL, SessionFilter, open_queries
 
 async def create(project: Project, args: CreateSession) -> Session:
     """Make a session in the project's directory."""
-    place = project.setting.place
+    place = project.settings.place
     if args.parent_id is not None:
         project.store.session(args.parent_id)
     if args.agent is not None:
@@ -89,7 +89,7 @@ async def listed(project: Project, args: ListSessions) -> list[Session]:
 
 def _is_top(project: Project, directory: str) -> bool:
     """Return whether a directory is the top of the repository's work tree and so stands for the whole project."""
-    place = project.setting.place
+    place = project.settings.place
     return place.vcs is not None and place.project_id != GLOBAL and directory.rstrip("/") == str(place.root)
 
 
@@ -108,7 +108,7 @@ async def everything(project: Project, args: ListEverything) -> list[Session]:
 
 def databases(project: Project) -> list[Path]:
     """Return the databases of all projects."""
-    return sorted(project.setting.paths.project("x").parent.glob("*/codeloop.db"))
+    return sorted(project.settings.paths.project("x").parent.glob("*/codeloop.db"))
 
 
 async def get(project: Project, args: OfOneSession) -> Session:

@@ -44,7 +44,7 @@ async def listed(project: Project, args: OfOnePath) -> list[FileNode]:
     def read() -> list[FileNode]:
         place = _inside(project, args.path)
         try:
-            found = entries(place.root, place.real, user_excludes(project.environment))
+            found = entries(place.root, place.real, user_excludes(project.settings.environment))
         except FileNotFoundError as error:
             raise OperationError("NotFoundError", f"Folder not found: {args.path}") from error
         except FileRefused as error:

@@ -69,7 +69,7 @@ async def diff(project: Project, args: AskDiff) -> list[VcsFileDiff]:
 
 def git_of(project: Project) -> Git | None:
     """Return git for the project's work tree; None outside a repository."""
-    place = project.setting.place
+    place = project.settings.place
     return Git(place.root, project.workspace.environment) if place.vcs == "git" else None
 
 

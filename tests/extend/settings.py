@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from codeloop.app.project import Setting, Startup, find_setting
+from codeloop.app.settings import ProjectSettings, Startup, find_settings
 
 
-def setting_of(tmp_path: Path, *, trust: bool = True, directory: str = "", **settings: Any) -> Setting:
+def settings_of(tmp_path: Path, *, trust: bool = True, directory: str = "", **settings: Any) -> ProjectSettings:
     """Read the setting of `tmp_path / "work"`, or of a folder in it."""
     work = tmp_path / "work"
     (work / ".git").mkdir(parents=True, exist_ok=True)
     (work / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     environment = {"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    return find_setting(Startup(directory=work / directory, environment=environment, settings=settings, trust=trust))
+    return find_settings(Startup(directory=work / directory, environment=environment, settings=settings, trust=trust))
 
 
 def write(tmp_path: Path, name: str, text: str) -> Path:

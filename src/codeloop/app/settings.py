@@ -1,0 +1,161 @@
+"""What a project is opened with: what the process was started with, and the configuration that it read."""
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec import field as struct_field
+
+from codeloop.config.layers import Layer, candidates
+from codeloop.config.load import Loaded, load
+from codeloop.config.paths import Paths, find_paths
+from codeloop.config.project_root import ProjectRoot, find_project_root
+from codeloop.config.trust.store import is_trusted
+from codeloop.config.written import written
+from codeloop.extend.folders import entries_of, find_homes
+from codeloop.extend.markdown import find_pages
+from codeloop.extend.skills import Skills, find_skills
+from codeloop.model.catalog.catalog import Catalog
+from codeloop.model.credentials.store import Credentials
+from codeloop.model.providers import Providers
+from codeloop.schema.config import Config
+from codeloop.schema.wire import JSON, replace
+
+FileState = tuple[int, int, int] | None
+"""Inode, ns of the last change, bytes; None: there is no such file."""
+
+
+class Startup(Struct, frozen=True, kw_only=True):
+    """What a process was started with. `trust`: treat the directory as trusted this once."""
+
+    directory: Path
+    environment: Mapping[str, str] = struct_field(default_factory=lambda: dict(os.environ))
+    config_file: Path | None = None
+    settings: JSON = struct_field(default_factory=dict[str, object])
+    """Configuration from the command line."""
+    trust: bool = False
+    record: Path | None = None
+    replay: Path | None = None
+    pace: float = 0.0
+    """How quickly a recording is played: 1 as it was recorded, 0 without pauses."""
+
+
+class FileStates(Struct, frozen=True):
+    """Files and folders, each with the state that it was in when it was looked at."""
+
+    paths: tuple[Path, ...] = ()
+    states: tuple[FileState, ...] = ()
+
+    def changed(self) -> "FileStates | None":
+        """Return the files as they are now; None when each is as it was."""
+        now = file_states(self.paths)
+        return None if now.states == self.states else now
+
+
+def file_states(paths: Iterable[Path]) -> FileStates:
+    """Look at the files as they are now."""
+    paths = tuple(paths)
+    return FileStates(paths, tuple(map(_state, paths)))
+
+
+def _state(path: Path) -> FileState:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+class ProjectSettings(Struct, frozen=True):
+    """Where a project is and how it is configured, before anything is opened. `files`: what was read for that."""
+
+    startup: Startup
+    paths: Paths
+    place: ProjectRoot
+    loaded: Loaded
+    trusted: bool
+    skills: Skills = struct_field(default_factory=Skills)
+    files: FileStates = FileStates()
+
+    @property
+    def config(self) -> Config:
+        """The merged configuration."""
+        return self.loaded.config
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables that the process was started with."""
+        return self.startup.environment
+
+    @property
+    def home(self) -> Path:
+        """The project's own folder, with its database."""
+        return self.paths.project(self.place.project_id)
+
+    def is_same(self, other: "ProjectSettings") -> bool:
+        """Return whether nothing that counts differs."""
+        mine, theirs = ((each.config, each.trusted, each.skills) for each in (self, other))
+        return mine == theirs
+
+
+class SettingsWatch:
+    """Notices when the configuration of an open project changes."""
+
+    def __init__(self, settings: ProjectSettings) -> None:
+        self.is_outdated = False
+        """Whether it has changed since the project was opened."""
+        self._newest = settings
+
+    def look(self) -> ProjectSettings | None:
+        """Return the settings of now when they differ from those of the last look.
+
+        Raises CodeloopError when a file that has changed can't be used; it is read again when it changes again.
+        """
+        files = self._newest.files.changed()
+        if files is None:
+            return None
+        before = self._newest = replace(self._newest, files=files)
+        self._newest = find_settings(before.startup)
+        if self._newest.is_same(before):
+            return None
+        self.is_outdated = True
+        return self._newest
+
+
+def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSettings:
+    """Read the configuration for a directory, with `more` layers as if they were files of it. Blocks.
+
+    Raises CodeloopError naming file, line and column.
+    """
+    paths = find_paths(startup.environment)
+    place = find_project_root(startup.directory, paths, startup.environment)
+    trusted = startup.trust or is_trusted(paths, place.root)
+    homes = find_homes(place, paths)
+    sources = candidates(place, paths, config_file=startup.config_file, environment=startup.environment)
+    files = file_states((*sources, paths.trust, *(path for home in homes for path in entries_of(home))))
+    further = find_pages(place, homes, trusted=trusted)
+    loaded = load(
+        place,
+        paths,
+        config_file=startup.config_file,
+        environment=startup.environment,
+        command_line=startup.settings,
+        trusted=trusted,
+        further=replace(further, layers=(*further.layers, *more)),
+    )
+    skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
+    loaded = replace(loaded, warnings=(*loaded.warnings, *skills.warnings))
+    return ProjectSettings(startup, paths, place, loaded, trusted, skills, files)
+
+
+def providers_of(settings: ProjectSettings) -> Providers:
+    """Return the provider table of a project."""
+    return Providers(
+        settings.config,
+        Catalog(settings.paths.cache),
+        Credentials(settings.paths.credentials),
+        settings.environment,
+        written=partial(written, settings.loaded),
+    )
