@@ -82,7 +82,7 @@ def _file(workspace: Workspace, part: FilePart) -> list[Part]:
     if part.mime.startswith("image/"):
         return [_picture(named, _read(target.path, IMAGE_FILE.value))]
     text = read_text(target.path)
-    name = workspace.relative(target.path)
+    name = workspace.shown(target.path)
     told = TextPart(
         id=new_id("prt"),
         session_id=part.session_id,

@@ -43,23 +43,27 @@ class FileChange(Struct, frozen=True):
     mode: int | None = None
 
 
+def shown(workspace: Workspace, path: Path) -> str:
+    """Return a path as the model reads it: relative to the working directory, absolute only outside of it."""
+    return readable(workspace.shown(path))
+
+
 @contextmanager
-def failures(path: str) -> Generator[None]:
-    """Turn what the system or the workspace refuses into a ToolFailure that names the path."""
+def failures(workspace: Workspace, *targets: Target) -> Generator[None]:
+    """Turn what the system or the workspace refuses into a ToolFailure that names the file; several: the patch."""
+    name = shown(workspace, targets[0].path) if len(targets) == 1 else "the patch"
     try:
         yield
     except CodeloopError as error:
-        raise ToolFailure(readable(_about(path, str(error)))) from error
+        text = str(error)
+        for target in targets:
+            text = text.replace(str(target.real), shown(workspace, target.path))
+        raise ToolFailure(readable(text if len(targets) == 1 and name in text else f"{name}: {text}")) from error
     except OSError as error:
         import errno
 
-        name = errno.errorcode.get(error.errno or 0, "")
-        reason = _REASONS.get(name, error.strerror or str(error))
-        raise ToolFailure(readable(f"{path}: {reason}; nothing was changed")) from error
-
-
-def _about(path: str, text: str) -> str:
-    return text if path in text else f"{path}: {text}"
+        reason = _REASONS.get(errno.errorcode.get(error.errno or 0, ""), error.strerror or str(error))
+        raise ToolFailure(f"{name}: {readable(reason)}; nothing was changed") from error
 
 
 def resolve(workspace: Workspace, path: str) -> Target:
@@ -92,15 +96,16 @@ async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool
     if path and "\0" in path:
         raise ToolFailure("The path holds a NUL character, which no file has in its name. Leave it out.")
     target = await resolve_allowed(ctx, path or ".")
+    name = shown(ctx.workspace, target.path)
     try:
         mode = target.path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
-        why = f"There is no file or folder {target.path}. Check the path, or list the folder above it."
+        why = f"There is no file or folder {name}. Check the path, or list the folder above it."
         raise ToolFailure(why) from error
     except OSError as error:
-        raise ToolFailure(f"{target.path} can't be searched: {error.strerror}.") from error
+        raise ToolFailure(f"{name} can't be searched: {error.strerror}.") from error
     if only_folder and not S_ISDIR(mode):
-        raise ToolFailure(f"{target.path} is a file; give the path of a folder.")
+        raise ToolFailure(f"{name} is a file; give the path of a folder.")
     return target
 
 
@@ -157,13 +162,13 @@ def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:
     return None if loaded is None else (loaded, decode(loaded.data))
 
 
-def check_known(ctx: ToolContext, real: Path, loaded: LoadedFile, *, must_be_read: bool) -> None:
+def check_known(ctx: ToolContext, target: Target, loaded: LoadedFile, *, must_be_read: bool) -> None:
     """Raise ToolFailure when the session read the file and it changed since, or when it had to be read and was not."""
-    seen = ctx.workspace.read_log.seen(ctx.session_id, real)
+    seen, name = ctx.workspace.read_log.seen(ctx.session_id, target.real), shown(ctx.workspace, target.path)
     if seen is None and must_be_read:
-        raise ToolFailure(f"{real} was not read in this session; read it first, so that nothing in it is lost unseen")
+        raise ToolFailure(f"{name} was not read in this session; read it first, so that nothing in it is lost unseen")
     if seen is not None and not seen.same(loaded.stamp):
-        raise ToolFailure(f"{real} changed since it was read; read it again, then repeat the change on what it holds")
+        raise ToolFailure(f"{name} changed since it was read; read it again, then repeat the change on what it holds")
 
 
 async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[Target]) -> None:
@@ -190,7 +195,7 @@ def readable(text: str) -> str:
 
 def outcome(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "") -> str:
     """Return what a change did, for the model: `Edited src/a.py: lines 3-5`; `how`: how the old text was matched."""
-    path = readable(ctx.workspace.shown(change.target.path))
+    path = shown(ctx.workspace, change.target.path)
     if change.before is None:
         return f"Created {path}: {counted(diff.additions)}"
     matched = f" (oldString was matched {how})" if how else ""
@@ -215,7 +220,7 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "") -> t
     metadata = {"diff": diff.patch, "filediff": filediff(target, diff), "diagnostics": {}}
     ctx.report(title=ctx.workspace.relative(target.path), metadata=metadata)
     await ask_edit(ctx, [target], {"filepath": str(target.path), "diff": diff.patch})
-    with failures(str(target.path)):
+    with failures(ctx.workspace, target):
         commit(ctx, [change])
     return outcome(ctx, change, diff, how), metadata
 

@@ -26,10 +26,7 @@ async def run(ctx: TestContext, pattern: str, **more: Any) -> ToolResult:
 
 async def test_matches_are_shown_by_file_newest_first(ctx: TestContext) -> None:
     result = await run(ctx, "needle")
-    root = ctx.workspace.root
-    assert result.output == (
-        f"Found 3 matches\n{root}/new.py:\n  Line 1: needle a\n  Line 3: needle c\n\n{root}/old.py:\n  Line 2: needle"
-    )
+    assert result.output == ("3 matches in 2 files\nnew.py\n1: needle a\n3: needle c\n\nold.py\n2: needle")
     assert (result.title, result.metadata) == ("needle", {"matches": 3, "truncated": False})
 
 
@@ -42,25 +39,44 @@ async def test_the_pattern_is_asked_for(ctx: TestContext) -> None:
 
 async def test_nothing_found_is_a_fixed_line(ctx: TestContext) -> None:
     result = await run(ctx, "absent")
-    assert (result.output, result.metadata) == ("No files found", {"matches": 0, "truncated": False})
+    assert (result.output, result.metadata) == ("No matches found", {"matches": 0, "truncated": False})
 
 
 async def test_context_lines_are_marked(ctx: TestContext) -> None:
     result = await run(ctx, "a$", context=1, path="new.py")
-    assert result.output.splitlines()[2:] == ["  Line 1: needle a", "  Line 2- b"]
+    assert result.output.splitlines()[2:] == ["1: needle a", "2- b"]
+
+
+async def test_before_and_after_stand_beside_context_and_groups_are_parted(ctx: TestContext) -> None:
+    (ctx.workspace.root / "long.py").write_text("".join(f"{n}\n" for n in range(1, 31)))
+    assert (await run(ctx, "^(5|7|20)$", path="long.py", before=1)).output == (
+        "3 matches in 1 file\nlong.py\n4- 4\n5: 5\n6- 6\n7: 7\n--\n19- 19\n20: 20"
+    )
+    assert (await run(ctx, "^5$", path="long.py", context=2, after=1)).output.splitlines()[2:] == [
+        "3- 3", "4- 4", "5: 5", "6- 6",
+    ]  # fmt: skip
+
+
+async def test_what_lies_outside_of_the_directory_has_an_absolute_path(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    (root / "sub").mkdir(parents=True)
+    (root / "top.py").write_text("needle\n")
+    (root / "sub" / "own.py").write_text("needle\n")
+    ctx = make_context(tmp_path, root=root, directory=root / "sub")
+    found = await run(ctx, "needle", path="..", mode="files")
+    assert set(found.output.splitlines()) == {"2 files", "own.py", f"{root}/top.py"}
 
 
 async def test_files_and_count_modes(ctx: TestContext) -> None:
-    root = ctx.workspace.root
-    assert (await run(ctx, "needle", mode="files")).output == f"Found 2 files\n{root}/new.py\n{root}/old.py"
-    assert (await run(ctx, "needle", mode="count")).output == f"Found 3 matches\n{root}/new.py: 2\n{root}/old.py: 1"
+    assert (await run(ctx, "needle", mode="files")).output == "2 files\nnew.py\nold.py"
+    assert (await run(ctx, "needle", mode="count")).output == "3 matches in 2 files\nnew.py: 2\nold.py: 1"
 
 
 async def test_at_most_a_hundred_matches_are_shown(ctx: TestContext) -> None:
     (ctx.workspace.root / "many.py").write_text("needle\n" * 500)
     result = await run(ctx, "needle", context=1)
-    assert result.output.startswith("Found 503 matches (showing 100,")
-    assert result.output.count("  Line ") == 100
+    assert result.output.startswith("503 matches in 3 files (the first 100,")
+    assert result.output.count(": needle") == 100
     assert result.metadata == {"matches": 503, "truncated": True}
 
 
@@ -94,10 +110,10 @@ async def test_env_files_are_left_out_of_a_folder_and_asked_about_by_name(ctx: T
         (root / name).write_text("needle KEY\n")
     (root / "link").symlink_to(".env")
     result = await run(ctx, "needle KEY")
-    assert f"{root}/a.env.example:" in result.output
+    assert "\na.env.example\n1: " in result.output
     assert "2 .env files that match are left out" in result.output
     assert "env.local" not in result.output
-    assert "No files found (2 .env files" in (await run(ctx, "needle KEY", include="{.env,.env.*}")).output
+    assert "No matches found (2 .env files" in (await run(ctx, "needle KEY", include="{.env,.env.*}")).output
     ctx.asked.clear()
     await run(ctx, "needle KEY", path="link")
     assert [(need.permission, need.patterns) for need in ctx.asked] == [("grep", ("needle KEY",)), ("read", (".env",))]

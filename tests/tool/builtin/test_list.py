@@ -22,7 +22,7 @@ async def test_a_folder_is_shown_as_a_tree(tmp_path: Path) -> None:
     write(ctx, "b.py", "src/deep/x.py", "src/a.py", ".git/config", "skipped.log")
     (ctx.workspace.root / ".gitignore").write_text("*.log\n")
     result = await list_.run(ListParams(), ctx)
-    assert result.output == (f"{ctx.workspace.root}/\n  src/\n    deep/\n      x.py\n    a.py\n  .gitignore\n  b.py")
+    assert result.output == ("./\n  src/\n    deep/\n      x.py\n    a.py\n  .gitignore\n  b.py")
     assert (result.title, result.metadata) == ("", {"count": 4, "truncated": False})
     (need,) = ctx.asked
     assert (need.permission, need.patterns, need.always) == ("list", (str(ctx.workspace.root),), ("*",))
@@ -32,7 +32,7 @@ async def test_patterns_leave_files_and_folders_out(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     write(ctx, "a.py", "b.txt", "build/c.py", "src/build/d.py")
     result = await list_.run(ListParams(ignore=["*.txt", "build"]), ctx)
-    assert result.output == f"{ctx.workspace.root}/\n  a.py"
+    assert result.output == "./\n  a.py"
 
 
 async def test_what_does_not_fit_is_shown_as_a_count(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ async def test_lines_that_match_are_found_with_their_numbers_newest_file_first(t
 
 
 async def test_include_narrows_and_context_is_marked(tree: Path) -> None:
-    found = await Ripgrep().grep(tree, Query("four", include="src/**/*.py", context=1), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, Query("four", include="src/**/*.py", before=1, after=1), ENVIRONMENT)
     assert [(line.number, line.is_match) for line in found.files[0].lines] == [(3, False), (4, True)]
     assert (await Ripgrep().grep(tree, Query("needle", include="!*.py"), ENVIRONMENT)).matches == 1
 
@@ -125,7 +125,7 @@ async def test_names_with_line_ends_and_bytes_that_are_not_utf8(tree: Path) -> N
     odd = [b"new\nline.txt", b"bad\xff.txt", b"colon:12:x.txt", b"--\nx.txt"]
     for name in odd:
         Path(os.fsdecode(os.fsencode(tree) + b"/" + name)).write_text("oddity\n")
-    found = await Ripgrep().grep(tree, Query("oddity", context=2), ENVIRONMENT)
+    found = await Ripgrep().grep(tree, Query("oddity", before=2, after=2), ENVIRONMENT)
     assert {os.fsencode(hits.path.name) for hits in found.files} == set(odd)
     assert all([line.text for line in hits.lines] == ["oddity"] for hits in found.files)
     listed = await Ripgrep().files(tree, "*.txt", ENVIRONMENT)

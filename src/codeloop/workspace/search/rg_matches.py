@@ -40,12 +40,16 @@ class FileMatches:
 
 
 class Query(Struct, frozen=True):
-    """What to look for. `include`: a pattern for paths (`!` before it excludes). `context`: lines around a match."""
+    """What to look for.
+
+    `include`: a pattern for paths (`!` before it excludes). `before` and `after`: lines around a match.
+    """
 
     pattern: str
     include: str | None = None
     mode: Mode = "content"
-    context: int = 0
+    before: int = 0
+    after: int = 0
     ignore_case: bool = False
     multiline: bool = False
     shown: int = 100

@@ -172,8 +172,8 @@ def _options(query: Query) -> list[str]:
             options += ["--count", "--with-filename"]
         case "content":
             options += ["--line-number", "--with-filename", "--no-heading"]
-            if query.context:
-                options.append(f"--context={query.context}")
+            options += [f"--before-context={query.before}"] if query.before else []
+            options += [f"--after-context={query.after}"] if query.after else []
     if query.ignore_case:
         options.append("--ignore-case")
     if query.multiline:

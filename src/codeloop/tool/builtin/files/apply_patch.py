@@ -23,6 +23,7 @@ from codeloop.tool.file_access import (
     lock_files,
     readable,
     resolve_allowed,
+    shown,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import EditRefused
@@ -63,16 +64,16 @@ class _File:
 @tool("apply_patch", params=PatchParams, traits=Traits(permission="edit"))
 async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     """Check every operation, ask once, then change all files or none."""
-    with failures("the patch"):
+    with failures(ctx.workspace):
         operations = parse(params.patch_text)
     targets = {path: await resolve_allowed(ctx, path) for path in _paths(operations)}
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, list(targets.values()))
         files: dict[Path, _File] = {}
         for operation in operations:
-            with failures(operation.path):
+            with failures(ctx.workspace, targets[operation.path]):
                 _work_out(ctx, operation, targets, files)
-        with failures("the patch"):
+        with failures(ctx.workspace, *targets.values()):
             done = {file: change for file in files.values() if (change := file.change()) is not None}
             changes = list(done.values())
         if not changes:
@@ -82,7 +83,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         asked = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}
         ctx.report(title=_title(changes), metadata=metadata)
         await ask_edit(ctx, [change.target for change in changes], asked)
-        with failures("the patch"):
+        with failures(ctx.workspace, *targets.values()):
             commit(ctx, changes)
     moved = {file.source for file in done if file.source is not None}
     seen = [pair for pair in zip(done, diffs, strict=True) if pair[0].text is not None or pair[0] not in moved]
@@ -91,13 +92,13 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
 
 def _line(ctx: ToolContext, file: _File, diff: Diff) -> str:
     """Return what became of a file, for the model: `M src/a.py: lines 3-5`."""
-    path = readable(ctx.workspace.shown(file.target.path))
+    path = shown(ctx.workspace, file.target.path)
     how = f" ({file.how})" if file.how else ""
     if file.text is None:
         return f"D {path}"
     if file.source is not None:
         where = unified("", file.source.original, file.text).where
-        return f"R {readable(ctx.workspace.shown(file.source.target.path))} -> {path}{where and f': {where}'}{how}"
+        return f"R {shown(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{how}"
     if file.before is None:
         return f"A {path}: {counted(diff.additions)}"
     return f"M {path}: {diff.where}{how}"
@@ -111,17 +112,18 @@ def _paths(operations: Sequence[Operation]) -> list[str]:
 
 def _work_out(ctx: ToolContext, operation: Operation, targets: dict[str, Target], files: dict[Path, _File]) -> None:
     file = _file(ctx, targets[operation.path], files)
+    path = shown(ctx.workspace, file.target.path)
     match operation:
-        case Add(path, content):
+        case Add(content=content):
             if file.text is not None:
                 raise ToolFailure(f"{path} exists; use `*** Update File: {path}`. Nothing was changed.")
             check_new(content)
             file.text = content
-        case Delete(path):
+        case Delete():
             if file.before is None and file.text is None:
                 raise ToolFailure(f"{path} does not exist and can't be deleted. Nothing was changed.")
             file.text = None
-        case Update(path, hunks, move_to):
+        case Update(hunks=hunks, move_to=move_to):
             text = _text(path, file)
             try:
                 done = patched(text, hunks)
@@ -129,12 +131,13 @@ def _work_out(ctx: ToolContext, operation: Operation, targets: dict[str, Target]
                 raise ToolFailure(readable(f"{path}: {error}\nNothing was changed.")) from error
             file.text, file.how = done.content, done.how
             if move_to is not None and targets[move_to].real != file.target.real:
-                _move(_file(ctx, targets[move_to], files), file, move_to)
+                names = shown(ctx.workspace, targets[move_to].path), path
+                _move(_file(ctx, targets[move_to], files), file, names)
 
 
-def _move(there: _File, file: _File, move_to: str) -> None:
+def _move(there: _File, file: _File, names: tuple[str, str]) -> None:
     if there.before is not None or there.text is not None:
-        raise ToolFailure(f"{move_to} exists; {file.target.path} can't be moved there. Nothing was changed.")
+        raise ToolFailure(f"{names[0]} exists; {names[1]} can't be moved there. Nothing was changed.")
     there.text, there.encoding, there.how, there.source = file.text, file.encoding, file.how, file.source or file
     there.mode = file.before.mode if file.before else None
     file.text = None
@@ -155,7 +158,7 @@ def _file(ctx: ToolContext, target: Target, files: dict[Path, _File]) -> _File:
     loaded = load_if_there(target.real)
     file = _File(target, None, "", None, UTF8)
     if loaded is not None:
-        check_known(ctx, target.real, loaded, must_be_read=False)
+        check_known(ctx, target, loaded, must_be_read=False)
         try:
             text = decode(loaded.data)
         except NotText:

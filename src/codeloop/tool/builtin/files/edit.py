@@ -15,6 +15,7 @@ from codeloop.tool.file_access import (
     lock_files,
     readable,
     resolve_allowed,
+    shown,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import Edit, EditRefused, apply
@@ -46,7 +47,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
     target = await resolve_allowed(ctx, path)
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
-        with failures(str(target.path)):
+        with failures(ctx.workspace, target):
             change, how = _change(ctx, target, steps)
         output, metadata = await apply_change(ctx, change, how)
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
@@ -54,23 +55,24 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
 
 def _change(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileChange, str]:
     if not steps[0].old:
-        return _creation(target, steps)
-    found = load_text(target.real)
+        return _creation(ctx, target, steps)
+    found, name = load_text(target.real), shown(ctx.workspace, target.path)
     if found is None:
-        raise ToolFailure(f"{target.path} does not exist. Give an empty oldString to make it, or check the path.")
+        raise ToolFailure(f"{name} does not exist. Give an empty oldString to make it, or check the path.")
     loaded, text = found
-    check_known(ctx, target.real, loaded, must_be_read=False)
-    content, how = _in_order(text.content, steps, str(target.path))
+    check_known(ctx, target, loaded, must_be_read=False)
+    content, how = _in_order(text.content, steps, name)
     if how:
-        check_known(ctx, target.real, loaded, must_be_read=True)
+        check_known(ctx, target, loaded, must_be_read=True)
     return FileChange(target, loaded, encode(content, text.encoding), text.content, content), how
 
 
-def _creation(target: Target, steps: list[Edit]) -> tuple[FileChange, str]:
+def _creation(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileChange, str]:
+    name = shown(ctx.workspace, target.path)
     if load_if_there(target.real) is not None:
-        raise ToolFailure(f"{target.path} exists; an empty oldString only makes new files. Give the text to replace.")
+        raise ToolFailure(f"{name} exists; an empty oldString only makes new files. Give the text to replace.")
     check_new(steps[0].new)
-    content, _ = _in_order(steps[0].new, steps[1:], str(target.path))
+    content, _ = _in_order(steps[0].new, steps[1:], name)
     return FileChange(target, None, encode(content, UTF8), "", content), ""
 
 

@@ -23,7 +23,7 @@ from codeloop.schema.limits import (
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
-from codeloop.tool.file_access import failures, permission_path, readable, resolve_allowed
+from codeloop.tool.file_access import failures, permission_path, readable, resolve_allowed, shown
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
@@ -50,14 +50,13 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     target = await resolve_allowed(ctx, params.file_path)
     await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
     first, limit = params.offset or 1, params.limit or READ_LINES.value
-    path = str(target.path)
-    with failures(path):
+    with failures(ctx.workspace, target):
         if target.real.is_dir():
             return _directory(ctx.workspace, target, first, limit)
         try:
             head = read_head(target.real)
         except FileNotFoundError:
-            raise ToolFailure(_missing(target)) from None
+            raise ToolFailure(_missing(ctx.workspace, target)) from None
         mime = media_type(head)
         if mime is not None:
             return await asyncio.to_thread(_attachment, ctx, target, mime)
@@ -90,39 +89,40 @@ def _cells(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
 
 
 def _file(
-    workspace: Workspace, target: Target, shown: LineRange, instructions: Sequence[tuple[Path, str]]
+    workspace: Workspace, target: Target, found: LineRange, instructions: Sequence[tuple[Path, str]]
 ) -> ToolResult:
     path = readable(str(target.path))
-    if not shown.lines and shown.first > 1:
-        count = f"{shown.total} lines" if shown.total is not None else "too many lines to count"
-        raise ToolFailure(f"{path} has {count}; offset {shown.first} is beyond its end")
-    last = shown.first + len(shown.lines) - 1
-    body = "\n".join(f"{shown.first + index}: {line}" for index, line in enumerate(shown.lines))
-    if not shown.lines:
+    if not found.lines and found.first > 1:
+        count = f"{found.total} lines" if found.total is not None else "too many lines to count"
+        raise ToolFailure(f"{path} has {count}; offset {found.first} is beyond its end")
+    last = found.first + len(found.lines) - 1
+    body = "\n".join(f"{found.first + index}: {line}" for index, line in enumerate(found.lines))
+    if not found.lines:
         closing = "(The file is empty)"
-    elif not shown.cut:
-        closing = f"(End of file - total {shown.total if shown.total is not None else last} lines)"
+    elif not found.cut:
+        closing = f"(End of file - total {found.total if found.total is not None else last} lines)"
     else:
-        why = f"; cut at {READ_BYTES.value // 1024} KB" if shown.cut == "bytes" else ""
-        total = shown.total if shown.total is not None else f"more than {last}"
-        closing = f"(Lines {shown.first}-{last} of {total}{why}. Go on with offset={last + 1})"
-    text = "\n".join(shown.lines)
+        why = f"; cut at {READ_BYTES.value // 1024} KB" if found.cut == "bytes" else ""
+        total = found.total if found.total is not None else f"more than {last}"
+        closing = f"(Lines {found.first}-{last} of {total}{why}. Go on with offset={last + 1})"
+    text = "\n".join(found.lines)
     opened = f"<path>{path}</path>\n<type>file</type>\n<content>\n"
-    output = f"{opened}{body}\n\n{closing}\n</content>" if shown.lines else f"{opened}{closing}\n</content>"
+    output = f"{opened}{body}\n\n{closing}\n</content>" if found.lines else f"{opened}{closing}\n</content>"
     for file, words in instructions:
-        output += f"\n\n<system-reminder>\nInstructions for this folder, from {file}:\n{words}\n</system-reminder>"
+        where = shown(workspace, file)
+        output += f"\n\n<system-reminder>\nInstructions for this folder, from {where}:\n{words}\n</system-reminder>"
     display = {
         "type": "file",
         "path": path,
         "text": text,
-        "lineStart": shown.first,
-        "lineEnd": max(last, shown.first) if shown.lines else 0,
-        "totalLines": shown.total if shown.total is not None else last,
-        "truncated": bool(shown.cut),
+        "lineStart": found.first,
+        "lineEnd": max(last, found.first) if found.lines else 0,
+        "totalLines": found.total if found.total is not None else last,
+        "truncated": bool(found.cut),
     }
     metadata: JSON = {
-        "preview": "\n".join(shown.lines[:_PREVIEW]),
-        "truncated": bool(shown.cut),
+        "preview": "\n".join(found.lines[:_PREVIEW]),
+        "truncated": bool(found.cut),
         "loaded": [str(file) for file, _ in instructions],
         "display": display,
     }
@@ -133,7 +133,7 @@ def _directory(workspace: Workspace, target: Target, first: int, limit: int) -> 
     with os.scandir(target.real) as entries:
         names = sorted(_entry(entry) for entry in entries)
     if first > 1 and first > len(names):
-        raise ToolFailure(f"{target.path} has {len(names)} entries; offset {first} is beyond its end")
+        raise ToolFailure(f"{shown(workspace, target.path)} has {len(names)} entries; offset {first} is beyond its end")
     kept = names[first - 1 : first - 1 + limit]
     truncated = first - 1 + len(kept) < len(names)
     more = f"Entries {first}-{first + len(kept) - 1} of {len(names)}. Go on with offset={first + len(kept)}"
@@ -166,20 +166,19 @@ def _entry(entry: "os.DirEntry[str]") -> str:
         return name
 
 
-def _missing(target: Target) -> str:
-    parent = target.path.parent
+def _missing(workspace: Workspace, target: Target) -> str:
+    parent, name = target.path.parent, shown(workspace, target.path)
     try:
         names = [readable(entry.name) for entry in target.real.parent.iterdir()]
     except OSError:
-        return f"File not found: {target.path}. Its folder {parent} does not exist or can't be read."
+        return f"File not found: {name}. Its folder {shown(workspace, parent)} does not exist or can't be read."
     from rapidfuzz import fuzz, process
 
     near = process.extract(
         target.path.name.lower(), [name.lower() for name in names], scorer=fuzz.ratio, limit=3, score_cutoff=60
     )
-    if not near:
-        return f"File not found: {target.path}"
-    return "\n".join([f"File not found: {target.path}", "Similar names:", *(str(parent / names[n[2]]) for n in near)])
+    alike = [shown(workspace, parent / names[n[2]]) for n in near]
+    return "\n".join([f"File not found: {name}", *(["Similar names:"] if alike else []), *alike])
 
 
 def _attachment(ctx: ToolContext, target: Target, mime: str) -> ToolResult:
@@ -195,7 +194,7 @@ def _attachment(ctx: ToolContext, target: Target, mime: str) -> ToolResult:
     part = FilePart(
         id=new_id("prt"), session_id=ctx.session_id, message_id=ctx.message_id, mime=mime, url=url, filename=name
     )
-    output = f"{'PDF' if is_pdf else 'Image'} attached: {readable(str(target.path))} ({len(data):,} bytes{size})"
+    output = f"{'PDF' if is_pdf else 'Image'} attached: {shown(ctx.workspace, target.path)} ({len(data):,} bytes{size})"
     metadata: JSON = {"preview": output, "truncated": False, "loaded": []}
     return ToolResult(readable(ctx.workspace.relative(target.path)), output, metadata, (part,))
 
@@ -218,7 +217,7 @@ def _instructions(ctx: ToolContext, target: Target) -> list[tuple[Path, str]]:
             or real == target.real
         ):
             continue
-        with failures(str(place)):
+        with failures(workspace, workspace.resolve(str(place))):
             words = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
         if words:
             loaded.append((place, words))

@@ -26,7 +26,7 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
     target = await resolve_allowed(ctx, params.file_path)
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
-        with failures(str(target.path)):
+        with failures(ctx.workspace, target):
             change = _change(ctx, target, params.content)
         output, metadata = await apply_change(ctx, change)
     exists = change.before is not None
@@ -39,7 +39,7 @@ def _change(ctx: ToolContext, target: Target, content: str) -> FileChange:
     before = load_if_there(target.real)
     if before is None:
         return FileChange(target, None, content.encode(), "", content)
-    check_known(ctx, target.real, before, must_be_read=True)
+    check_known(ctx, target, before, must_be_read=True)
     text = _known_text(before.data)
     if main_line_end(text.content) == "\r\n" and "\r\n" not in content:
         content = content.replace("\n", "\r\n")

@@ -1,6 +1,7 @@
 """The tool `glob`: files by name."""
 
 import asyncio
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
@@ -38,7 +39,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     except SearchFailed as error:
         raise ToolFailure(f"The pattern can't be searched for: {error}") from error
     kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # looks at each file
-    paths = [printable(path) for path in kept]
+    paths = [printable(ctx.workspace.shown(Path(path))) for path in kept]
     notes: list[str] = []
     if len(paths) < len(found.paths):
         notes.append(f"the newest {len(paths)} of {len(found.paths)} files; narrow the pattern or the path for others")

@@ -1,5 +1,6 @@
 """The tool `grep`: text in files."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from msgspec import Meta
@@ -12,6 +13,8 @@ from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, 
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
 from codeloop.workspace.search.ripgrep import printable
 
+_MOST_CONTEXT = 20
+
 
 class GrepParams(Wire):
     """What the model gives."""
@@ -19,7 +22,9 @@ class GrepParams(Wire):
     pattern: Annotated[str, Meta(min_length=1, description="regular expression")]
     path: Annotated[str, Meta(description="file or folder; default: the working directory")] | None = None
     include: Annotated[str, Meta(description="only files like *.py, src/**/*.ts, !*.test.ts")] | None = None
-    context: Annotated[int, Meta(ge=0, le=20, description="lines around each match")] = 0
+    context: Annotated[int, Meta(description="lines around each match, at most 20")] = 0
+    before: int = 0
+    after: int = 0
     mode: Annotated[Mode, Meta(description="content (default), file names, or matches per file")] = "content"
     ignore_case: bool = False
     multiline: Annotated[bool, Meta(description="a match may span lines")] = False
@@ -40,7 +45,8 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         pattern=params.pattern,
         include=params.include,
         mode=params.mode,
-        context=params.context,
+        before=_lines(params.before or params.context),
+        after=_lines(params.after or params.context),
         ignore_case=params.ignore_case,
         multiline=params.multiline,
         shown=SEARCH_RESULTS.value,
@@ -49,7 +55,11 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         found = await ctx.workspace.ripgrep.grep(target.path, query, ctx.workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The search can't be done: {error}") from error
-    return _result(params, found if is_named else _plain(found, ctx))
+    return _result(params, found if is_named else _plain(found, ctx), ctx)
+
+
+def _lines(count: int) -> int:
+    return min(max(count, 0), _MOST_CONTEXT)
 
 
 def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
@@ -63,20 +73,18 @@ def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
     return GrepResult(kept, sum(hits.matches for hits in kept), stopped)
 
 
-def _result(params: GrepParams, found: GrepResult) -> ToolResult:
+def _result(params: GrepParams, found: GrepResult, ctx: ToolContext) -> ToolResult:
     if not found.matches:
         note = f" ({found.stopped})" if found.stopped else ""
-        return ToolResult(params.pattern, f"No files found{note}", {"matches": 0, "truncated": bool(note)})
-    blocks, shown = _blocks(found.files, params.mode)
-    total = sum(1 for _ in found.files) if params.mode == "files" else found.matches
-    what = ("file" if total == 1 else "files") if params.mode == "files" else "match" if total == 1 else "matches"
-    notes = (
-        [f"showing {shown}, newest files first; narrow the pattern, path or include for others"]
-        if shown < total
-        else []
-    )
+        return ToolResult(params.pattern, f"No matches found{note}", {"matches": 0, "truncated": bool(note)})
+    blocks, shown = _blocks(found.files, params, ctx)
+    files = _counted(len(found.files), "file")
+    total, what = found.matches, f"{_counted(found.matches, 'match', 'es')} in {files}"
+    if params.mode == "files":
+        total, what = len(found.files), files
+    notes = [f"the first {shown}, newest files first; narrow the pattern, path or include"] if shown < total else []
     notes += [found.stopped] if found.stopped else []
-    head = f"Found {total} {what}" + (f" ({'; '.join(notes)})" if notes else "")
+    head = what + (f" ({'; '.join(notes)})" if notes else "")
     separator = "\n\n" if params.mode == "content" else "\n"
     return ToolResult(
         title=params.pattern,
@@ -85,24 +93,29 @@ def _result(params: GrepParams, found: GrepResult) -> ToolResult:
     )
 
 
-def _blocks(files: list[FileMatches], mode: Mode) -> tuple[list[str], int]:
+def _counted(number: int, word: str, plural: str = "s") -> str:
+    return f"{number} {word}{'' if number == 1 else plural}"
+
+
+def _blocks(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> tuple[list[str], int]:
     """Return the text a file, and how many matches (or files, by mode) they show."""
     most = SEARCH_RESULTS.value
-    match mode:
+    names = [printable(ctx.workspace.shown(hits.path)) for hits in files[:most]]
+    match params.mode:
         case "files":
-            return [printable(str(hits.path)) for hits in files[:most]], min(most, len(files))
+            return names, len(names)
         case "count":
-            counted = files[:most]
-            return [f"{printable(str(hits.path))}: {hits.matches}" for hits in counted], sum(h.matches for h in counted)
+            pairs = list(zip(names, files, strict=False))
+            return [f"{name}: {hits.matches}" for name, hits in pairs], sum(hits.matches for _, hits in pairs)
         case "content":
             blocks: list[str] = []
             shown = 0
-            for hits in files:
+            for name, hits in zip(names, files, strict=False):
                 if shown >= most:
                     break
                 lines = _first(hits.lines, most - shown)
                 shown += sum(line.is_match for line in lines)
-                blocks.append("\n".join([f"{printable(str(hits.path))}:", *map(_shown, lines)]))
+                blocks.append("\n".join([name, *_shown(lines, grouped=_has_context(params))]))
             return blocks, shown
 
 
@@ -116,7 +129,15 @@ def _first(lines: list[MatchLine], matches: int) -> list[MatchLine]:
     return lines
 
 
-def _shown(line: MatchLine) -> str:
-    if not line.number:
-        return f"  {line.text}"
-    return f"  Line {line.number}{':' if line.is_match else '-'} {line.text}"
+def _has_context(params: GrepParams) -> bool:
+    return max(params.context, params.before, params.after) > 0
+
+
+def _shown(lines: list[MatchLine], *, grouped: bool) -> Iterator[str]:
+    """Yield lines as ripgrep shows them, with `--` between groups that do not touch."""
+    last = 0
+    for line in lines:
+        if grouped and last and line.number > last + 1:
+            yield "--"
+        last = line.number
+        yield f"{line.number}{':' if line.is_match else '-'} {line.text}" if line.number else line.text

@@ -11,7 +11,7 @@ from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, is_secret
+from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, is_secret, shown
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext
 
@@ -39,7 +39,8 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
     await _ask(params.command, workdir or stands, ctx)
     if workdir is not None and folder_of(workdir) != workdir:
-        raise ToolFailure(f"The workdir {workdir} is not a folder. Leave it out to run in {stands}.")
+        folders = shown(ctx.workspace, workdir), shown(ctx.workspace, stands)
+        raise ToolFailure("The workdir {} is not a folder. Leave it out to run in {}.".format(*folders))
     timeout = min(params.timeout or SHELL_TIMEOUT.value, SHELL_TIMEOUT_MAX.value) / 1000
     command = ShellCommand(params.command, timeout, workdir)
     latest = ""
