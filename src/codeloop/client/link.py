@@ -56,8 +56,11 @@ class Link:
             )
 
     def quiet(self, url: str) -> None:
-        """Take in that an open stream shows no sign of life. The server may hang, or the network: nobody can tell."""
-        if not self._is_quiet:
+        """Take in that an open stream shows no sign of life: the server may hang, or the network.
+
+        While the connection is known to be lost this is nothing new.
+        """
+        if not self._is_quiet and not self._since:
             self._is_quiet = True
             rest = CLIENT_SILENCE.seconds - CLIENT_QUIET.seconds
             self.heard(
