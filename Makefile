@@ -8,7 +8,7 @@ CODE := src bench tests scripts
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow faults interop check format bench picture lock clean
+.PHONY: help venv demo test slow faults interop check format bench tools picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ format: $(READY)  ## format, and mend what ruff can mend
 
 bench: $(READY)  ## print the budgets next to what is measured; ARGS="--only NAME --runs 9"
 	@$(BIN)/python -m bench $(ARGS)
+
+tools: $(READY)  ## write what models are told of the tools' parameters
+	@$(BIN)/python scripts/build_tools.py
 
 picture: $(READY)  ## make docs/assets/demo.svg anew from a run of the demo
 	@$(BIN)/python scripts/picture.py docs/assets/demo.svg

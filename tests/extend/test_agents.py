@@ -13,7 +13,6 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.operation import AGENT_LIST, NoArguments
 from codeloop.schema.permission import Need, Rule
-from codeloop.tool.builtin.session.task import task
 from tests.extend.settings import write
 from tests.support.project import Rig, call, calls, rig
 
@@ -70,11 +69,11 @@ def test_an_agent_is_written_as_the_wire_has_it() -> None:
 
 def test_the_task_tool_names_the_subagents_that_the_rules_leave() -> None:
     found = agents(mine=AgentConfig(description="Mine: \u202eall"), talker=AgentConfig(mode="primary"))
-    told = naming_subagents(task, found).describe
+    told = naming_subagents("Hand it on.", found)
     assert told is not None
     everything = told(BASE)
     assert everything is not None
-    assert everything.startswith(task.description)
+    assert everything.startswith("Hand it on.")
     lines = everything.splitlines()[-3:]
     assert [line.partition(":")[0] for line in lines] == ["- explore", "- general", "- mine"]
     assert "\u202e" not in everything
@@ -86,7 +85,7 @@ def test_the_task_tool_names_the_subagents_that_the_rules_leave() -> None:
 
 def test_very_many_subagents_are_named_within_bounds() -> None:
     many = {f"a{number:04}": AgentConfig(description="x" * 300) for number in range(100)}
-    told = naming_subagents(task, agents(**many)).describe
+    told = naming_subagents("Hand it on.", agents(**many))
     assert told is not None
     text = told(BASE)
     assert text is not None

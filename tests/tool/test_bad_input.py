@@ -14,13 +14,12 @@ import pytest
 from codeloop.app.toolbox import toolbox_of
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.wire import JSON
-from codeloop.tool.json_schema import parameters_schema
 from codeloop.tool.tool import ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared
 from tests.tool.context import TestContext, make_context
 
 BOX = toolbox_of()
-SCHEMAS: dict[str, JSON] = {tool.name: parameters_schema(tool.params) for tool in BOX.tools}
+SCHEMAS: dict[str, JSON] = {spec.name: spec.parameters for spec in (tool.spec for tool in BOX.tools)}
 NEEDS_A_PERSON = frozenset({"question", "plan_exit"})
 """With good arguments these wait for an answer; their own tests answer."""
 NEEDS_A_NETWORK = frozenset({"webfetch", "websearch", "codesearch"})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from codeloop.app.toolbox import toolbox_of
 from codeloop.tool.json_schema import parameters_schema
-from codeloop.tool.tool import Tool
+from codeloop.tool.toolbox import AnyTool
 
 
 class Inner(msgspec.Struct):
@@ -63,8 +63,8 @@ def test_nothing_to_require_is_not_said() -> None:
 
 
 @pytest.mark.parametrize("tool", toolbox_of().tools, ids=lambda tool: tool.name)
-def test_the_built_in_tools_have_schemas_without_references_and_noise(tool: Tool) -> None:
-    schema = parameters_schema(tool.params)
+def test_the_built_in_tools_have_schemas_without_references_and_noise(tool: AnyTool) -> None:
+    schema = tool.spec.parameters
     assert schema["type"] == "object"
     for node in walk(schema):
         if isinstance(node, dict):

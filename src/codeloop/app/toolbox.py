@@ -1,55 +1,68 @@
 """The tools of a project, in the order in which models are told of them."""
 
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from codeloop.extend.agents import naming_subagents
 from codeloop.schema.agent import Agent
-from codeloop.tool.builtin.files.apply_patch import apply_patch
-from codeloop.tool.builtin.files.edit import edit
-from codeloop.tool.builtin.files.multiedit import multiedit
-from codeloop.tool.builtin.files.read import read
-from codeloop.tool.builtin.files.write import write
-from codeloop.tool.builtin.search.glob import glob
-from codeloop.tool.builtin.search.grep import grep
-from codeloop.tool.builtin.search.list_ import list_
+from codeloop.schema.wire import JSON, replace
+from codeloop.tool import builtin
 from codeloop.tool.builtin.session.batch import batch_tool
-from codeloop.tool.builtin.session.plan_exit import plan_exit
-from codeloop.tool.builtin.session.question import question
-from codeloop.tool.builtin.session.task import task
-from codeloop.tool.builtin.session.task_output import task_output
-from codeloop.tool.builtin.session.todoread import todoread
-from codeloop.tool.builtin.session.todowrite import todowrite
-from codeloop.tool.builtin.shell.bash import bash
-from codeloop.tool.builtin.shell.bash_kill import bash_kill
-from codeloop.tool.builtin.shell.bash_output import bash_output
-from codeloop.tool.builtin.web.webfetch import webfetch
-from codeloop.tool.tool import Tool
+from codeloop.tool.tool import BuiltinTool, Tool
 from codeloop.tool.toolbox import Toolbox
 
-BUILTIN = (
-    bash,
-    bash_output,
-    bash_kill,
-    read,
-    write,
-    edit,
-    multiedit,
-    apply_patch,
-    glob,
-    grep,
-    list_,
-    webfetch,
-    todowrite,
-    todoread,
-    question,
-    task,
-    task_output,
-    plan_exit,
-)
+BUILTIN = {
+    "bash": "tool.builtin.shell.bash:bash",
+    "bash_output": "tool.builtin.shell.bash_output:bash_output",
+    "bash_kill": "tool.builtin.shell.bash_kill:bash_kill",
+    "read": "tool.builtin.files.read:read",
+    "write": "tool.builtin.files.write:write",
+    "edit": "tool.builtin.files.edit:edit",
+    "multiedit": "tool.builtin.files.multiedit:multiedit",
+    "apply_patch": "tool.builtin.files.apply_patch:apply_patch",
+    "glob": "tool.builtin.search.glob:glob",
+    "grep": "tool.builtin.search.grep:grep",
+    "list": "tool.builtin.search.list_:list_",
+    "webfetch": "tool.builtin.web.webfetch:webfetch",
+    "todowrite": "tool.builtin.session.todowrite:todowrite",
+    "todoread": "tool.builtin.session.todoread:todoread",
+    "question": "tool.builtin.session.question:question",
+    "task": "tool.builtin.session.task:task",
+    "task_output": "tool.builtin.session.task_output:task_output",
+    "plan_exit": "tool.builtin.session.plan_exit:plan_exit",
+}
+"""Where each tool is; its module is imported when it is first called."""
+
+PARAMETERS = Path(str(builtin.__file__)).with_name("parameters.json")
+
+
+class Offered(Struct, frozen=True):
+    """What `make tools` writes of a tool: the name that rules know it by, and the schema that models read."""
+
+    permission: str
+    parameters: JSON
+
+
+@cache
+def builtin_tools() -> tuple[BuiltinTool, ...]:
+    """Return the rows of the built-in tools."""
+    offered = msgspec.json.decode(PARAMETERS.read_bytes(), type=dict[str, Offered])
+    return tuple(
+        BuiltinTool(name, target, offered[name].permission, offered[name].parameters)
+        for name, target in BUILTIN.items()
+    )
 
 
 def toolbox_of(more: Iterable[Tool] = (), agents: dict[str, Agent] | None = None) -> Toolbox:
     """Return the built-in tools and those of the project; `task` names the subagents, `batch` runs any tool."""
     known = agents or {}
-    tools = (*(naming_subagents(each, known) if each is task and known else each for each in BUILTIN), *more)
+    rows = (
+        replace(row, describe=naming_subagents(row.description, known)) if row.name == "task" and known else row
+        for row in builtin_tools()
+    )
+    tools = (*rows, *more)
     return Toolbox((*tools, batch_tool(Toolbox(tools))))

@@ -13,8 +13,7 @@ from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import SUBAGENT_LISTING
 from codeloop.schema.message import ModelRef
 from codeloop.schema.permission import Ruleset
-from codeloop.schema.wire import replace
-from codeloop.tool.tool import Tool
+from codeloop.tool.tool import Describe
 
 Mode = Literal["primary", "subagent", "all"]
 SUBAGENT_WIDTH = 300
@@ -72,8 +71,8 @@ def _agent(name: str, config: Config, base: Ruleset) -> Agent:
     )
 
 
-def naming_subagents(task: Tool, agents: dict[str, Agent]) -> Tool:
-    """Return the tool `task` with a description that names the subagents, without those that the rules deny."""
+def naming_subagents(description: str, agents: dict[str, Agent]) -> Describe:
+    """Return what describes `task`: its own description and the subagents, without those that the rules deny."""
     subagents = [agents[name] for name in sorted(agents) if agents[name].mode != "primary" and not agents[name].hidden]
 
     def describe(*rulesets: Ruleset) -> str | None:
@@ -87,9 +86,9 @@ def naming_subagents(task: Tool, agents: dict[str, Agent]) -> Tool:
             line = f"- {agent.name}: {one_line(agent.description or 'an agent of this project', SUBAGENT_WIDTH)}"
             left -= len(line.encode()) + 1
             lines.append(line if left > 0 else f"- {agent.name}")
-        return "\n".join((task.description, "Subagents:", *lines)) if lines else None
+        return "\n".join((description, "Subagents:", *lines)) if lines else None
 
-    return replace(task, describe=describe)
+    return describe
 
 
 def parse_ref(ref: str) -> ModelRef:

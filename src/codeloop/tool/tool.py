@@ -9,11 +9,14 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.kit.lazy import load
+from codeloop.model.chat import ToolSpec
 from codeloop.schema.message import ModelRef
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_session import CallSession
+from codeloop.tool.json_schema import parameters_schema
 from codeloop.workspace.workspace import Workspace
 
 
@@ -113,6 +116,54 @@ class Tool(Struct, frozen=True):
     describe: Describe | None = None
     """Stands in for `description` in what a model is offered."""
 
+    @property
+    def permission(self) -> str:
+        """The name that rules know it by."""
+        return self.traits.permission or self.name
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What a model is offered."""
+        return ToolSpec(self.name, self.description, parameters_schema(self.params))
+
+    @property
+    def loaded(self) -> "Tool":
+        """The tool itself."""
+        return self
+
+
+class BuiltinTool(Struct, frozen=True):
+    """A built-in tool by its row: what a model is offered is at hand; its module is imported when it is first called.
+
+    `target`: where it is, `room.module:name`. `permission`: the name that rules know it by.
+    """
+
+    name: str
+    target: str
+    permission: str
+    parameters: JSON
+    describe: Describe | None = None
+
+    @property
+    def description(self) -> str:
+        """The text beside its module."""
+        *folders, _ = self.target.partition(":")[0].split(".")
+        return described(_PACKAGE.joinpath(*folders), self.name)
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What a model is offered."""
+        return ToolSpec(self.name, self.description, self.parameters)
+
+    @property
+    def loaded(self) -> Tool:
+        """The tool itself."""
+        found: Tool = load(self.target)
+        return found
+
+
+_PACKAGE = Path(__file__).parents[1]
+
 
 def tool(
     name: str,
@@ -127,9 +178,12 @@ def tool(
     def build(run: ToolRun) -> Tool:
         text = description
         if text is None:
-            text = (
-                Path(str(modules[run.__module__].__file__)).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
-            )
+            text = described(Path(str(modules[run.__module__].__file__)).parent, name)
         return Tool(name, text, params, run, traits, describe)
 
     return build
+
+
+def described(folder: Path, name: str) -> str:
+    """Return the description of a tool whose module is in `folder`."""
+    return (folder / f"{name}.md").read_text(encoding="utf-8").strip()

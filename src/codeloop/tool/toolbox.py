@@ -13,8 +13,8 @@ from codeloop.permission.rules import is_offered
 from codeloop.schema.limits import TOOL_DEPTH
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON
-from codeloop.tool.json_schema import parameters_schema, without_nulls
-from codeloop.tool.tool import Tool
+from codeloop.tool.json_schema import without_nulls
+from codeloop.tool.tool import BuiltinTool, Tool
 
 _object = msgspec.json.Decoder(JSON).decode
 
@@ -44,19 +44,22 @@ class Invalid(Struct, frozen=True):
     unusable: bool
 
 
+AnyTool = Tool | BuiltinTool
+
+
 class Toolbox(Struct, frozen=True, dict=True):
     """Tools by name, in a fixed order, so that a session's requests keep their prefix."""
 
-    tools: tuple[Tool, ...]
+    tools: tuple[AnyTool, ...]
 
     @cached_property
-    def by_name(self) -> dict[str, Tool]:
+    def by_name(self) -> dict[str, AnyTool]:
         """Tools by their names."""
         return {tool.name: tool for tool in self.tools}
 
     @cached_property
     def _specs(self) -> dict[str, ToolSpec]:
-        return {t.name: ToolSpec(t.name, t.description, parameters_schema(t.params)) for t in self.tools}
+        return {tool.name: tool.spec for tool in self.tools}
 
     def specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
         """Return what a model (by its id) is offered: what suits it and what the rules do not deny altogether."""
@@ -64,13 +67,11 @@ class Toolbox(Struct, frozen=True, dict=True):
         offered = (
             self._spec(tool, rulesets)
             for tool in self.tools
-            if tool.name not in unsuited
-            and is_offered(tool.name, *rulesets)
-            and is_offered(tool.traits.permission or tool.name, *rulesets)
+            if tool.name not in unsuited and is_offered(tool.name, *rulesets) and is_offered(tool.permission, *rulesets)
         )
         return tuple(spec for spec in offered if spec is not None)
 
-    def _spec(self, tool: Tool, rulesets: tuple[Ruleset, ...]) -> ToolSpec | None:
+    def _spec(self, tool: AnyTool, rulesets: tuple[Ruleset, ...]) -> ToolSpec | None:
         spec = self._specs[tool.name]
         if tool.describe is None:
             return spec
@@ -82,12 +83,13 @@ class Toolbox(Struct, frozen=True, dict=True):
 
         An optional parameter that is null counts as left out: strict services make their models send every one.
         """
-        tool = self.by_name.get(name) or self._by_folded_name(name)
+        found = self.by_name.get(name) or self._by_folded_name(name)
         value = _parsed(arguments)
-        if tool is None:
+        if found is None:
             known = ", ".join(sorted(self.by_name))
             shown = value if isinstance(value, dict) else {}
             return Invalid(f"There is no tool named {name}. The tools are: {known}.", shown, unusable=True)
+        tool = found.loaded
         if isinstance(value, str):
             reason = f"The arguments of {tool.name} are not a JSON object: {value}."
             return Invalid(f"{reason} Expected: {self._expected(tool)}", {}, unusable=True)
@@ -104,7 +106,7 @@ class Toolbox(Struct, frozen=True, dict=True):
                 return Invalid(f"{reason} {again}", value, unusable=False)
         return Prepared(tool, params, given)
 
-    def _by_folded_name(self, name: str) -> Tool | None:
+    def _by_folded_name(self, name: str) -> AnyTool | None:
         found = [tool for tool in self.tools if tool.name.casefold() == name.strip().casefold()]
         return found[0] if len(found) == 1 else None
 

@@ -1,0 +1,24 @@
+"""Writes what models are told of the built-in tools' parameters: the schemas of their structs.
+
+python scripts/build_tools.py
+"""
+
+from typing import cast
+
+import msgspec
+
+from codeloop.app.toolbox import BUILTIN, PARAMETERS, Offered
+from codeloop.kit.lazy import load
+from codeloop.tool.tool import Tool
+
+
+def offered() -> bytes:
+    """Return the file's content: a line for each tool."""
+    tools = [cast("Tool", load(target)) for target in BUILTIN.values()]
+    rows = {tool.name: Offered(tool.permission, tool.spec.parameters) for tool in tools}
+    lines = [msgspec.json.encode(name) + b": " + msgspec.json.encode(row) for name, row in rows.items()]
+    return b"{\n" + b",\n".join(lines) + b"\n}\n"
+
+
+if __name__ == "__main__":
+    PARAMETERS.write_bytes(offered())
