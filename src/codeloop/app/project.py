@@ -14,7 +14,7 @@ from codeloop.app.open_models import Source, source_of
 from codeloop.app.provider_list import ProviderList
 from codeloop.app.runs import Runs
 from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, providers_of
-from codeloop.app.toolbox import toolbox_of
+from codeloop.app.toolbox import search_tools, toolbox_of
 from codeloop.config.instructions import instruction_files
 from codeloop.config.project_root import record_root
 from codeloop.extend.agents import agents_of
@@ -30,7 +30,7 @@ from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast,
 from codeloop.store.store import Store
 from codeloop.store.stores import Stores
 from codeloop.tool.tool import Tool
-from codeloop.tool.web.search import SEARCH_KEYS, search_tools
+from codeloop.tool.web.providers import SEARCH_KEYS
 from codeloop.workspace.files.scratch import prune_in_background
 from codeloop.workspace.files.temp_files import clear
 from codeloop.workspace.git.head import Head

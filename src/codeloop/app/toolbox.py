@@ -1,6 +1,6 @@
 """The tools of a project, in the order in which models are told of them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -8,12 +8,15 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.extend.agents import naming_subagents
+from codeloop.kit.lazy import load
 from codeloop.schema.agent import Agent
+from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool import builtin
 from codeloop.tool.builtin.session.batch import batch_tool
 from codeloop.tool.tool import BuiltinTool, Tool
 from codeloop.tool.toolbox import Toolbox
+from codeloop.tool.web.providers import search_provider
 
 BUILTIN = {
     "bash": "tool.builtin.shell.bash:bash",
@@ -66,3 +69,12 @@ def toolbox_of(more: Iterable[Tool] = (), agents: dict[str, Agent] | None = None
     )
     tools = (*rows, *more)
     return Toolbox((*tools, batch_tool(Toolbox(tools))))
+
+
+def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
+    """Return the tools of the search service that is chosen; none when none is."""
+    provider = search_provider(settings, environment)
+    if provider is None:
+        return ()
+    tools_of: Callable[..., tuple[Tool, ...]] = load("tool.web.search:tools_of")
+    return tools_of(provider, settings, environment)

@@ -9,12 +9,13 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
+from codeloop.app.toolbox import search_tools
 from codeloop.permission.gate import Denied
 from codeloop.schema.config import SearchConfig
 from codeloop.tool.tool import Tool, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
 from codeloop.tool.web.json_search import tavily
-from codeloop.tool.web.search import PROVIDERS, SEARCH_KEYS, search_tools
+from codeloop.tool.web.providers import PROVIDERS, SEARCH_KEYS
 from codeloop.tool.web.search_service import SearchService
 from tests.tool.context import TestContext, make_context
 from tests.tool.web_server import Answer, Request, answer, json_answer, redirect, serving

@@ -1,73 +1,24 @@
-"""Which search service is used, and the tools that it gives."""
+"""The tools of a search service."""
 
 from collections.abc import Mapping
 
-from msgspec import Struct
-
+from codeloop.kit.lazy import load
 from codeloop.schema.config import SearchConfig
 from codeloop.tool.builtin.web.websearch import codesearch, websearch
 from codeloop.tool.tool import Tool
-from codeloop.tool.web import exa, json_search
+from codeloop.tool.web.providers import SearchProvider
 from codeloop.tool.web.search_service import Search, SearchService
 
 
-class SearchProvider(Struct, frozen=True):
-    """A search service. `keys` and `addresses`: variables with its key and its base URL, the first that is set counts.
+def tools_of(
+    provider: SearchProvider, settings: SearchConfig | None, environment: Mapping[str, str]
+) -> tuple[Tool, ...]:
+    """Return the tools of the search service that was chosen.
 
-    `base_url` is empty where everybody has a server of their own.
+    One that lacks its key or its address gives a tool whose calls say so.
     """
-
-    id: str
-    name: str
-    base_url: str
-    search: Search
-    keys: tuple[str, ...] = ()
-    addresses: tuple[str, ...] = ()
-    needs_key: bool = True
-    code: Search | None = None
-
-
-PROVIDERS = (
-    SearchProvider("tavily", "Tavily", "https://api.tavily.com", json_search.tavily, keys=("TAVILY_API_KEY",)),
-    SearchProvider(
-        "brave",
-        "Brave Search",
-        "https://api.search.brave.com/res/v1",
-        json_search.brave,
-        keys=("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"),
-    ),
-    SearchProvider(
-        "exa", "Exa", "https://mcp.exa.ai/mcp", exa.search, keys=("EXA_API_KEY",), needs_key=False, code=exa.code
-    ),
-    SearchProvider(
-        "searxng", "SearXNG", "", json_search.searxng, addresses=("SEARXNG_URL", "SEARXNG_BASE_URL"), needs_key=False
-    ),
-)
-"""In the order in which variables of the environment choose one."""
-
-
-SEARCH_KEYS = tuple(name for provider in PROVIDERS for name in provider.keys)
-"""Variables that child processes never get."""
-
-
-def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
-    """Return the search tools of the service that was chosen, none when none was.
-
-    It is chosen by `settings`, else by a key or an address in the environment. A service without a key (Exa's) is only
-    used when the settings name it: no query leaves the machine that nobody wanted to. A service that lacks its key or
-    its address gives a tool whose calls say so.
-    """
-    provider = _chosen(settings, environment)
-    if provider is None:
-        return ()
     service = _configured(provider, settings, environment)
     return (websearch(service), *([codesearch(service, service.code)] if service.code is not None else []))
-
-
-def _chosen(settings: SearchConfig | None, environment: Mapping[str, str]) -> SearchProvider | None:
-    if settings is not None:
-        return next((row for row in PROVIDERS if row.id == settings.provider), None)
-    return next((row for row in PROVIDERS if any(environment.get(name) for name in row.keys + row.addresses)), None)
 
 
 def _configured(
@@ -86,9 +37,9 @@ def _configured(
         )
     elif provider.needs_key and not key:
         fault = f"{provider.name} needs a key: set search.apiKey in the configuration, or {provider.keys[0]}."
-    return SearchService(
-        provider.id, provider.name, base_url, provider.search, provider.code, key or "", environment, fault
-    )
+    search: Search = load(provider.search)
+    code: Search | None = load(provider.code) if provider.code else None
+    return SearchService(provider.id, provider.name, base_url, search, code, key or "", environment, fault)
 
 
 def _first(names: tuple[str, ...], environment: Mapping[str, str]) -> str:
