@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.processes import processes
-from codeloop.model.testing.script import Answer, Call
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.api.session_requests import OfOneSession
 from codeloop.schema.errors import MessageAbortedError
@@ -16,10 +16,12 @@ from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ReasoningPart, TextPart, ToolError, ToolPart, ToolPending, ToolRunning
 from tests.support.project import Rig, call, calls, check_turns, rig, told, until, within, words
 
-AFTER = Answer(text="After.")
-SLOW_TEXT = Answer(text="word " * 40, deltas=40, delay_ms=10)
-SLOW_THINKING = Answer(reasoning="hm " * 40, deltas=40, delay_ms=10)
-SLOW_ARGUMENTS = Answer(calls=(Call("write", {"filePath": "a", "content": "x" * 400}),), deltas=40, delay_ms=10)
+AFTER = ScriptedAnswer(text="After.")
+SLOW_TEXT = ScriptedAnswer(text="word " * 40, deltas=40, delay_ms=10)
+SLOW_THINKING = ScriptedAnswer(reasoning="hm " * 40, deltas=40, delay_ms=10)
+SLOW_ARGUMENTS = ScriptedAnswer(
+    calls=(ScriptedCall("write", {"filePath": "a", "content": "x" * 400}),), deltas=40, delay_ms=10
+)
 SLOW_BASH = calls(call("bash", command="echo begun; touch begun; sleep 77"))
 SLOW_TWO = calls(call("bash", command="touch begun; sleep 77"), call("bash", command="touch second"))
 ASKS = calls(call("read", filePath="x.env"))
@@ -46,7 +48,7 @@ def is_asking(it: Rig) -> bool:
     return bool(it.project.store.pending_permissions())
 
 
-PHASES: dict[str, tuple[Answer, Callable[[Rig], bool]]] = {
+PHASES: dict[str, tuple[ScriptedAnswer, Callable[[Rig], bool]]] = {
     "text": (SLOW_TEXT, has_text),
     "thinking": (SLOW_THINKING, is_thinking),
     "arguments": (SLOW_ARGUMENTS, is_writing_a_call),

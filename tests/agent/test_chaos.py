@@ -6,7 +6,7 @@ import pytest
 
 from codeloop.agent.request.projection import project
 from codeloop.model.testing.chaos import ChaosModel, Rates
-from codeloop.model.testing.script import Answer, Call, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import ToolCompleted, ToolError
@@ -16,12 +16,16 @@ RATES = Rates(
     cut=0.2, stall=0.05, broken_json=0.15, unknown_tool=0.15, duplicate_id=0.15, limited=0.1, failed=0.1, stall_ms=1
 )
 SCRIPT = [
-    Answer(text="Look.", calls=(call("glob", pattern="*"), call("list")), deltas=3),
-    Answer(reasoning="hm", calls=(call("write", filePath="a.txt", content="one\n"), call("read", filePath="a.txt"))),
-    Answer(calls=(call("bash", command="echo x >> ran"), call("grep", pattern="one")), tokens=Count(input=10)),
-    Answer(calls=(Call("edit", '{"filePath": "a.txt", "oldSt', complete=False),), finish="length"),
-    Answer(calls=(call("edit", filePath="a.txt", oldString="one", newString="two"), call("bash", command="cat a.txt"))),
-    Answer(text="Done.", deltas=4),
+    ScriptedAnswer(text="Look.", calls=(call("glob", pattern="*"), call("list")), deltas=3),
+    ScriptedAnswer(
+        reasoning="hm", calls=(call("write", filePath="a.txt", content="one\n"), call("read", filePath="a.txt"))
+    ),
+    ScriptedAnswer(calls=(call("bash", command="echo x >> ran"), call("grep", pattern="one")), tokens=Count(input=10)),
+    ScriptedAnswer(calls=(ScriptedCall("edit", '{"filePath": "a.txt", "oldSt', complete=False),), finish="length"),
+    ScriptedAnswer(
+        calls=(call("edit", filePath="a.txt", oldString="one", newString="two"), call("bash", command="cat a.txt"))
+    ),
+    ScriptedAnswer(text="Done.", deltas=4),
 ]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from codeloop.agent.compaction import learnt_room, room_of
 from codeloop.agent.request.window import window
 from codeloop.model.chat import Limits, ModelInfo, TextPiece, ToolTurn, UserTurn
-from codeloop.model.testing.script import Answer, Call, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits, Summarize
 from codeloop.schema.api.session_requests import UpdatePart
 from codeloop.schema.errors import ContextOverflowError, OverflowData
@@ -17,7 +17,7 @@ from codeloop.store.store import Store
 from tests.support.project import rig, words
 
 SMALL = ModelInfo(provider_id="scripted", id="small", name="Small", limits=Limits(context=10_000, output=1_000))
-NOTE = Answer(kind="side", text="NOTE: the goal is X.")
+NOTE = ScriptedAnswer(kind="side", text="NOTE: the goal is X.")
 FULL = Count(input=9_000, output=10)
 
 
@@ -40,9 +40,9 @@ async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.txt").write_text("alpha\n")
     answers = [
-        Answer(calls=(Call("read", {"filePath": "a.txt"}),), tokens=FULL),
+        ScriptedAnswer(calls=(ScriptedCall("read", {"filePath": "a.txt"}),), tokens=FULL),
         NOTE,
-        Answer(text="Done after the note."),
+        ScriptedAnswer(text="Done after the note."),
     ]
     async with rig(tmp_path, answers, info=SMALL) as it:
         answer = await it.prompt("please do the thing")
@@ -60,7 +60,7 @@ async def test_a_full_context_is_summarised_and_the_turn_goes_on(tmp_path: Path)
 
 async def test_a_refused_request_is_summarised_and_the_prompt_asked_again(tmp_path: Path) -> None:
     overflow = ContextOverflowError(data=OverflowData(message="maximum context length is 8192 tokens"))
-    answers = [Answer(finish="error", error=overflow), NOTE, Answer(text="Answered.")]
+    answers = [ScriptedAnswer(finish="error", error=overflow), NOTE, ScriptedAnswer(text="Answered.")]
     async with rig(tmp_path, answers) as it:
         answer = await it.prompt("a very long story")
         assert words(answer.parts) == "Answered."
@@ -69,7 +69,7 @@ async def test_a_refused_request_is_summarised_and_the_prompt_asked_again(tmp_pa
 
 async def test_a_second_refusal_right_after_a_summary_ends_the_turn(tmp_path: Path) -> None:
     overflow = ContextOverflowError(data=OverflowData(message="too long"))
-    refusal = Answer(finish="error", error=overflow)
+    refusal = ScriptedAnswer(finish="error", error=overflow)
     async with rig(tmp_path, [refusal, NOTE, refusal, NOTE, refusal]) as it:
         answer: MessageWithParts = await it.prompt("x")
         assert answer.stop is not None
@@ -81,9 +81,11 @@ async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: 
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "big.txt").write_text("word " * 9_000)
     big = ModelInfo(provider_id="scripted", id="big", name="Big", limits=Limits(context=100_000, output=1_000))
-    calls = [Answer(calls=(Call("bash", {"command": f"echo {n}; cat big.txt"}),)) for n in range(12)]
-    full = Answer(calls=(Call("bash", {"command": "echo last"}),), tokens=Count(input=95_000, output=10))
-    async with rig(tmp_path, [*calls, full, Answer(text="Done.")], info=big) as it:
+    calls = [ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {n}; cat big.txt"}),)) for n in range(12)]
+    full = ScriptedAnswer(
+        calls=(ScriptedCall("bash", {"command": "echo last"}),), tokens=Count(input=95_000, output=10)
+    )
+    async with rig(tmp_path, [*calls, full, ScriptedAnswer(text="Done.")], info=big) as it:
         answer = await it.prompt("go")
         assert words(answer.parts) == "Done."
         results = [p.output for t in it.model.requests[-1].turns if isinstance(t, ToolTurn) for p in t.content]
@@ -99,7 +101,7 @@ async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: 
 
 
 async def test_by_hand_everything_is_kept_and_the_next_prompt_starts_from_the_note(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="First."), NOTE, Answer(text="Second.")]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="First."), NOTE, ScriptedAnswer(text="Second.")]) as it:
         await it.prompt("one")
         assert await it.client.call(
             SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
@@ -114,7 +116,10 @@ async def test_by_hand_everything_is_kept_and_the_next_prompt_starts_from_the_no
 
 
 async def test_without_compaction_a_full_context_is_just_sent(tmp_path: Path) -> None:
-    answers = [Answer(calls=(Call("bash", {"command": "echo 1"}),), tokens=FULL), Answer(text="Done.")]
+    answers = [
+        ScriptedAnswer(calls=(ScriptedCall("bash", {"command": "echo 1"}),), tokens=FULL),
+        ScriptedAnswer(text="Done."),
+    ]
     async with rig(tmp_path, answers, info=SMALL) as it:
         answer = await it.prompt("go", limits=RunLimits(compact=False))
         assert words(answer.parts) == "Done."
@@ -122,7 +127,7 @@ async def test_without_compaction_a_full_context_is_just_sent(tmp_path: Path) ->
 
 async def test_the_steps_of_a_turn_count_across_a_summary(tmp_path: Path) -> None:
     answers = [
-        Answer(calls=(Call("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 3 == 2 else Count())
+        ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 3 == 2 else Count())
         for n in range(9)
     ]
     async with rig(tmp_path, [*answers, NOTE, NOTE, NOTE], info=SMALL) as it:
@@ -136,7 +141,13 @@ async def test_the_steps_of_a_turn_count_across_a_summary(tmp_path: Path) -> Non
 async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) -> None:
     secret = "The invariant: never touch table B."
     long = "x" * 9_000
-    answers = [Answer(text="First."), *[Answer(text="Ok.")] * 3, NOTE, NOTE, Answer(text="Last.")]
+    answers = [
+        ScriptedAnswer(text="First."),
+        *[ScriptedAnswer(text="Ok.")] * 3,
+        NOTE,
+        NOTE,
+        ScriptedAnswer(text="Last."),
+    ]
     async with rig(tmp_path, answers) as it:
         await it.prompt(secret)
         (said,) = [part for entry in it.view().entries for part in entry.parts if getattr(part, "text", "") == secret]

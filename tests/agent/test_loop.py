@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.chat import CallReady, Finished, ModelEvent, ModelInfo, ModelRequest, Prices, TextDelta
-from codeloop.model.testing.script import Answer, Call, Count, RetryBlock, TextBlock
+from codeloop.model.testing.script import Count, RetryBlock, ScriptedAnswer, ScriptedCall, TextBlock
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextInput
 from codeloop.schema.errors import APIError, APIErrorData
@@ -18,11 +18,11 @@ from codeloop.schema.operation import PROMPT_ASYNC
 from codeloop.schema.part import StepFinishPart, StepStartPart, TextPart, ToolCompleted, ToolError
 from tests.support.project import call, calls, check_turns, rig, told, until, words
 
-DONE = Answer(text="Done.", tokens=Count(input=7, output=3))
+DONE = ScriptedAnswer(text="Done.", tokens=Count(input=7, output=3))
 
 
 async def test_a_text_answer_is_one_step(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="Hello there.", deltas=4)]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="Hello there.", deltas=4)]) as it:
         answer = await it.prompt("hi")
         assert answer.stop is not None
         assert answer.stop.reason == "done"
@@ -42,7 +42,7 @@ async def test_a_text_answer_is_one_step(tmp_path: Path) -> None:
 
 
 async def test_deltas_are_shown_live_and_add_up_to_the_stored_text(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="one two three four", deltas=5)]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="one two three four", deltas=5)]) as it:
         stream = it.client.follow()
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="hi")]))
         shown, kinds = "", list[str]()
@@ -150,8 +150,10 @@ async def test_a_call_starts_before_the_answer_has_ended(tmp_path: Path) -> None
 async def test_tokens_and_cost_are_summed_in_the_session(tmp_path: Path) -> None:
     info = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10, output=100, cache_read=1))
     script = [
-        Answer(calls=(call("glob", pattern="*"),), tokens=Count(input=1000, output=100, reasoning=20, cache_read=500)),
-        Answer(text="Done.", tokens=Count(input=2000, output=50)),
+        ScriptedAnswer(
+            calls=(call("glob", pattern="*"),), tokens=Count(input=1000, output=100, reasoning=20, cache_read=500)
+        ),
+        ScriptedAnswer(text="Done.", tokens=Count(input=2000, output=50)),
     ]
     async with rig(tmp_path, script, info=info) as it:
         await it.prompt()
@@ -207,7 +209,7 @@ async def test_a_prompt_sent_while_the_session_is_busy_is_taken_up_at_the_next_s
 
 
 async def test_a_prompt_sent_during_the_last_step_gets_its_own_answer(tmp_path: Path) -> None:
-    script = [Answer(text="a long answer", deltas=5, delay_ms=20), Answer(text="to the second")]
+    script = [ScriptedAnswer(text="a long answer", deltas=5, delay_ms=20), ScriptedAnswer(text="to the second")]
     async with rig(tmp_path, script) as it:
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="first")]))
         await until(lambda: len(it.view().entries) == 2)
@@ -218,7 +220,7 @@ async def test_a_prompt_sent_during_the_last_step_gets_its_own_answer(tmp_path: 
 
 async def test_an_error_of_the_service_is_stored_and_ends_the_turn(tmp_path: Path) -> None:
     error = APIError(data=APIErrorData(message="no such model", is_retryable=False, status_code=404))
-    async with rig(tmp_path, [Answer(text="half", error=error), DONE]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="half", error=error), DONE]) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert (answer.stop.reason, answer.stop.message) == ("error", "no such model")
@@ -249,14 +251,14 @@ async def test_a_fault_of_the_model_itself_ends_the_turn_instead_of_hanging(tmp_
 
 
 async def test_a_request_sent_again_replaces_what_had_come(tmp_path: Path) -> None:
-    retried = Answer(content=(TextBlock("old"), RetryBlock(1, "service busy"), TextBlock("new")))
+    retried = ScriptedAnswer(content=(TextBlock("old"), RetryBlock(1, "service busy"), TextBlock("new")))
     async with rig(tmp_path, [retried]) as it:
         answer = await it.prompt()
         assert [part.text for part in answer.parts if isinstance(part, TextPart)] == ["new"]
 
 
 async def test_an_answer_cut_at_the_output_limit_runs_no_half_call_and_goes_on(tmp_path: Path) -> None:
-    cut = Answer(calls=(Call("write", '{"filePath": "a.txt", "cont', complete=False),), finish="length")
+    cut = ScriptedAnswer(calls=(ScriptedCall("write", '{"filePath": "a.txt", "cont', complete=False),), finish="length")
     async with rig(tmp_path, [cut, DONE]) as it:
         answer = await it.prompt()
         assert answer.stop is not None
@@ -269,14 +271,14 @@ async def test_an_answer_cut_at_the_output_limit_runs_no_half_call_and_goes_on(t
 
 
 async def test_text_cut_at_the_output_limit_is_said_to_be(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="half a", finish="length")]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="half a", finish="length")]) as it:
         answer = await it.prompt()
         assert answer.stop is not None
         assert answer.stop.reason == "length"
 
 
 async def test_a_thousand_deltas_are_stored_a_few_times_only(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="x" * 1000, deltas=1000)]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="x" * 1000, deltas=1000)]) as it:
         begin = time.monotonic()
         await it.prompt()
         stored = it.project.store.last_seq()
@@ -284,7 +286,7 @@ async def test_a_thousand_deltas_are_stored_a_few_times_only(tmp_path: Path) -> 
 
 
 async def test_what_waits_for_a_person_is_only_offered_where_one_is(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="One."), Answer(text="Two.")]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="One."), ScriptedAnswer(text="Two.")]) as it:
         await it.prompt("here")
         await it.prompt("away", limits=RunLimits(attended=False))
         there, away = ({spec.name for spec in request.tools} for request in it.model.requests)

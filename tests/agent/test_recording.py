@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.api.session_requests import OfOneSession, RevertSession, UnrevertSession
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC, SESSION_REVERT, SESSION_UNREVERT
@@ -33,7 +33,7 @@ async def test_a_turn_is_undone_and_redone_with_its_files(tmp_path: Path) -> Non
         calls(
             call("edit", "e", filePath="a.txt", oldString="one", newString="1"), call("bash", "b", command="rm b.txt")
         ),
-        Answer(text="Done."),
+        ScriptedAnswer(text="Done."),
     ]
     async with rig(tmp_path, steps) as it:
         await it.prompt()
@@ -51,7 +51,11 @@ async def test_a_turn_is_undone_and_redone_with_its_files(tmp_path: Path) -> Non
 
 async def test_a_prompt_after_an_undo_makes_it_final(tmp_path: Path) -> None:
     work = made(tmp_path)
-    steps = [calls(call("write", filePath="n.txt", content="new")), Answer(text="Done."), Answer(text="Again.")]
+    steps = [
+        calls(call("write", filePath="n.txt", content="new")),
+        ScriptedAnswer(text="Done."),
+        ScriptedAnswer(text="Again."),
+    ]
     async with rig(tmp_path, steps) as it:
         await it.prompt("one")
         await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
@@ -75,7 +79,7 @@ async def test_what_an_aborted_step_changed_is_recorded(tmp_path: Path) -> None:
 
 async def test_reading_records_nothing(tmp_path: Path) -> None:
     made(tmp_path, a="one\n")
-    async with rig(tmp_path, [calls(call("read", filePath="a.txt")), Answer(text="Seen.")]) as it:
+    async with rig(tmp_path, [calls(call("read", filePath="a.txt")), ScriptedAnswer(text="Seen.")]) as it:
         await it.prompt()
         assert patches(it) == []
         finishes = [p for e in it.view().entries for p in e.parts if isinstance(p, StepFinishPart)]
@@ -86,7 +90,7 @@ async def test_ignored_files_are_kept_before_a_destructive_command(tmp_path: Pat
     work = made(tmp_path, a="one\n")
     (work / ".gitignore").write_text("*.log\n")
     (work / "x.log").write_text("precious\n")
-    async with rig(tmp_path, [calls(call("bash", command="rm -rf x.log")), Answer(text="Gone.")]) as it:
+    async with rig(tmp_path, [calls(call("bash", command="rm -rf x.log")), ScriptedAnswer(text="Gone.")]) as it:
         await it.prompt()
         assert not (work / "x.log").exists()
         await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
@@ -95,7 +99,7 @@ async def test_ignored_files_are_kept_before_a_destructive_command(tmp_path: Pat
 
 async def test_without_snapshots_nothing_is_recorded(tmp_path: Path) -> None:
     made(tmp_path)
-    steps = [calls(call("write", filePath="n.txt", content="new")), Answer(text="Done.")]
+    steps = [calls(call("write", filePath="n.txt", content="new")), ScriptedAnswer(text="Done.")]
     async with rig(tmp_path, steps, snapshot=False) as it:
         await it.prompt()
         assert patches(it) == []

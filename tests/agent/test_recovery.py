@@ -14,7 +14,7 @@ import pytest
 from codeloop.agent.engine import Policy
 from codeloop.agent.moves import Settle, next_move
 from codeloop.agent.recovery import ABORTED, INTERRUPTED, NOT_STARTED, settle
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
@@ -33,12 +33,12 @@ from codeloop.schema.wire import replace
 from tests.store.states import asked, assistant, put, question, said, text, user
 from tests.support.project import Rig, check_turns, rig, told, until, words
 
-AFTER = Answer(text="After.")
+AFTER = ScriptedAnswer(text="After.")
 ROOT = Path(__file__).resolve().parents[2]
 VICTIM = """
 import asyncio, sys
 from pathlib import Path
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import TextInput
 from tests.support.project import call, calls, rig
 async def main():
@@ -54,14 +54,14 @@ asyncio.run(main())
 STEPS = """
 import asyncio, sys
 from pathlib import Path
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.project import call, calls, rig
 async def main():
     script = [
         calls(call("bash", command=f"echo {n} >> log"), call("write", filePath=f"{n}.txt", content=str(n)), text="On.")
         for n in range(12)
     ]
-    async with rig(Path(sys.argv[1]), [*script, Answer(text="Done.")]) as it:
+    async with rig(Path(sys.argv[1]), [*script, ScriptedAnswer(text="Done.")]) as it:
         print(it.session_id, flush=True)
         await it.prompt("go")
 asyncio.run(main())

@@ -13,7 +13,7 @@ from codeloop.app.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import Prices
-from codeloop.model.testing.script import Answer, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.api.session_requests import CreateSession, OfOneSession, UpdateSession
@@ -21,7 +21,7 @@ from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.operation import ABORT, PROMPT, SESSION_CREATE, SESSION_UPDATE
 from tests.support.project import startup, until
 
-SLOW = Answer(text="Done.", deltas=5, delay_ms=10)
+SLOW = ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)
 
 
 class WithSmall(OneModel):
@@ -32,7 +32,7 @@ class WithSmall(OneModel):
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path, answers: Sequence[Answer]) -> AsyncGenerator[tuple[Project, str]]:
+async def opened(tmp_path: Path, answers: Sequence[ScriptedAnswer]) -> AsyncGenerator[tuple[Project, str]]:
     """Open a project with a new session."""
     work = tmp_path / "work"
     work.mkdir()
@@ -43,7 +43,7 @@ async def opened(tmp_path: Path, answers: Sequence[Answer]) -> AsyncGenerator[tu
         await project.close()
 
 
-async def titled(tmp_path: Path, answers: Sequence[Answer], prompt: str, title: str | None = None) -> str:
+async def titled(tmp_path: Path, answers: Sequence[ScriptedAnswer], prompt: str, title: str | None = None) -> str:
     """Return the title of a session right after its first prompt is answered."""
     work = tmp_path / "work"
     work.mkdir()
@@ -58,24 +58,24 @@ async def titled(tmp_path: Path, answers: Sequence[Answer], prompt: str, title: 
 
 
 async def test_the_small_model_gives_the_title_while_the_turn_runs(tmp_path: Path) -> None:
-    side = Answer(kind="side", text='"Fixing the\nparser"')
+    side = ScriptedAnswer(kind="side", text='"Fixing the\nparser"')
     assert await titled(tmp_path, [SLOW, side], "the parser is broken") == "Fixing the"
 
 
 async def test_until_the_small_model_answers_the_first_line_is_the_title(tmp_path: Path) -> None:
-    side = Answer(kind="side", text="too late", deltas=8, delay_ms=400)
-    assert await titled(tmp_path, [Answer(text="Done."), side], "\n  fix the bug \nplease") == "fix the bug"
+    side = ScriptedAnswer(kind="side", text="too late", deltas=8, delay_ms=400)
+    assert await titled(tmp_path, [ScriptedAnswer(text="Done."), side], "\n  fix the bug \nplease") == "fix the bug"
 
 
 async def test_a_turn_and_its_process_end_without_waiting_for_a_title(tmp_path: Path) -> None:
-    side = Answer(kind="side", text="far too late", deltas=2, delay_ms=30_000)
-    given = titled(tmp_path, [Answer(text="Done."), side], "fix it")
+    side = ScriptedAnswer(kind="side", text="far too late", deltas=2, delay_ms=30_000)
+    given = titled(tmp_path, [ScriptedAnswer(text="Done."), side], "fix it")
     assert await asyncio.wait_for(given, 10) == "fix it"
 
 
 async def test_a_title_that_comes_after_its_turn_is_taken_while_the_process_lives(tmp_path: Path) -> None:
-    side = Answer(kind="side", text="just in time", deltas=4, delay_ms=40)
-    async with opened(tmp_path, [Answer(text="Done."), side]) as (project, session_id):
+    side = ScriptedAnswer(kind="side", text="just in time", deltas=4, delay_ms=40)
+    async with opened(tmp_path, [ScriptedAnswer(text="Done."), side]) as (project, session_id):
         await LocalClient(project).call(PROMPT, Prompt(session_id=session_id, parts=[TextInput(text="fix it")]))
         assert project.store.session(session_id).title == "fix it"
         assert not project.runs.is_running(session_id)
@@ -83,8 +83,8 @@ async def test_a_title_that_comes_after_its_turn_is_taken_while_the_process_live
 
 
 async def test_a_title_does_not_take_the_place_of_a_person_s(tmp_path: Path) -> None:
-    side = Answer(kind="side", text="another", deltas=4, delay_ms=40)
-    async with opened(tmp_path, [Answer(text="Done."), side]) as (project, session_id):
+    side = ScriptedAnswer(kind="side", text="another", deltas=4, delay_ms=40)
+    async with opened(tmp_path, [ScriptedAnswer(text="Done."), side]) as (project, session_id):
         client = LocalClient(project)
         await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextInput(text="fix it")]))
         await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, title="mine"))
@@ -95,8 +95,8 @@ async def test_a_title_does_not_take_the_place_of_a_person_s(tmp_path: Path) -> 
 async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    side = Answer(kind="side", text="A title", tokens=Count(input=100, output=10))
-    main = Answer(text="Done.", deltas=5, delay_ms=10, tokens=Count(input=1_000, output=100))
+    side = ScriptedAnswer(kind="side", text="A title", tokens=Count(input=100, output=10))
+    main = ScriptedAnswer(text="Done.", deltas=5, delay_ms=10, tokens=Count(input=1_000, output=100))
     priced = msgspec.structs.replace(SCRIPTED, prices=Prices(input=1.0, output=2.0))
     project = await open_project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([main, side], priced)))
     client = LocalClient(project)
@@ -110,8 +110,8 @@ async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) 
 
 
 async def test_an_abort_ends_the_making_of_a_title(tmp_path: Path) -> None:
-    side = Answer(kind="side", text="slow", deltas=4, delay_ms=30_000)
-    async with opened(tmp_path, [Answer(text="Done."), side]) as (project, session_id):
+    side = ScriptedAnswer(kind="side", text="slow", deltas=4, delay_ms=30_000)
+    async with opened(tmp_path, [ScriptedAnswer(text="Done."), side]) as (project, session_id):
         client = LocalClient(project)
         await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextInput(text="go")]))
         assert project.runs.any_running
@@ -122,11 +122,11 @@ async def test_an_abort_ends_the_making_of_a_title(tmp_path: Path) -> None:
 
 async def test_a_failing_small_model_does_no_harm(tmp_path: Path) -> None:
     error = APIError(data=APIErrorData(message="no", is_retryable=False))
-    assert await titled(tmp_path, [SLOW, Answer(kind="side", error=error)], "fix it") == "fix it"
+    assert await titled(tmp_path, [SLOW, ScriptedAnswer(kind="side", error=error)], "fix it") == "fix it"
 
 
 async def test_a_title_that_a_person_gave_stays(tmp_path: Path) -> None:
-    side = Answer(kind="side", text="another")
+    side = ScriptedAnswer(kind="side", text="another")
     assert await titled(tmp_path, [SLOW, side], "fix it", title="mine") == "mine"
 
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from codeloop.agent.recording import Recording
-from codeloop.agent.tool_calls import Calls
+from codeloop.agent.tool_calls import ToolCalls
 from codeloop.app.runs import Runs
 from codeloop.app.toolbox import toolbox_of
 from codeloop.model.chat import CallReady, CallStarted, Finished
-from codeloop.model.testing.script import Answer, Call
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.operation import PROMPT_ASYNC
 from codeloop.schema.part import ToolCompleted, ToolError, ToolPending
@@ -22,7 +22,7 @@ from codeloop.tool.tool import ToolContext, ToolResult, tool
 from tests.store.states import assistant, said, user
 from tests.support.project import Rig, call, calls, check_turns, result, rig, until
 
-DONE = Answer(text="Done.")
+DONE = ScriptedAnswer(text="Done.")
 ROOT = Path(__file__).resolve().parents[2]
 ANSWERER = """
 import sys, time
@@ -73,7 +73,7 @@ async def test_a_tool_named_in_another_case_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", ['{"filePath": "a', "[1]", "null", '"x"', "", "{}{}", "\ud800"])
 async def test_arguments_that_are_no_object_are_never_run(tmp_path: Path, arguments: str) -> None:
-    async with rig(tmp_path, [calls(Call("write", arguments)), DONE]) as it:
+    async with rig(tmp_path, [calls(ScriptedCall("write", arguments)), DONE]) as it:
         await it.prompt()
         (made,) = it.calls()
         assert made.tool == "invalid"
@@ -248,7 +248,7 @@ async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Pat
         asking = user(it.session_id, at=5)
         info = assistant(it.session_id, asking.id, at=6)
         engine.store.append(said(asking), said(info))
-        made = Calls(engine, engine.agent("build"), info, Recording())
+        made = ToolCalls(engine, engine.agent("build"), info, Recording())
         for event in (CallStarted("a", "glob"), CallStarted("a", "glob"), CallStarted("b", "write")):
             made.started(event.id, event.name)
         made.ready(CallReady("a", "glob", '{"pattern": "*.a"}'))
@@ -266,7 +266,7 @@ async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -
         asking = user(it.session_id, at=5)
         info = assistant(it.session_id, asking.id, at=6)
         engine.store.append(said(asking), said(info))
-        made = Calls(engine, engine.agent("build"), info, Recording())
+        made = ToolCalls(engine, engine.agent("build"), info, Recording())
         made.started("a", "write")
         made.forget()
         assert not made.any_made

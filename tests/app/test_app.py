@@ -11,7 +11,7 @@ import pytest
 from codeloop.app.app import App
 from codeloop.app.dispatch import carry_out
 from codeloop.app.open_models import OneModel
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, TextInput
 from codeloop.schema.api.session_requests import CreateSession, OfOneSession
@@ -23,11 +23,11 @@ from codeloop.schema.operation import ABORT, GLOBAL_DISPOSE, INSTANCE_DISPOSE, P
 from tests.support.project import call, calls, startup, until, within
 
 SLOW = calls(call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done"))
-DONE = Answer(text="Done.")
+DONE = ScriptedAnswer(text="Done.")
 
 
 @asynccontextmanager
-async def app(tmp_path: Path, answers: Sequence[Answer] = ()) -> AsyncGenerator[App]:
+async def app(tmp_path: Path, answers: Sequence[ScriptedAnswer] = ()) -> AsyncGenerator[App]:
     """Open an App whose own directory is `tmp_path/work`, with a repository beside it in `tmp_path/repository`."""
     for name in ("work", "repository/inner"):
         (tmp_path / name).mkdir(parents=True)

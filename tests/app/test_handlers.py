@@ -12,7 +12,7 @@ from codeloop.app.app import App
 from codeloop.app.dispatch import HANDLERS, PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
 from codeloop.kit.lazy import load
-from codeloop.model.testing.script import Answer, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.session_inputs import AgentInput, AnswerPermission, FileInput, Prompt, TextInput
 from codeloop.schema.api.session_requests import CreateSession, ListMessages, ListSessions, OfOneSession
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -39,7 +39,7 @@ from tests.support.project import LOCAL, both_clients, call, calls, rig, until, 
 __all__ = ["both_clients"]
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-DONE = Answer(text="Done.", tokens=Count(input=5))
+DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5))
 
 
 async def refused(wait: Any) -> OperationError:
@@ -115,7 +115,7 @@ async def test_a_prompt_is_stored_before_anything_else_and_may_ask_for_no_answer
 
 
 async def test_the_turn_goes_on_when_the_caller_goes_away(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="Done.", deltas=5, delay_ms=10)]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="Done.", deltas=5, delay_ms=10)]) as it:
         caller = asyncio.create_task(it.prompt())
         await until(lambda: len(it.view().entries) == 2)
         caller.cancel()

@@ -10,7 +10,7 @@ import pytest
 from codeloop.app.open_models import OneModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
@@ -55,8 +55,8 @@ SLOW = call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done
 
 async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    hello = Answer(text="Hello. " * 500, deltas=500)
-    answers = [hello, Answer(kind="side", text="A title", delay_ms=1)] * 100
+    hello = ScriptedAnswer(text="Hello. " * 500, deltas=500)
+    answers = [hello, ScriptedAnswer(kind="side", text="A title", delay_ms=1)] * 100
     project = await open_project(startup(tmp_path / "home", tmp_path / "work"), OneModel(ScriptedModel(answers)))
     client = LocalClient(project)
     ends: set[str] = set()
@@ -78,7 +78,9 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
 
 
 async def test_a_summary_that_is_aborted_is_no_fault_of_the_server(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="Hello."), Answer(kind="side", text="slow", delay_ms=20_000)]) as it:
+    async with rig(
+        tmp_path, [ScriptedAnswer(text="Hello."), ScriptedAnswer(kind="side", text="slow", delay_ms=20_000)]
+    ) as it:
         await it.prompt()
         summary = it.client.call(
             SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")
@@ -93,7 +95,7 @@ async def test_a_summary_that_is_aborted_is_no_fault_of_the_server(tmp_path: Pat
 
 async def test_a_prompt_to_a_subagent_at_work_is_taken_up_by_it(tmp_path: Path) -> None:
     task = call("task", description="d", prompt="look", subagent_type="general")
-    script = [calls(task), calls(SLOW), Answer(text="Both done."), Answer(text="All done.")]
+    script = [calls(task), calls(SLOW), ScriptedAnswer(text="Both done."), ScriptedAnswer(text="All done.")]
     async with rig(tmp_path, script, permission={"bash": "allow"}) as it:
         parent = asyncio.create_task(it.prompt())
         await until((it.work / "begun").exists)
@@ -111,7 +113,7 @@ async def test_a_prompt_to_a_subagent_at_work_is_taken_up_by_it(tmp_path: Path) 
 
 
 async def test_nothing_else_is_done_to_a_session_while_its_files_are_put_back(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="Hello."), Answer(text="Hello again.")]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="Hello."), ScriptedAnswer(text="Hello again.")]) as it:
         answer = await it.prompt()
         async with it.project.runs.held(it.session_id):
             for attempt in attempts(it, answer.info.id):
@@ -136,7 +138,7 @@ def attempts(it: Rig, message_id: str) -> list[Coroutine[Any, Any, Any]]:
 
 
 async def test_files_are_not_put_back_while_a_prompt_is_on_its_way_in(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="Hello.")]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as it:
         answer = await it.prompt()
         reading = asyncio.create_task(asyncio.sleep(30))
         coming = asyncio.create_task(it.project.runs.before_turn(it.session_id, reading))
@@ -150,7 +152,7 @@ async def test_files_are_not_put_back_while_a_prompt_is_on_its_way_in(tmp_path: 
 
 
 async def test_a_new_title_outlives_an_undo_that_was_under_way(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("write", filePath="a.txt", content="x")), Answer(text="Done.")]) as it:
+    async with rig(tmp_path, [calls(call("write", filePath="a.txt", content="x")), ScriptedAnswer(text="Done.")]) as it:
         answer = await it.prompt()
         undoing = it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
         going = asyncio.create_task(undoing)
@@ -164,7 +166,7 @@ async def test_a_new_title_outlives_an_undo_that_was_under_way(tmp_path: Path) -
 
 
 async def test_questions_of_a_process_that_has_ended_are_neither_shown_nor_answered(tmp_path: Path) -> None:
-    script = [calls(call("bash", command="touch x")), Answer(text="Done.")]
+    script = [calls(call("bash", command="touch x")), ScriptedAnswer(text="Done.")]
     async with rig(tmp_path, script, permission={"bash": "ask"}) as it:
         left = await it.client.call(SESSION_CREATE, CreateSession())
         request = PermissionRequest(

@@ -12,7 +12,7 @@ from codeloop.cli.questions.answerer import Answerer, read_line
 from codeloop.cli.run.result import Outcome
 from codeloop.cli.run.signals import Signals
 from codeloop.cli.run.turn import Turn
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.event import Event, PartUpdated
 from codeloop.schema.operation import PROMPT
@@ -56,14 +56,14 @@ async def outcome(made: Rig, view: Broken) -> Outcome:
 
 async def test_a_fault_while_it_is_shown_ends_the_turn(tmp_path: Path) -> None:
     work = calls(call("bash", command="sleep 30"))
-    async with rig(tmp_path, [work, Answer(text="Done.")]) as made:
+    async with rig(tmp_path, [work, ScriptedAnswer(text="Done.")]) as made:
         ended = await outcome(made, Broken(ToolPart))
     assert (ended.exit_code, ended.reason) == (1, "error")
     assert "could not be followed any more: LookupError: a fault" in ended.message
 
 
 async def test_a_fault_at_the_very_end_is_no_success(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="Done.")]) as made:
+    async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as made:
         ended = await outcome(made, Broken(TextPart))
     assert (ended.exit_code, ended.reason) == (1, "error")
 
@@ -71,7 +71,7 @@ async def test_a_fault_at_the_very_end_is_no_success(tmp_path: Path) -> None:
 async def test_a_question_that_cannot_be_answered_ends_the_turn(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("x")
     work = calls(call("read", filePath=str(tmp_path / "outside")))
-    async with rig(tmp_path, [work, Answer(text="Done.")]) as made:
+    async with rig(tmp_path, [work, ScriptedAnswer(text="Done.")]) as made:
         ended = await outcome(made, Broken(TextPart))
     assert (ended.exit_code, ended.reason) == (1, "error")
 

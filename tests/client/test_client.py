@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from codeloop.client.local import LocalClient
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, TextInput
 from codeloop.schema.api.session_requests import CreateSession, ListMessages
 from codeloop.schema.errors import CodeloopError
@@ -30,7 +30,10 @@ from tests.support.project import LOCAL, both_clients, call, calls, in_process, 
 
 __all__ = ["both_clients"]
 
-SCRIPT = [calls(call("write", filePath="a.txt", content="x"), call("read", filePath="a.txt")), Answer(text="Done.")]
+SCRIPT = [
+    calls(call("write", filePath="a.txt", content="x"), call("read", filePath="a.txt")),
+    ScriptedAnswer(text="Done."),
+]
 
 
 async def closed(stream: AsyncIterator[Any]) -> None:
@@ -59,7 +62,7 @@ async def test_applying_what_is_followed_gives_what_is_stored(tmp_path: Path) ->
 
 
 async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="One two three.", deltas=3), Answer(text="A title.")]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="One two three.", deltas=3), ScriptedAnswer(text="A title.")]) as it:
         seen: list[Event] = []
         idle = asyncio.Event()
 
@@ -111,7 +114,7 @@ async def test_a_refusal_is_the_same_exception_everywhere(
 
 
 async def test_words_that_are_no_characters_are_sent_as_well_as_can_be(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="Done.")]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
         await it.prompt("caf\udce9")
         assert words(it.view().entries[0].parts) == "caf?"
 

@@ -6,7 +6,7 @@ import msgspec
 
 from codeloop.extend.agents import agents_of, naming_subagents
 from codeloop.model.chat import TextPiece, UserTurn
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.defaults import base_rules
 from codeloop.permission.rules import decide
 from codeloop.schema.agent import Agent
@@ -100,7 +100,9 @@ def texts(it: Rig, place: int = -1) -> list[str]:
 
 
 async def test_the_model_is_told_when_planning_ends(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="A plan."), Answer(text="Done."), Answer(text="Again.")]) as it:
+    async with rig(
+        tmp_path, [ScriptedAnswer(text="A plan."), ScriptedAnswer(text="Done."), ScriptedAnswer(text="Again.")]
+    ) as it:
         await it.prompt("think", agent="plan")
         assert texts(it) == ["think"]
         await it.prompt("go", agent="build")
@@ -115,7 +117,7 @@ async def test_the_model_is_told_when_planning_ends(tmp_path: Path) -> None:
 async def test_plan_is_kept_from_editing_by_rules(tmp_path: Path) -> None:
     denied = call("write", filePath="a.py", content="x")
     allowed = call("write", filePath=".codeloop/plans/p.md", content="1. look")
-    async with rig(tmp_path, [calls(denied, allowed), Answer(text="Planned.")]) as it:
+    async with rig(tmp_path, [calls(denied, allowed), ScriptedAnswer(text="Planned.")]) as it:
         await it.prompt("plan", agent="plan")
         refused, _ = it.results()
         assert "denied" in refused
@@ -125,7 +127,7 @@ async def test_plan_is_kept_from_editing_by_rules(tmp_path: Path) -> None:
 
 async def test_each_built_in_agent_has_its_own_prompt(tmp_path: Path) -> None:
     names = ("build", "plan", "general", "explore")
-    async with rig(tmp_path, [Answer(text="ok")] * 4) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="ok")] * 4) as it:
         for name in names:
             await it.prompt("x", agent=name)
         starts = {request.system.splitlines()[0] for request in it.model.requests}
@@ -135,7 +137,7 @@ async def test_each_built_in_agent_has_its_own_prompt(tmp_path: Path) -> None:
 async def test_an_agent_of_a_page_works_with_its_prompt_options_and_rules(tmp_path: Path) -> None:
     page = "---\ntemperature: 0.3\nthinking: hard\ntools:\n  bash: false\n---\nYou are terse."
     write(tmp_path, "home/config/agent/terse.md", page)
-    async with rig(tmp_path, [Answer(text="ok")]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="ok")]) as it:
         await it.prompt("x", agent="terse")
         (request,) = it.model.requests
         assert request.system.startswith("You are terse.")

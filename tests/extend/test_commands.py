@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from codeloop.model.chat import ToolTurn, UserTurn
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import FileInput, MessageWithParts, Prompt, RunCommand, SubtaskInput
 from codeloop.schema.api.session_requests import OfOneSession
 from codeloop.schema.errors import OperationError
@@ -19,7 +19,7 @@ from codeloop.schema.part import FilePart, SubtaskPart, TextPart, ToolPart
 from tests.extend.settings import write
 from tests.support.project import Rig, check_turns, rig, until, within
 
-OK = Answer(text="ok")
+OK = ScriptedAnswer(text="ok")
 
 
 async def run(it: Rig, name: str, arguments: str = "", **more: Any) -> MessageWithParts:
@@ -150,7 +150,7 @@ async def test_agent_and_model_are_the_commands_own(tmp_path: Path) -> None:
 
 async def test_a_subtask_goes_to_the_subagent_before_the_model_is_asked(tmp_path: Path) -> None:
     own = {"template": "Find $1.", "description": "Find it", "agent": "explore", "subtask": True}
-    async with rig(tmp_path, [Answer(text="It is in a.py."), OK], command=commands(find=own)) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="It is in a.py."), OK], command=commands(find=own)) as it:
         await run(it, "find", "x")
         prompt, task, answer = it.view().entries
         (work,) = prompt.parts
@@ -172,7 +172,9 @@ async def test_several_subtasks_of_prompts_run_side_by_side(tmp_path: Path) -> N
     def part(prompt: str) -> SubtaskInput:
         return SubtaskInput(prompt=prompt, description=prompt, agent="explore")
 
-    async with rig(tmp_path, [Answer(text="found"), Answer(text="found"), Answer(text="found"), OK]) as it:
+    async with rig(
+        tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]
+    ) as it:
         await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("a"), part("b")], no_reply=True))
         await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[part("c")])))
         assert sorted(call.state.input["prompt"] for call in it.calls()) == ["a", "b", "c"]
@@ -186,7 +188,7 @@ async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> No
         SubtaskInput(prompt="a", description="a", agent="explore", model=other),
         SubtaskInput(prompt="b", description="b", agent="explore"),
     ]
-    async with rig(tmp_path, [Answer(text="found"), Answer(text="found"), OK]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]) as it:
         await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts)))
         first, second = sorted(it.project.store.sessions(parent=it.session_id), key=lambda one: one.title)
         assert first.model is not None
@@ -204,7 +206,7 @@ async def test_an_unknown_subagent_is_a_result_that_the_model_reads(tmp_path: Pa
 
 async def test_an_abort_ends_a_subtask_which_is_never_run_again(tmp_path: Path) -> None:
     own = {"template": "Find.", "agent": "explore"}
-    slow = Answer(text="late", delay_ms=10_000)
+    slow = ScriptedAnswer(text="late", delay_ms=10_000)
     async with rig(tmp_path, [slow, OK], command=commands(find=own)) as it:
         running = asyncio.create_task(run(it, "find"))
         await until(lambda: it.model.requests)
@@ -248,7 +250,7 @@ async def test_what_there_is_not_is_refused_with_what_there_is(tmp_path: Path) -
 
 
 async def test_compact_summarises(tmp_path: Path) -> None:
-    async with rig(tmp_path, [OK, Answer(text="What was said.", kind="side")]) as it:
+    async with rig(tmp_path, [OK, ScriptedAnswer(text="What was said.", kind="side")]) as it:
         await it.prompt("hello")
         answer = await run(it, "compact")
         assert isinstance(answer.info, AssistantMessage)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.extend.skills import allowed_skills, listing, skill_tool
-from codeloop.model.testing.script import Answer, Call
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.permission.gate import Denied
 from codeloop.schema.limits import SKILL_FILES, SKILL_LISTING
 from codeloop.schema.operation import SKILL_LIST, NoArguments
@@ -170,7 +170,7 @@ def test_the_list_leaves_out_what_is_denied_and_stays_within_bounds(tmp_path: Pa
 
 
 async def test_the_tool_is_offered_only_when_there_is_a_skill(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="ok")]) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="ok")]) as it:
         await it.prompt()
         assert "skill" not in {tool.name for tool in it.model.requests[0].tools}
 
@@ -179,7 +179,10 @@ async def test_the_model_sees_loads_and_reads_a_global_skill_without_a_question(
     file = skill(tmp_path, "home/.claude/skills", "notes", body="See more.md.")
     skill(tmp_path, "home/.claude/skills", "secret")
     more = write(tmp_path, "home/.claude/skills/notes/more.md", "The rest.")
-    script = [calls(Call("skill", {"name": "notes"}, "c1"), call("read", filePath=str(more))), Answer(text="ok")]
+    script = [
+        calls(ScriptedCall("skill", {"name": "notes"}, "c1"), call("read", filePath=str(more))),
+        ScriptedAnswer(text="ok"),
+    ]
     async with rig(tmp_path, script, permission={"skill": {"sec*": "deny"}}) as it:
         await it.prompt()
         first, second = it.model.requests

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeloop.model.chat import CallReady, Finished, ModelRequest, Retrying, TextDelta, TextPiece, UserTurn
-from codeloop.model.retry import Retry
+from codeloop.model.retry import RetryingModel
 from codeloop.schema.errors import APIError, ProviderAuthError
 from codeloop.schema.limits import MODEL_ATTEMPTS, MODEL_WAIT
 from tests.support.answers import Answer, Call
@@ -33,7 +33,7 @@ def failing(status: int, body: str = "no", **headers: str) -> Answer:
 async def test_a_passing_failure_is_tried_again_and_shown(status: int, openai: Any, asking: Any) -> None:
     sleeps = Sleeps()
     async with ModelServer([failing(status), Answer(text="hi")]) as server:
-        got = await asking(Retry(openai(server), sleep=sleeps, random=lambda: 0.0))
+        got = await asking(RetryingModel(openai(server), sleep=sleeps, random=lambda: 0.0))
     assert (got.text, got.end.reason, sleeps.waits) == ("hi", "stop", [2.0])
     retrying = next(event for event in got.events if isinstance(event, Retrying))
     assert retrying.attempt == 1
@@ -45,7 +45,7 @@ async def test_a_passing_failure_is_tried_again_and_shown(status: int, openai: A
 async def test_a_lasting_failure_is_not_tried_again(status: int, openai: Any, asking: Any) -> None:
     sleeps = Sleeps()
     async with ModelServer([failing(status), Answer(text="hi")]) as server:
-        got = await asking(Retry(openai(server), sleep=sleeps))
+        got = await asking(RetryingModel(openai(server), sleep=sleeps))
         assert len(server.requests) == 1
     assert (got.end.reason, sleeps.waits) == ("error", [])
 
@@ -53,7 +53,7 @@ async def test_a_lasting_failure_is_not_tried_again(status: int, openai: Any, as
 async def test_tries_are_bounded_and_waits_double_with_jitter(openai: Any, asking: Any) -> None:
     sleeps = Sleeps()
     async with ModelServer([failing(500)]) as server:
-        got = await asking(Retry(openai(server), sleep=sleeps, random=lambda: 1.0))
+        got = await asking(RetryingModel(openai(server), sleep=sleeps, random=lambda: 1.0))
         assert len(server.requests) == MODEL_ATTEMPTS.value
     assert sleeps.waits == [2.5, 5.0, 10.0, 20.0]
     assert isinstance(got.end.error, APIError)
@@ -71,21 +71,21 @@ async def test_the_service_says_how_long_to_wait(openai: Any, asking: Any) -> No
         Answer(text="hi"),
     ]
     async with ModelServer(answers) as server:
-        await asking(Retry(openai(server), sleep=sleeps, random=lambda: 0.0))
+        await asking(RetryingModel(openai(server), sleep=sleeps, random=lambda: 0.0))
     assert sleeps.waits == [5.0, 4.0, pytest.approx(29.5, abs=1.0), 1.5]
 
 
 async def test_a_wait_that_is_no_number_is_not_taken(openai: Any, asking: Any) -> None:
     sleeps = Sleeps()
     async with ModelServer([failing(429, retry_after="nan"), Answer(text="hi")]) as server:
-        got = await asking(Retry(openai(server), sleep=sleeps, random=lambda: 0.0))
+        got = await asking(RetryingModel(openai(server), sleep=sleeps, random=lambda: 0.0))
     assert (got.text, sleeps.waits) == ("hi", [2.0])
 
 
 async def test_a_long_wait_is_surfaced_and_not_slept(openai: Any, asking: Any) -> None:
     sleeps = Sleeps()
     async with ModelServer([failing(429, retry_after=str(16 * 86_400))]) as server:
-        got = await asking(Retry(openai(server), sleep=sleeps))
+        got = await asking(RetryingModel(openai(server), sleep=sleeps))
         assert len(server.requests) == 1
     assert sleeps.waits == []
     assert "16 d" in got.message
@@ -94,7 +94,7 @@ async def test_a_long_wait_is_surfaced_and_not_slept(openai: Any, asking: Any) -
 async def test_no_wait_is_longer_than_the_bound(openai: Any, asking: Any) -> None:
     sleeps = Sleeps()
     async with ModelServer([failing(429, retry_after="60")]) as server:
-        await asking(Retry(openai(server), attempts=9, sleep=sleeps, random=lambda: 0.99))
+        await asking(RetryingModel(openai(server), attempts=9, sleep=sleeps, random=lambda: 0.99))
     assert sleeps.waits == [MODEL_WAIT.seconds] * 8
 
 
@@ -107,7 +107,7 @@ async def test_no_wait_is_longer_than_the_bound(openai: Any, asking: Any) -> Non
 )
 async def test_a_key_without_credit_is_not_tried_again(body: str, openai: Any, asking: Any) -> None:
     async with ModelServer([failing(429, body)]) as server:
-        got = await asking(Retry(openai(server), sleep=Sleeps()))
+        got = await asking(RetryingModel(openai(server), sleep=Sleeps()))
         assert len(server.requests) == 1
     assert "no credit" in got.message
 
@@ -115,7 +115,7 @@ async def test_a_key_without_credit_is_not_tried_again(body: str, openai: Any, a
 async def test_a_cut_stream_is_tried_again_and_what_came_last_stays(openai: Any, asking: Any) -> None:
     answers = [Answer(text="one two", deltas=2, cut_after=2), Answer(text="three four", deltas=2, cut_after=3)]
     async with ModelServer(answers) as server:
-        got = await asking(Retry(openai(server), attempts=2, sleep=Sleeps()))
+        got = await asking(RetryingModel(openai(server), attempts=2, sleep=Sleeps()))
     after = got.events[next(at for at, event in enumerate(got.events) if isinstance(event, Retrying)) + 1 :]
     assert "".join(event.text for event in after if isinstance(event, TextDelta)) == "three four"
     assert got.end.reason == "error"
@@ -124,7 +124,7 @@ async def test_a_cut_stream_is_tried_again_and_what_came_last_stays(openai: Any,
 async def test_after_a_complete_call_the_answer_ends_as_cut_and_is_not_repeated(openai: Any, asking: Any) -> None:
     calls = (Call("read", '{"path":"a"}', "c1"), Call("read", '{"path":"a long name"}', "c2"))
     async with ModelServer([Answer(calls=calls, cut_after=4)]) as server:
-        got = await asking(Retry(openai(server), sleep=Sleeps()))
+        got = await asking(RetryingModel(openai(server), sleep=Sleeps()))
         assert len(server.requests) == 1
     assert got.ready == [("c1", "read", '{"path":"a"}')]
     assert got.end.reason == "cut"
@@ -134,21 +134,21 @@ async def test_after_a_complete_call_the_answer_ends_as_cut_and_is_not_repeated(
 async def test_a_call_that_was_cut_is_asked_for_again(anthropic: Any, asking: Any) -> None:
     call = Call("read", '{"path":"a long name of a file"}', "c1")
     async with ModelServer([Answer(calls=(call,), cut_after=5), Answer(calls=(call,))]) as server:
-        got = await asking(Retry(anthropic(server), sleep=Sleeps()))
+        got = await asking(RetryingModel(anthropic(server), sleep=Sleeps()))
     assert [event.arguments for event in got.events if isinstance(event, CallReady)] == [call.arguments]
     assert got.end.reason == "tool-calls"
 
 
 async def test_a_refused_key_is_the_providers_error(anthropic: Any, asking: Any) -> None:
     async with ModelServer([Answer()], key="another") as server:
-        got = await asking(Retry(anthropic(server), sleep=Sleeps()))
+        got = await asking(RetryingModel(anthropic(server), sleep=Sleeps()))
     assert isinstance(got.end.error, ProviderAuthError)
     assert "codeloop auth login anthropic" in got.message
 
 
 async def test_closing_the_retrying_stream_closes_the_connection(openai: Any) -> None:
     async with ModelServer([Answer(text="a b c", deltas=3, stall_after=3)]) as server:
-        stream = Retry(openai(server)).stream(ModelRequest(system="", turns=(UserTurn((TextPiece("x"),)),)))
+        stream = RetryingModel(openai(server)).stream(ModelRequest(system="", turns=(UserTurn((TextPiece("x"),)),)))
         async for event in stream:
             assert not isinstance(event, Finished)
             break

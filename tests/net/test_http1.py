@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.model.retry import Retry
+from codeloop.model.retry import RetryingModel
 from codeloop.net.http1 import ChunkedBody, NetworkError
 from codeloop.schema.limits import MODEL_INFLATED
 
@@ -132,6 +132,6 @@ async def test_an_answer_that_is_cut_in_its_headers_is_asked_for_again(openai: A
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    got = await asking(Retry(openai(f"http://127.0.0.1:{port}/v1"), sleep=lambda _: asyncio.sleep(0)))
+    got = await asking(RetryingModel(openai(f"http://127.0.0.1:{port}/v1"), sleep=lambda _: asyncio.sleep(0)))
     server.close()
     assert (got.text, len(asked)) == ("hi", 2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from tests.server.support.serving import Served, served
 
 ID = "msg_0123456789abcdef"
@@ -22,7 +22,7 @@ async def said(it: Served, session: str) -> list[str]:
 
 
 async def test_a_prompt_that_is_sent_again_is_answered_as_the_first_time(tmp_path: Path) -> None:
-    async with served(tmp_path, [Answer(text="Done."), Answer(text="Never asked.")]) as it:
+    async with served(tmp_path, [ScriptedAnswer(text="Done."), ScriptedAnswer(text="Never asked.")]) as it:
         session = await it.session()
         first = await it.post(f"/session/{session}/message", body())
         again = await it.post(f"/session/{session}/message", body())
@@ -32,7 +32,7 @@ async def test_a_prompt_that_is_sent_again_is_answered_as_the_first_time(tmp_pat
 
 
 async def test_a_prompt_that_is_sent_again_joins_its_running_turn(tmp_path: Path) -> None:
-    async with served(tmp_path, [Answer(text="Done.", delay_ms=300)]) as it:
+    async with served(tmp_path, [ScriptedAnswer(text="Done.", delay_ms=300)]) as it:
         session = await it.session()
         asking = (it.post(f"/session/{session}/message", body()) for _ in range(2))
         first, again = await asyncio.gather(*asking)
@@ -43,7 +43,7 @@ async def test_a_prompt_that_is_sent_again_joins_its_running_turn(tmp_path: Path
 async def test_a_command_that_is_sent_again_runs_its_lines_once(tmp_path: Path) -> None:
     own = {"note": {"template": "!`echo x >> lines`"}}
     allowed = {"bash": "allow"}
-    async with served(tmp_path, [Answer(text="Done.")], command=own, permission=allowed) as it:
+    async with served(tmp_path, [ScriptedAnswer(text="Done.")], command=own, permission=allowed) as it:
         session = await it.session()
         sent = {"messageID": ID, "command": "note", "arguments": ""}
         first = await it.post(f"/session/{session}/command", sent)
@@ -52,7 +52,7 @@ async def test_a_command_that_is_sent_again_runs_its_lines_once(tmp_path: Path) 
 
 
 async def test_another_prompt_under_the_same_id_is_refused(tmp_path: Path) -> None:
-    async with served(tmp_path, [Answer(text="Done.")]) as it:
+    async with served(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
         session = await it.session()
         await it.post(f"/session/{session}/message", body())
         refused = await it.post(f"/session/{session}/message", body("something else"), status=400)

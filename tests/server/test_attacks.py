@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.testing.script import Answer, Call, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED, play
 from codeloop.schema.message import AssistantMessage, Tokens
 from codeloop.schema.operation import GLOBAL_DISPOSE, INSTANCE_DISPOSE, OPERATIONS, AnyOperation
@@ -127,19 +127,23 @@ class Endless:
         """Yield an answer."""
         said = msgspec.json.encode(request.turns[-1]).decode()
         wanted = re.search(r"DO:(\w+)", said) if request.tools else None
-        answer = ANSWERS[wanted[1]] if wanted else Answer(text="Hello.", kind="main" if request.tools else "side")
+        answer = (
+            ANSWERS[wanted[1]] if wanted else ScriptedAnswer(text="Hello.", kind="main" if request.tools else "side")
+        )
         answer = msgspec.structs.replace(answer, tokens=Count(input=10)) if request.tools else answer
         async for event in play(answer, random.getrandbits(40)):
             yield event
 
 
-ASKING = Call("bash", {"command": "touch asked", "description": "x"})
+ASKING = ScriptedCall("bash", {"command": "touch asked", "description": "x"})
 CHOICE = {"question": "Which?", "header": "h", "options": [{"label": "a", "description": "b"}]}
 ANSWERS = {
-    "slow": Answer(text="slowly " * 20, deltas=20, delay_ms=20),
-    "write": Answer(calls=(Call("write", {"filePath": "a.txt", "content": "x"}),)),
-    "ask": Answer(calls=(ASKING, Call("question", {"questions": [CHOICE]}))),
-    "task": Answer(calls=(Call("task", {"description": "x", "prompt": "DO:slow", "subagent_type": "general"}),)),
+    "slow": ScriptedAnswer(text="slowly " * 20, deltas=20, delay_ms=20),
+    "write": ScriptedAnswer(calls=(ScriptedCall("write", {"filePath": "a.txt", "content": "x"}),)),
+    "ask": ScriptedAnswer(calls=(ASKING, ScriptedCall("question", {"questions": [CHOICE]}))),
+    "task": ScriptedAnswer(
+        calls=(ScriptedCall("task", {"description": "x", "prompt": "DO:slow", "subagent_type": "general"}),)
+    ),
 }
 RULES = [{"permission": "bash", "pattern": "*", "action": "ask"}]
 REFUSED = {200, 204, 400, 404, 409}

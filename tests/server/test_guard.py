@@ -14,7 +14,7 @@ import pytest
 from starlette.routing import Route, WebSocketRoute
 
 from codeloop.app.app import App
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SERVER_ADDRESSES, SERVER_DELAYED
 from codeloop.schema.operation import OPERATIONS
@@ -33,7 +33,7 @@ UPLOAD = ("content-type: application/json", "content-length: 10000000")
 
 @asynccontextmanager
 async def guarded(tmp_path: Path, listening: Listening | None = None) -> AsyncGenerator[Served]:
-    async with served(tmp_path, [Answer(text="Hello.")], listening) as it:
+    async with served(tmp_path, [ScriptedAnswer(text="Hello.")], listening) as it:
         yield it
 
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from tests.server.support.serving import served
 
 
 async def test_a_session_is_made_prompted_and_read_over_http(tmp_path: Path) -> None:
-    async with served(tmp_path, [Answer(text="Hello.")]) as it:
+    async with served(tmp_path, [ScriptedAnswer(text="Hello.")]) as it:
         session = await it.post("/session", {"title": "mine"})
         assert session["title"] == "mine"
         answer = await it.prompt(session["id"])

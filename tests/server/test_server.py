@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from codeloop.model.testing.script import Answer, Call
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import (
     SERVER_BODY,
@@ -309,9 +309,9 @@ async def test_a_port_that_is_taken_is_said_or_another_one_is_used(tmp_path: Pat
 
 async def test_stopping_ends_streams_sockets_and_turns_at_once(tmp_path: Path) -> None:
     command = "echo $$ > pid; exec sleep 100"
-    call = Call("bash", f'{{"command": "{command}", "description": "Waits"}}')
+    call = ScriptedCall("bash", f'{{"command": "{command}", "description": "Waits"}}')
     rules = {"permission": {"*": "allow"}}
-    async with served(tmp_path, [Answer(calls=(call,))], settings=rules) as it:
+    async with served(tmp_path, [ScriptedAnswer(calls=(call,))], settings=rules) as it:
         session_id = await it.session()
         streams = [await streaming(it, path) for path in ("/event", "/global/event")]
         turn = asyncio.create_task(it.http.post(f"/session/{session_id}/message", json=SAID))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codeloop.app.app import App
-from codeloop.model.testing.script import Answer, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.ids import new_id
 from codeloop.server.server import Listening, Server
@@ -20,12 +20,12 @@ from tests.server.support.hearing import Event, hearing, of
 from tests.server.support.serving import Served, served
 from tests.support.project import PASSWORD, Heard, call, calls, startup
 
-DONE = Answer(text="Done.", tokens=Count(input=5, output=2))
+DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5, output=2))
 WAIT = calls(call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))
 TEXT = {"type": "text", "text": "go"}
 
 
-def write(path: str, content: str) -> Answer:
+def write(path: str, content: str) -> ScriptedAnswer:
     return calls(call("write", filePath=path, content=content))
 
 
@@ -133,7 +133,7 @@ async def test_a_command_becomes_a_prompt_and_says_when_it_is_over(tmp_path: Pat
 
 async def test_a_command_that_is_a_subtask_shows_a_task_and_is_answered(tmp_path: Path) -> None:
     command = {"sub": {"template": "Look at $1", "description": "Looks", "agent": "general", "subtask": True}}
-    async with served(tmp_path, [Answer(text="Looked."), DONE], command=command) as it, hearing(it) as heard:
+    async with served(tmp_path, [ScriptedAnswer(text="Looked."), DONE], command=command) as it, hearing(it) as heard:
         session = (await it.post("/session", {"title": "T"}))["id"]
         await it.post(f"/session/{session}/command", {"command": "sub", "arguments": "x"})
         lines = await heard.idle(session)

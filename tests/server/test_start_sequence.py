@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import msgspec
 import pytest
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from tests.server.support.serving import Served, served
 
 Anything = dict[str, Any]
@@ -205,7 +205,7 @@ async def test_every_answer_at_the_start_has_the_form_that_clients_count_on(
         identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
         for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
             subprocess.run(["git", "-C", str(work), *identity, *words], check=True)
-    async with served(tmp_path, [Answer(text="Done.")], **CONFIG) as it:
+    async with served(tmp_path, [ScriptedAnswer(text="Done.")], **CONFIG) as it:
         await it.prompt(await it.session())
         found = {path: await check(it, path, kind) for path, kind in START}
         current = found["/project/current"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.retry import Retry
-from codeloop.model.testing.script import Answer, Block, Call, CallBlock
+from codeloop.model.retry import RetryingModel
+from codeloop.model.testing.script import Block, CallBlock, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.errors import APIError, APIErrorData, ContextOverflowError, OverflowData
 from codeloop.schema.ids import now_ms
@@ -41,7 +41,7 @@ async def send(it: Served, session: str, text: str = "go") -> None:
 
 
 async def test_a_plain_answer(tmp_path: Path) -> None:
-    async with served(tmp_path, [Answer(reasoning="Hm.", text="Hello.", deltas=2)]) as it, hearing(it) as heard:
+    async with served(tmp_path, [ScriptedAnswer(reasoning="Hm.", text="Hello.", deltas=2)]) as it, hearing(it) as heard:
         session = await titled(it)
         answer = await it.prompt(session)
         lines = await heard.idle(session)
@@ -58,7 +58,7 @@ async def test_a_plain_answer(tmp_path: Path) -> None:
 
 
 async def test_a_first_prompt_gets_its_title_by_an_event(tmp_path: Path) -> None:
-    async with served(tmp_path, [Answer(text="Hello.")]) as it, hearing(it) as heard:
+    async with served(tmp_path, [ScriptedAnswer(text="Hello.")]) as it, hearing(it) as heard:
         session = await it.session()
         assert (await it.get(f"/session/{session}"))["title"].startswith("New session - ")
         await it.prompt(session, "Look at the tests")
@@ -72,7 +72,7 @@ async def test_four_steps_with_tools(tmp_path: Path) -> None:
         calls(call("read", filePath="calc.py"), text="Let me look."),
         calls(edit),
         calls(call("bash", command=slow)),
-        Answer(text="Fixed."),
+        ScriptedAnswer(text="Fixed."),
     ]
     async with served(tmp_path, script) as it, hearing(it) as heard:
         (it.work / "calc.py").write_text("def add(a, b):\n    return a - b\n")
@@ -123,7 +123,7 @@ def answered(heard: Hearing) -> str:
 
 async def test_an_edit_that_is_allowed_once(tmp_path: Path) -> None:
     edit = call("edit", filePath="a.py", oldString="1", newString="2")
-    async with served(tmp_path, [calls(edit), Answer(text="Done.")]) as it, hearing(it) as heard:
+    async with served(tmp_path, [calls(edit), ScriptedAnswer(text="Done.")]) as it, hearing(it) as heard:
         (it.work / "a.py").write_text("1\n")
         session = await titled(it, permission=ASK)
         await send(it, session)
@@ -146,7 +146,7 @@ async def test_an_edit_that_is_allowed_once(tmp_path: Path) -> None:
 async def test_always_settles_what_else_it_covers(tmp_path: Path) -> None:
     made = [call("bash", f"c{n}", command=f"echo {n}") for n in range(3)]
     again = calls(call("bash", command="echo again"))
-    async with served(tmp_path, [calls(*made), again, Answer(text="Ran.")]) as it, hearing(it) as heard:
+    async with served(tmp_path, [calls(*made), again, ScriptedAnswer(text="Ran.")]) as it, hearing(it) as heard:
         session = await titled(it, permission=ASK)
         await send(it, session)
         asked = (await heard.asked())[0]
@@ -160,7 +160,7 @@ async def test_always_settles_what_else_it_covers(tmp_path: Path) -> None:
 
 async def test_a_rejection_ends_the_turn_after_the_step(tmp_path: Path) -> None:
     refused = calls(call("bash", command="touch x"))
-    async with served(tmp_path, [refused, Answer(text="Never said.")]) as it, hearing(it) as heard:
+    async with served(tmp_path, [refused, ScriptedAnswer(text="Never said.")]) as it, hearing(it) as heard:
         session = await titled(it, permission=ASK)
         await send(it, session)
         (asked,) = await heard.asked()
@@ -174,7 +174,7 @@ async def test_a_rejection_ends_the_turn_after_the_step(tmp_path: Path) -> None:
 
 async def test_a_rejection_with_words_goes_on(tmp_path: Path) -> None:
     refused = calls(call("bash", command="touch x"))
-    async with served(tmp_path, [refused, Answer(text="Otherwise.")]) as it, hearing(it) as heard:
+    async with served(tmp_path, [refused, ScriptedAnswer(text="Otherwise.")]) as it, hearing(it) as heard:
         session = await titled(it, permission=ASK)
         await send(it, session)
         (asked,) = await heard.asked()
@@ -189,7 +189,7 @@ QUESTION = {"question": "Which?", "header": "One", "options": [{"label": "A", "d
 
 @pytest.mark.parametrize("reply", ["answered", "rejected"])
 async def test_a_question_of_the_model(tmp_path: Path, reply: str) -> None:
-    script = [calls(call("question", questions=[QUESTION])), Answer(text="Good.")]
+    script = [calls(call("question", questions=[QUESTION])), ScriptedAnswer(text="Good.")]
     async with served(tmp_path, script) as it, hearing(it) as heard:
         session = await titled(it)
         await send(it, session)
@@ -215,7 +215,7 @@ async def test_a_question_of_the_model(tmp_path: Path, reply: str) -> None:
 
 async def test_a_queued_prompt_enters_the_running_turn(tmp_path: Path) -> None:
     first = calls(call("bash", command="until [ -e go ]; do sleep 0.01; done"))
-    async with served(tmp_path, [first, Answer(text="Both.")]) as it, hearing(it) as heard:
+    async with served(tmp_path, [first, ScriptedAnswer(text="Both.")]) as it, hearing(it) as heard:
         session = await titled(it)
         asking = asyncio.create_task(it.prompt(session, "one"))
         await heard.line("bash running", session)
@@ -234,7 +234,7 @@ def is_new_prompt(info: Event) -> bool:
     return info["role"] == "user" and "summary" not in info
 
 
-SLOW = Answer(text="word " * 40, deltas=40, delay_ms=10)
+SLOW = ScriptedAnswer(text="word " * 40, deltas=40, delay_ms=10)
 BASH = calls(call("bash", command="echo begun; sleep 77"))
 
 
@@ -289,8 +289,8 @@ async def test_an_abort_while_somebody_is_asked(tmp_path: Path) -> None:
 async def test_a_try_that_failed_shows_when_the_next_one_comes(tmp_path: Path) -> None:
     headers = {"retry-after-ms": "150"}
     data = APIErrorData(message="busy now", is_retryable=True, status_code=503, response_headers=headers)
-    script = ScriptedModel([Answer(error=APIError(data=data)), Answer(text="Now.", delay_ms=200)])
-    async with served(tmp_path, Retry(script)) as it, hearing(it) as heard:
+    script = ScriptedModel([ScriptedAnswer(error=APIError(data=data)), ScriptedAnswer(text="Now.", delay_ms=200)])
+    async with served(tmp_path, RetryingModel(script)) as it, hearing(it) as heard:
         session = await titled(it)
         begun = now_ms()
         await send(it, session)
@@ -308,7 +308,10 @@ async def test_a_try_that_failed_shows_when_the_next_one_comes(tmp_path: Path) -
 
 async def test_an_abort_while_a_request_waits_to_be_sent_again(tmp_path: Path) -> None:
     data = APIErrorData(message="busy now", is_retryable=True, status_code=503)
-    async with served(tmp_path, Retry(ScriptedModel([Answer(error=APIError(data=data))]))) as it, hearing(it) as heard:
+    async with (
+        served(tmp_path, RetryingModel(ScriptedModel([ScriptedAnswer(error=APIError(data=data))]))) as it,
+        hearing(it) as heard,
+    ):
         session = await titled(it)
         await send(it, session)
         await heard.line("status retry 1 busy now", session)
@@ -319,7 +322,7 @@ async def test_an_abort_while_a_request_waits_to_be_sent_again(tmp_path: Path) -
 
 async def test_an_error_of_the_models_service(tmp_path: Path) -> None:
     error = APIError(data=APIErrorData(message="bad request", is_retryable=False, status_code=400))
-    async with served(tmp_path, [Answer(error=error)]) as it, hearing(it) as heard:
+    async with served(tmp_path, [ScriptedAnswer(error=error)]) as it, hearing(it) as heard:
         session = await titled(it)
         answer = await it.prompt(session)
         lines = await heard.idle(session)
@@ -331,7 +334,7 @@ async def test_an_error_of_the_models_service(tmp_path: Path) -> None:
 
 
 async def test_a_summary_that_was_asked_for(tmp_path: Path) -> None:
-    script = [Answer(text="One."), Answer(kind="side", text="The note.")]
+    script = [ScriptedAnswer(text="One."), ScriptedAnswer(kind="side", text="The note.")]
     async with served(tmp_path, script) as it, hearing(it) as heard:
         session = await titled(it)
         await it.prompt(session)
@@ -347,7 +350,12 @@ async def test_a_summary_that_was_asked_for(tmp_path: Path) -> None:
 
 async def test_a_conversation_that_is_too_long_is_summarised_and_goes_on(tmp_path: Path) -> None:
     long = ContextOverflowError(data=OverflowData(message="too long"))
-    script = [Answer(text="One."), Answer(error=long), Answer(kind="side", text="The note."), Answer(text="Two.")]
+    script = [
+        ScriptedAnswer(text="One."),
+        ScriptedAnswer(error=long),
+        ScriptedAnswer(kind="side", text="The note."),
+        ScriptedAnswer(text="Two."),
+    ]
     async with served(tmp_path, script) as it, hearing(it) as heard:
         session = await titled(it)
         await it.prompt(session, "first")
@@ -363,7 +371,7 @@ async def test_a_conversation_that_is_too_long_is_summarised_and_goes_on(tmp_pat
 
 async def test_a_subagent_shows_its_session_before_it_works(tmp_path: Path) -> None:
     task = call("task", description="Explore", prompt="find add", subagent_type="general")
-    script = [calls(task), Answer(text="In calc.py."), Answer(text="Found.")]
+    script = [calls(task), ScriptedAnswer(text="In calc.py."), ScriptedAnswer(text="Found.")]
     async with served(tmp_path, script) as it, hearing(it) as heard:
         session = await titled(it)
         await it.prompt(session)
@@ -395,8 +403,11 @@ def is_done(event: Event, tool: str) -> bool:
 
 
 async def test_arguments_that_stream_in_show_a_pending_call(tmp_path: Path) -> None:
-    content: tuple[Block, ...] = (CallBlock(Call("bash", {"command": "true"}), deltas=4, ms=40),)
-    async with served(tmp_path, [Answer(content=content), Answer(text="Ok.")]) as it, hearing(it) as heard:
+    content: tuple[Block, ...] = (CallBlock(ScriptedCall("bash", {"command": "true"}), deltas=4, ms=40),)
+    async with (
+        served(tmp_path, [ScriptedAnswer(content=content), ScriptedAnswer(text="Ok.")]) as it,
+        hearing(it) as heard,
+    ):
         session = await titled(it)
         await it.prompt(session)
         await heard.idle(session)

@@ -30,7 +30,7 @@ from codeloop.model.chat import (
     Turn,
     UserTurn,
 )
-from codeloop.model.testing.script import Answer, Call, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.api.session_inputs import AnswerPermission, MessageWithParts, Prompt, TextInput
 from codeloop.schema.api.session_requests import CreateSession
@@ -124,14 +124,14 @@ async def until(ready: Callable[[], object], deadline: float = 20) -> None:
             await asyncio.sleep(0.002)
 
 
-def call(name: str, call_id: str = "", **arguments: Any) -> Call:
+def call(name: str, call_id: str = "", **arguments: Any) -> ScriptedCall:
     """Return a call of a script."""
-    return Call(name, arguments, call_id)
+    return ScriptedCall(name, arguments, call_id)
 
 
-def calls(*made: Call, text: str = "") -> Answer:
+def calls(*made: ScriptedCall, text: str = "") -> ScriptedAnswer:
     """Return an answer that makes calls."""
-    return Answer(text=text, calls=made, tokens=Count(input=100, output=10))
+    return ScriptedAnswer(text=text, calls=made, tokens=Count(input=100, output=10))
 
 
 def startup(home: Path, work: Path, **settings: Any) -> Startup:
@@ -143,7 +143,7 @@ def startup(home: Path, work: Path, **settings: Any) -> Startup:
 @asynccontextmanager
 async def rig(
     tmp_path: Path,
-    answers: Sequence[Answer] | ChatModel,
+    answers: Sequence[ScriptedAnswer] | ChatModel,
     *,
     info: ModelInfo = SCRIPTED,
     session_id: str | None = None,

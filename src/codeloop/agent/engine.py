@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.agent.subagent.supervisor import Tasks
+from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.kit.suggest import meant, near
 from codeloop.model.chat import ChatModel
 from codeloop.permission.defaults import guards
@@ -95,7 +95,7 @@ class Engine(Struct, frozen=True):
     snapshots: Snapshots | None = None
     policy: Policy = Policy()
     output: OutputLimits = OutputLimits()
-    tasks: Tasks = struct_field(default_factory=Tasks)
+    tasks: Supervisor = struct_field(default_factory=Supervisor)
     """The subagents at work; whoever closes the project ends them."""
 
     def agent(self, name: str) -> Agent:

@@ -4,14 +4,14 @@ from codeloop.agent.compaction import compact
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import AskModel, Compact, Delegate, Settle, Stop, next_move
 from codeloop.agent.recovery import settle
-from codeloop.agent.request.cache import Prefix
+from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.step import ask_model
 from codeloop.agent.subagent.delegate import delegate
 
 
 async def run(engine: Engine, session_id: str) -> Stop:
     """Work on a session until there is nothing more to do. Cancel by cancelling the task."""
-    prefix = Prefix()
+    cache = RequestCache()
     while True:
         match next_move(engine.store.recent(session_id), engine.policy):
             case Stop() as stop:
@@ -23,4 +23,4 @@ async def run(engine: Engine, session_id: str) -> Stop:
             case Delegate() as move:
                 await delegate(engine, session_id, move)
             case AskModel() as move:
-                await ask_model(engine, session_id, move, prefix)
+                await ask_model(engine, session_id, move, cache)

@@ -9,8 +9,8 @@ from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel
 from codeloop.agent.recording import Recording
 from codeloop.agent.recovery import ABORTED, closing, message_event, part_event
-from codeloop.agent.request.cache import Prefix
-from codeloop.agent.tool_calls import Calls
+from codeloop.agent.request.cache import RequestCache
+from codeloop.agent.tool_calls import ToolCalls
 from codeloop.agent.usage import Usage
 from codeloop.kit import fault_injection
 from codeloop.model.chat import (
@@ -50,14 +50,14 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import next_created
 
 
-async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Prefix) -> None:
+async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
     """Send one request and do what the answer says: store its parts, run its calls, count its cost.
 
     What the service or a tool does wrong is stored, not raised. A cancel stores what there is as interrupted.
     """
     agent = engine.agent(move.user.agent)
     model = engine.models.open(model_ref(move.user.model))
-    request = make_request(engine, session_id, agent, model, prefix)
+    request = make_request(engine, session_id, agent, model, cache)
     if move.user.system:
         request = replace(request, system=f"{request.system}\n\n{move.user.system}")
     info = new_message(engine, session_id, move.user)
@@ -66,7 +66,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Pre
     engine.store.append(message_event(info), part_event(start))
     draft = Draft(engine.store, session_id, info.id)
     recording = Recording(engine.snapshots, engine.store.whisper)
-    calls = Calls(engine, agent, info, recording)
+    calls = ToolCalls(engine, agent, info, recording)
     usage = Usage(model.info.prices, request)
     whole = False
     with StoredAbort(engine, info, usage):
@@ -86,7 +86,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, prefix: Pre
         store_finish(engine, info, finished, usage, snapshot, called=calls.any_made)
 
 
-def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, prefix: Prefix) -> ModelRequest:
+def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, cache: RequestCache) -> ModelRequest:
     """Put together what the model is sent: system prompt, tools, the whole conversation."""
     view = engine.store.recent(session_id)
     rulesets = engine.rulesets(session_id, agent)
@@ -94,9 +94,9 @@ def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel
     if not engine.policy.attended:
         bounds = (*bounds, UNATTENDED)
     return ModelRequest(
-        system=prefix.system(engine, view.session, agent, model.info),
-        turns=prefix.turns(view, model.info),
-        tools=prefix.tools(engine.toolbox, model.info, rulesets, bounds),
+        system=cache.system(engine, view.session, agent, model.info),
+        turns=cache.turns(view, model.info),
+        tools=cache.tools(engine.toolbox, model.info, rulesets, bounds),
         session_id=session_id,
         temperature=agent.temperature,
         top_p=agent.top_p,
@@ -133,7 +133,7 @@ def new_message(engine: Engine, session_id: str, user: UserMessage) -> Assistant
 
 
 async def _stream(
-    engine: Engine, model: ChatModel, request: ModelRequest, draft: Draft, calls: Calls, usage: Usage
+    engine: Engine, model: ChatModel, request: ModelRequest, draft: Draft, calls: ToolCalls, usage: Usage
 ) -> Finished:
     """Fold the model's events into the draft, start calls as they become ready, and count what is used."""
     waiting = _Waiting(engine, request.session_id)

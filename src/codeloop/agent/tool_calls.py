@@ -35,14 +35,14 @@ CANCELLED = "Not run: the user rejected an earlier call of the same step."
 
 
 @dataclass(slots=True)
-class Running:
+class RunningCall:
     """A call whose arguments are complete."""
 
     task: asyncio.Task[None]
     concurrent: bool
 
 
-class Calls:
+class ToolCalls:
     """The calls of one step. A call that changes something runs as if all calls were made one by one."""
 
     def __init__(self, engine: Engine, agent: Agent, info: AssistantMessage, recording: Recording) -> None:
@@ -51,7 +51,7 @@ class Calls:
         self._info = info
         self._recording = recording
         self._begun: dict[str, list[ToolPart]] = {}
-        self._running: list[Running] = []
+        self._running: list[RunningCall] = []
         self._rejected = False
         self._any = False
         self._made: list[CallReady] = []
@@ -96,7 +96,7 @@ class Calls:
         before = [earlier.task for earlier in self._running if not (concurrent and earlier.concurrent)]
         part = replace(part, tool=prepared.tool.name)
         task = asyncio.create_task(self._run(part, prepared, before))
-        self._running.append(Running(task, concurrent))
+        self._running.append(RunningCall(task, concurrent))
 
     def forget(self) -> None:
         """Drop the calls that had begun: the request is sent again."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from codeloop.app.settings import ProjectSettings
 from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.providers import Providers
-from codeloop.model.testing.replay import Recorder, ReplayModel, check_recordable
+from codeloop.model.testing.replay import RecordingModel, ReplayModel, check_recordable
 from codeloop.model.testing.script import Places
 
 
@@ -20,7 +20,7 @@ class OpenModels:
         self._places = places
         self._record = record
         self._open: dict[str, ChatModel] = {}
-        self._recorders: list[Recorder] = []
+        self._recorders: list[RecordingModel] = []
         self._keys = providers.credentials.stamp()
         if record is not None:
             check_recordable(record)
@@ -35,7 +35,7 @@ class OpenModels:
         if model is None:
             model = self._providers.open(ref)
             if self._record is not None:
-                model = Recorder(model, self._record, self._places)
+                model = RecordingModel(model, self._record, self._places)
                 self._recorders.append(model)
             self._open[ref] = model
         return model

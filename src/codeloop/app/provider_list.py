@@ -8,7 +8,7 @@ from functools import lru_cache
 from codeloop.app.open_models import OneModel, Source
 from codeloop.config.redact import open_address, open_options, open_settings
 from codeloop.model.catalog.default_model import local_model, preferred_model
-from codeloop.model.catalog.local_servers import Found
+from codeloop.model.catalog.local_servers import DiscoveredServer
 from codeloop.model.catalog.vendors import PROTOCOLS
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import ModelUnavailable, UnknownModel
@@ -131,7 +131,7 @@ class ProviderList:
         """Return the servers on this machine that answer, with their models; the one that suits best comes first."""
         return [self._local(found) for found in await self.providers.answering()]
 
-    def _local(self, found: Found) -> ProviderDetails:
+    def _local(self, found: DiscoveredServer) -> ProviderDetails:
         best = local_model(found.models)
         models: dict[str, ModelDetails] = {}
         for name in sorted(found.models, key=lambda name: name != best):

@@ -14,7 +14,7 @@ from codeloop.kit.suggest import meant, near
 from codeloop.model.anthropic.adapter import AnthropicMessages
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.default_model import local_model, preferred_model, small_model
-from codeloop.model.catalog.local_servers import Found, discover
+from codeloop.model.catalog.local_servers import DiscoveredServer, discover
 from codeloop.model.catalog.overrides import listed, overlaid
 from codeloop.model.catalog.vendors import LOCAL_SERVERS, NEEDS_CHOICE, PREFERRED_PROVIDERS, PROTOCOLS, LocalServer
 from codeloop.model.chat import ChatModel, ModelInfo
@@ -25,7 +25,7 @@ from codeloop.model.hints import ProviderHints, Written, nowhere
 from codeloop.model.openai.adapter import OpenAIChat
 from codeloop.model.provider import NO_PROVIDER_CONFIG, Provider, endpoint_of, provider_of, resolved_url
 from codeloop.model.quirks import quirks_of
-from codeloop.model.retry import Retry
+from codeloop.model.retry import RetryingModel
 from codeloop.net.origin import is_loopback
 from codeloop.schema.config import Config
 
@@ -187,9 +187,9 @@ class Providers:
         endpoint = replace(endpoint, hints=hints)
         match protocol:
             case "openai-chat":
-                return Retry(OpenAIChat(info, endpoint, quirks_of(info)))
+                return RetryingModel(OpenAIChat(info, endpoint, quirks_of(info)))
             case "anthropic-messages":
-                return Retry(AnthropicMessages(info, endpoint, quirks_of(info)))
+                return RetryingModel(AnthropicMessages(info, endpoint, quirks_of(info)))
 
     async def default(self, chosen: str | None = None) -> str:
         """Return the `provider/model` to use when the person named none: `chosen` (the configured one) if there is.
@@ -214,7 +214,7 @@ class Providers:
                 return model.ref
         return await self._found_locally()
 
-    async def answering(self) -> list[Found]:
+    async def answering(self) -> list[DiscoveredServer]:
         """Return the servers on this machine that answer now, with the ids of their models."""
         return await discover([server for server in self._local.values() if self._enabled(server.id)])
 

@@ -20,7 +20,7 @@ ENDLESS = Finished(
 """What a stream that gives no Finished counts as."""
 
 
-class Retry:
+class RetryingModel:
     """Wraps a model. `attempts` counts all tries; `sleep` takes seconds; `random` gives a number from 0 to below 1."""
 
     def __init__(

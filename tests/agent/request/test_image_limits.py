@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codeloop.agent.request.image_limits import bounded, has_images
 from codeloop.model.chat import AssistantTurn, ImagePiece, ModelInfo, TextPiece, Turn, UserTurn
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED
 from codeloop.schema.api.session_inputs import FileInput, Prompt, TextInput
 from codeloop.schema.errors import APIError, APIErrorData
@@ -65,7 +65,7 @@ async def test_three_hundred_images_in_one_step_leave_a_session_that_goes_on(tmp
 async def test_a_session_goes_on_after_a_service_has_refused_an_image(tmp_path: Path) -> None:
     refusal = APIError(data=APIErrorData(message="Could not process image", is_retryable=False, status_code=400))
     sees = ModelInfo(provider_id="scripted", id="sees", name="Sees", input=frozenset({"text", "image"}))
-    answers = [Answer(finish="error", error=refusal), Answer(text="Without it, then.")]
+    answers = [ScriptedAnswer(finish="error", error=refusal), ScriptedAnswer(text="Without it, then.")]
     async with rig(tmp_path, answers, info=sees) as it:
         image = FileInput(
             mime="image/png",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.agent.request.cache import Prefix
+from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.request.projection import BROKEN_OFF, PENDING, file_piece, project, turns_of
 from codeloop.model.chat import (
     AssistantTurn,
@@ -126,7 +126,7 @@ def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[
 @settings(max_examples=50, deadline=None)
 @given(entries=st.lists(st.one_of(ASKED, DONE), min_size=1, max_size=6), more=st.lists(DONE, max_size=3))
 def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[Entry], more: list[Entry]) -> None:
-    prefix = Prefix()
+    prefix = RequestCache()
     short = prefix.turns(Conversation(SESSION, tuple(entries)), SEEING)
     long = prefix.turns(Conversation(SESSION, (*entries, *more)), SEEING)
     assert all(a is b for a, b in zip(short, long, strict=False))
@@ -134,7 +134,7 @@ def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[
 
 
 def test_a_prefix_makes_a_changed_entry_anew_and_all_for_another_model() -> None:
-    prefix = Prefix()
+    prefix = RequestCache()
     before = answer(tool(ToolPending(input={}, raw="")), finish="tool-calls", done=None)
     done = ToolCompleted(input={}, output="ok", title="", metadata={}, time=TIME)
     after = Entry(before.info, (tool(done),))

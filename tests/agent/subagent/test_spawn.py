@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.agent.subagent.spawn import spawn
 from codeloop.model.chat import ModelInfo, Prices
-from codeloop.model.testing.script import Answer, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.api.session_requests import OfOneSession
 from codeloop.schema.ids import new_id
@@ -21,8 +21,8 @@ from tests.store.states import updated
 from tests.support.project import Rig, call, calls, check_turns, result, rig, told, until, words
 
 INFO = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10))
-FOUND = Answer(text="Found it in a.py.", tokens=Count(input=1000))
-DONE = Answer(text="Done.", tokens=Count(input=1000))
+FOUND = ScriptedAnswer(text="Found it in a.py.", tokens=Count(input=1000))
+DONE = ScriptedAnswer(text="Done.", tokens=Count(input=1000))
 TASK = Subtask(agent="general", description="look around", prompt="Find it.")
 
 
@@ -64,7 +64,9 @@ async def test_a_task_is_done_in_a_child_session_and_its_last_words_come_back(tm
 
 async def test_what_a_child_costs_is_added_to_its_parent(tmp_path: Path) -> None:
     script = [
-        Answer(calls=(call("task", description="d", prompt="p", subagent_type="general"),), tokens=Count(input=1000)),
+        ScriptedAnswer(
+            calls=(call("task", description="d", prompt="p", subagent_type="general"),), tokens=Count(input=1000)
+        ),
         FOUND,
         DONE,
     ]
@@ -135,7 +137,10 @@ async def test_a_task_that_can_not_be_started_says_why(tmp_path: Path, task: Sub
 
 
 async def test_a_child_that_fails_is_an_error_result_for_its_parent(tmp_path: Path) -> None:
-    script = [calls(call("task", description="d", prompt="p", subagent_type="general")), Answer(finish="length")]
+    script = [
+        calls(call("task", description="d", prompt="p", subagent_type="general")),
+        ScriptedAnswer(finish="length"),
+    ]
     async with rig(tmp_path, [*script, DONE]) as it:
         answer = await it.prompt()
         assert answer.stop is not None

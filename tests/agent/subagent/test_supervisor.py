@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.agent.subagent.supervisor import Patience, Tasks, overdue
+from codeloop.agent.subagent.supervisor import Patience, Supervisor, overdue
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextInput
 from codeloop.schema.api.session_requests import OfOneSession
 from codeloop.schema.event import PartInfo, PartUpdated, PermissionAsked
@@ -187,7 +187,7 @@ async def test_a_task_that_waits_for_a_person_is_never_overdue(tmp_path: Path) -
 
 
 async def test_a_task_that_still_works_is_not_started_twice() -> None:
-    tasks = Tasks()
+    tasks = Supervisor()
 
     async def work() -> SubtaskResult:
         await asyncio.sleep(20)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.model.credentials.store import Credentials, StoredKey, masked
+from codeloop.model.credentials.store import ApiKey, Credentials, masked
 from codeloop.model.errors import ModelUnavailable, WrongOrigin
 from codeloop.model.origin import origin
 
@@ -159,9 +159,9 @@ def test_a_masked_key_shows_at_most_seven_characters(key: str) -> None:
     assert len(shown) <= 8
     if len(key) < 16:
         assert shown == "…"
-    assert key not in repr(StoredKey(key=key)) or len(key) <= 7 or key in "StoredKey(key='…', origin='')"
+    assert key not in repr(ApiKey(key=key)) or len(key) <= 7 or key in "ApiKey(key='…', origin='')"
 
 
 def test_a_key_is_not_in_the_entrys_repr() -> None:
-    assert KEY not in repr(StoredKey(key=KEY, origin="https://a.example"))
-    assert "sk-…abcd" in repr(StoredKey(key=KEY))
+    assert KEY not in repr(ApiKey(key=KEY, origin="https://a.example"))
+    assert "sk-…abcd" in repr(ApiKey(key=KEY))

@@ -19,15 +19,17 @@ from codeloop.model.chat import (
     ToolSpec,
     UserTurn,
 )
-from codeloop.model.retry import Retry
+from codeloop.model.retry import RetryingModel
 from codeloop.model.testing.chaos import FAULTS, ChaosModel, Rates
-from codeloop.model.testing.script import Answer, Call
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.errors import APIError
 
 REQUEST = ModelRequest(system="s", turns=(UserTurn((TextPiece("go"),)),), tools=(ToolSpec("read", "", {}),))
-TEXT = Answer(text="some longer answer", deltas=8)
-CALLS = Answer(text="look", calls=(Call("read", {"filePath": "/a"}, "one"), Call("bash", {"command": "ls"}, "two")))
+TEXT = ScriptedAnswer(text="some longer answer", deltas=8)
+CALLS = ScriptedAnswer(
+    text="look", calls=(ScriptedCall("read", {"filePath": "/a"}, "one"), ScriptedCall("bash", {"command": "ls"}, "two"))
+)
 
 
 async def said(model: ChatModel) -> list[ModelEvent]:
@@ -101,7 +103,7 @@ async def test_two_calls_get_one_id_and_a_single_one_comes_twice() -> None:
         len({call.id for call in ready(await said(ChaosModel(ScriptedModel([CALLS]), 5, rates_of("duplicate_id"))))})
         == 1
     )
-    single = Answer(calls=(Call("read", {}, "one"),))
+    single = ScriptedAnswer(calls=(ScriptedCall("read", {}, "one"),))
     calls = ready(await said(ChaosModel(ScriptedModel([single]), 5, rates_of("duplicate_id"))))
     assert [call.id for call in calls] == ["one", "one"]
 
@@ -131,7 +133,7 @@ async def test_under_a_retry_the_whole_script_comes_through() -> None:
         return
 
     chaos = ChaosModel(ScriptedModel([TEXT] * 10), 7, Rates(cut=0.3, limited=0.2, failed=0.2))
-    model = Retry(chaos, attempts=30, sleep=no_wait)
+    model = RetryingModel(chaos, attempts=30, sleep=no_wait)
     for _ in range(10):
         text = ""
         for event in await said(model):

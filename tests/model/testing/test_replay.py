@@ -26,8 +26,8 @@ from codeloop.model.chat import (
     Turn,
     UserTurn,
 )
-from codeloop.model.testing.replay import Recorder, ReplayModel
-from codeloop.model.testing.script import Answer, Call, Places, TextBlock, read_answers
+from codeloop.model.testing.replay import RecordingModel, ReplayModel
+from codeloop.model.testing.script import Places, ScriptedAnswer, ScriptedCall, TextBlock, read_answers
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.errors import error_message
 from codeloop.schema.wire import replace
@@ -92,11 +92,11 @@ WORDS = st.lists(
     max_size=12,
 ).map("".join)  # fmt: skip
 ANSWERS = st.builds(
-    Answer,
+    ScriptedAnswer,
     reasoning=WORDS,
     text=WORDS,
     calls=st.lists(
-        st.builds(Call, st.sampled_from(["read", "bash"]), st.dictionaries(WORDS, WORDS, max_size=2) | WORDS),
+        st.builds(ScriptedCall, st.sampled_from(["read", "bash"]), st.dictionaries(WORDS, WORDS, max_size=2) | WORDS),
         max_size=2,
     ).map(tuple),
     deltas=st.integers(1, 7),
@@ -108,10 +108,10 @@ ANSWERS = st.builds(
 @settings(max_examples=150, deadline=None)
 @given(answers=st.lists(ANSWERS, min_size=1, max_size=3))
 async def test_a_recording_played_in_the_same_place_says_the_same(
-    tmp_path_factory: pytest.TempPathFactory, answers: list[Answer]
+    tmp_path_factory: pytest.TempPathFactory, answers: list[ScriptedAnswer]
 ) -> None:
     path = tmp_path_factory.mktemp("r") / "recording.jsonl"
-    recorder = Recorder(ScriptedModel(answers), path, HERE)
+    recorder = RecordingModel(ScriptedModel(answers), path, HERE)
     first = [folded(await said(recorder, request())) for _ in answers]
     player = ReplayModel(path, HERE)
     assert player.left == len(answers)
@@ -123,9 +123,14 @@ async def test_paths_of_the_project_move_with_it_and_are_not_in_the_file(tmp_pat
     path = tmp_path / "recording.jsonl"
     text = f"{HERE.directory}/a.py, {HERE.root}, {HERE.root}-old and {{directory}}"
     script = [
-        Answer(text=text, deltas=30, calls=(Call("read", {"filePath": f"{HERE.directory}/a.py"}),), directory="\x00")
+        ScriptedAnswer(
+            text=text,
+            deltas=30,
+            calls=(ScriptedCall("read", {"filePath": f"{HERE.directory}/a.py"}),),
+            directory="\x00",
+        )
     ]
-    await said(Recorder(ScriptedModel(script), path, HERE), request())
+    await said(RecordingModel(ScriptedModel(script), path, HERE), request())
     assert HERE.directory not in path.read_text()
     events = folded(await said(ReplayModel(path, THERE), request()))
     assert events[0] == ("text", "/tmp/x y/a.py, /tmp/x y, /home/me/code/proj-old and {directory}")
@@ -140,8 +145,8 @@ async def test_pieces_reasoning_data_and_tokens_are_kept(tmp_path: Path) -> None
         ' {"type": "call", "call": {"name": "read", "arguments": {"a": 1}, "id": "c"}, "deltas": 4},'
         ' {"type": "text", "text": "after", "deltas": 5}], "tokens": {"input": 3, "output": 4}, "finish": "length"}'
     )
-    script = [msgspec.json.decode(lines, type=Answer)]
-    first = await said(Recorder(ScriptedModel(script), path), request())
+    script = [msgspec.json.decode(lines, type=ScriptedAnswer)]
+    first = await said(RecordingModel(ScriptedModel(script), path), request())
     second = await said(ReplayModel(path), request())
     assert second == first
     assert folded(first)[0] == ("reasoning", "abc", {"signature": "s"})
@@ -157,9 +162,12 @@ async def test_titles_are_recorded_beside_the_conversation_and_found_by_their_sy
     path = tmp_path / "recording.jsonl"
     title, summary = request(tools=(), system="title"), request(tools=(), system="summary")
     script = [
-        Answer(text="one"), Answer(text="two"), Answer(kind="side", text="Title"), Answer(kind="side", text="Summary")
-    ]  # fmt: skip
-    recorder = Recorder(ScriptedModel(script), path)
+        ScriptedAnswer(text="one"),
+        ScriptedAnswer(text="two"),
+        ScriptedAnswer(kind="side", text="Title"),
+        ScriptedAnswer(kind="side", text="Summary"),
+    ]
+    recorder = RecordingModel(ScriptedModel(script), path)
     for asked in (request(), title, summary, request()):
         await said(recorder, asked)
     player = ReplayModel(path)
@@ -175,7 +183,9 @@ async def test_the_end_of_a_recording_is_told(tmp_path: Path) -> None:
 
 async def test_a_request_of_another_shape_is_told_with_both_shapes(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    recorder = Recorder(ScriptedModel([Answer(calls=(Call("read"),)), Answer(text="done")]), path)
+    recorder = RecordingModel(
+        ScriptedModel([ScriptedAnswer(calls=(ScriptedCall("read"),)), ScriptedAnswer(text="done")]), path
+    )
     await said(recorder, request())
     await said(recorder, request(*CALLED))
     same = ReplayModel(path)
@@ -190,13 +200,15 @@ async def test_a_request_of_another_shape_is_told_with_both_shapes(tmp_path: Pat
 
 async def test_a_recording_of_a_resumed_session_plays_in_a_new_one(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    await said(Recorder(ScriptedModel([Answer(text="hi")]), path), request(*CALLED, ASK))
+    await said(RecordingModel(ScriptedModel([ScriptedAnswer(text="hi")]), path), request(*CALLED, ASK))
     assert end_of(await said(ReplayModel(path), request())) == "stop"
 
 
 async def test_a_tool_that_is_gone_is_named_before_anything_is_said(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    await said(Recorder(ScriptedModel([Answer(text="x", calls=(Call("bash"),))]), path), request())
+    await said(
+        RecordingModel(ScriptedModel([ScriptedAnswer(text="x", calls=(ScriptedCall("bash"),))]), path), request()
+    )
     events = await said(ReplayModel(path), request(tools=TOOLS[:1]))
     assert len(events) == 1
     assert "`bash`, which does not exist here" in end_of(events)
@@ -204,13 +216,13 @@ async def test_a_tool_that_is_gone_is_named_before_anything_is_said(tmp_path: Pa
 
 async def test_a_call_that_was_always_unknown_is_played(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    await said(Recorder(ScriptedModel([Answer(calls=(Call("nonsense"),))]), path), request())
+    await said(RecordingModel(ScriptedModel([ScriptedAnswer(calls=(ScriptedCall("nonsense"),))]), path), request())
     assert end_of(await said(ReplayModel(path), request())) == "tool-calls"
 
 
 async def test_a_stream_closed_early_is_recorded_as_far_as_it_came(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    stream = Recorder(ScriptedModel([Answer(text="abcdef", deltas=6)]), path).stream(request())
+    stream = RecordingModel(ScriptedModel([ScriptedAnswer(text="abcdef", deltas=6)]), path).stream(request())
     assert await anext(stream) == TextDelta("a", 0)
     await stream.aclose()
     [answer] = read_answers(path)
@@ -218,12 +230,12 @@ async def test_a_stream_closed_early_is_recorded_as_far_as_it_came(tmp_path: Pat
 
 
 async def test_a_recording_that_can_not_be_written_does_not_stop_the_answer(tmp_path: Path) -> None:
-    recorder = Recorder(ScriptedModel([Answer(text="hi")]), tmp_path / "no" / "folder.jsonl")
+    recorder = RecordingModel(ScriptedModel([ScriptedAnswer(text="hi")]), tmp_path / "no" / "folder.jsonl")
     assert end_of(await said(recorder, request())) == "stop"
     assert "folder.jsonl" in recorder.problem
 
 
 async def test_a_recording_is_private(tmp_path: Path) -> None:
     path = tmp_path / "recording.jsonl"
-    await said(Recorder(ScriptedModel([Answer(text="hi")]), path), request())
+    await said(RecordingModel(ScriptedModel([ScriptedAnswer(text="hi")]), path), request())
     assert path.stat().st_mode & 0o077 == 0

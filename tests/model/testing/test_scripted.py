@@ -24,7 +24,7 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.testing.script import Answer, Call, Places, pieces, read_answers
+from codeloop.model.testing.script import Places, ScriptedAnswer, ScriptedCall, pieces, read_answers
 from codeloop.model.testing.scripted import ScriptedModel, scripted_file
 from codeloop.schema.errors import error_message
 
@@ -37,8 +37,8 @@ async def said(model: ChatModel, request: ModelRequest = MAIN) -> list[ModelEven
     return [event async for event in model.stream(request)]
 
 
-def from_json(*lines: str) -> list[Answer]:
-    return [msgspec.json.decode(line, type=Answer) for line in lines]
+def from_json(*lines: str) -> list[ScriptedAnswer]:
+    return [msgspec.json.decode(line, type=ScriptedAnswer) for line in lines]
 
 
 async def test_text_reasoning_and_calls_come_in_order_and_in_pieces() -> None:
@@ -63,7 +63,7 @@ async def test_text_reasoning_and_calls_come_in_order_and_in_pieces() -> None:
 
 @given(st.text(), st.integers(1, 50))
 def test_cutting_into_pieces_loses_no_character(text: str, deltas: int) -> None:
-    answer = Answer(text=text, calls=(Call("t", {"a": text}),), deltas=deltas)
+    answer = ScriptedAnswer(text=text, calls=(ScriptedCall("t", {"a": text}),), deltas=deltas)
     events = [piece.event for piece in pieces(answer, 1)]
     deltas_of_text = [event.text for event in events if isinstance(event, TextDelta)]
     assert "".join(deltas_of_text) == text
@@ -153,7 +153,7 @@ async def test_a_long_answer_lets_other_tasks_run() -> None:
             ticks += 1
 
     task = asyncio.create_task(tick())
-    await said(ScriptedModel([Answer(text="x" * 5000, deltas=5000)]))
+    await said(ScriptedModel([ScriptedAnswer(text="x" * 5000, deltas=5000)]))
     task.cancel()
     assert ticks > 20
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from codeloop.app.open_models import OneModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
-from codeloop.model.testing.script import Answer, Call
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.api.session_requests import CreateSession
@@ -30,8 +30,8 @@ from tests.server.support.serving import served
 from tests.server.support.streaming import Mirror, connected, following, held, types
 from tests.support.project import startup, until
 
-LISTS = Answer(text="I look.", calls=(Call("list", {"path": "."}, "call_1"),))
-DONE = Answer(text="That is all there is.")
+LISTS = ScriptedAnswer(text="I look.", calls=(ScriptedCall("list", {"path": "."}, "call_1"),))
+DONE = ScriptedAnswer(text="That is all there is.")
 
 
 def sizes(hub: Hub) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from codeloop.app.open_models import OneModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.testing.script import Answer, Call
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.api.session_requests import CreateSession, OfOneSession
@@ -29,15 +29,15 @@ from tests.server.support.streaming import Mirror, Stream, connected, following,
 from tests.store.states import updated
 from tests.support.project import startup, until
 
-LISTS = Answer(text="I look about.", calls=(Call("list", {"path": "."}, "call_1"),))
-DONE = Answer(text="That is all there is, and there is no more of it.", deltas=10)
+LISTS = ScriptedAnswer(text="I look about.", calls=(ScriptedCall("list", {"path": "."}, "call_1"),))
+DONE = ScriptedAnswer(text="That is all there is, and there is no more of it.", deltas=10)
 ROUTES = pytest.mark.parametrize("path", ["/event", "/global/event"])
 
 
 class Slowly:
     """A model that lets others have their turn between its words."""
 
-    def __init__(self, answers: list[Answer]) -> None:
+    def __init__(self, answers: list[ScriptedAnswer]) -> None:
         self._inner = ScriptedModel(answers, SCRIPTED)
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.operation import OPERATIONS, SESSION_CREATE, SESSION_LIST
 from codeloop.server.openapi.document import document
 from codeloop.server.routes import routes
@@ -110,7 +110,7 @@ async def test_the_server_answers_with_it(tmp_path: Path) -> None:
 
 
 async def test_real_answers_hold_what_it_calls_required(tmp_path: Path) -> None:
-    async with served(tmp_path, [Answer(text="Hello.")]) as it:
+    async with served(tmp_path, [ScriptedAnswer(text="Hello.")]) as it:
         session = await it.post(SESSION_CREATE.path)
         await it.prompt(session["id"])
         listed = (await it.get(SESSION_LIST.path))[0]

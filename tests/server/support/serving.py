@@ -12,7 +12,7 @@ from codeloop.app.app import App
 from codeloop.app.open_models import OneModel
 from codeloop.app.project import Project
 from codeloop.model.chat import ChatModel
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.server.server import Listening, Server
 from tests.support.project import Heard, startup
@@ -67,7 +67,10 @@ def _json(response: httpx2.Response, status: int) -> Any:
 
 @asynccontextmanager
 async def served(
-    tmp_path: Path, answers: Sequence[Answer] | ChatModel = (), listening: Listening | None = None, **settings: Any
+    tmp_path: Path,
+    answers: Sequence[ScriptedAnswer] | ChatModel = (),
+    listening: Listening | None = None,
+    **settings: Any,
 ) -> AsyncGenerator[Served]:
     """Serve `tmp_path/work`; `answers` are the model's."""
     work = tmp_path / "work"

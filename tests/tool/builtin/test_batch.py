@@ -4,19 +4,19 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.part import ToolCompleted, ToolError
 from tests.support.project import call, calls, rig, within
 
-DONE = Answer(text="Done.")
+DONE = ScriptedAnswer(text="Done.")
 
 
 def one(name: str, **parameters: Any) -> dict[str, Any]:
     return {"tool": name, "parameters": parameters}
 
 
-def script(*made: dict[str, Any]) -> list[Answer]:
+def script(*made: dict[str, Any]) -> list[ScriptedAnswer]:
     return [calls(call("batch", tool_calls=list(made))), DONE]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import AnswerQuestion
 from codeloop.schema.event import MessageInfo, MessageUpdated, SessionCreated, SessionInfo
 from codeloop.schema.ids import new_id, now_ms
@@ -15,7 +15,7 @@ from codeloop.schema.part import ToolCompleted, ToolError
 from tests.support.project import call, calls, check_turns, rig, until, within
 from tests.tool.context import make_context
 
-DONE = Answer(text="Done.")
+DONE = ScriptedAnswer(text="Done.")
 PLAN = [calls(call("plan_exit"), text="First this, then that."), DONE]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
 from codeloop.schema.api.session_requests import OfOneSession
 from codeloop.schema.errors import OperationError
@@ -18,7 +18,7 @@ from codeloop.schema.question import QuestionRequest
 from tests.support.project import Rig, call, calls, rig, until, within
 
 ROOT = Path(__file__).resolve().parents[3]
-DONE = Answer(text="Done.")
+DONE = ScriptedAnswer(text="Done.")
 COLOUR = {
     "question": "Which colour?",
     "header": "Colour",
@@ -50,7 +50,7 @@ async def asked(it: Rig) -> QuestionRequest:
     return it.project.store.pending_questions()[0]
 
 
-def script(*questions: dict[str, Any]) -> list[Answer]:
+def script(*questions: dict[str, Any]) -> list[ScriptedAnswer]:
     return [calls(call("question", questions=list(questions))), DONE]
 
 

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from codeloop.model.chat import ModelInfo, Prices
-from codeloop.model.testing.script import Answer, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.part import ToolCompleted, ToolError
 from tests.support.project import Rig, call, calls, rig, told, until
 
 INFO = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10))
-DONE = Answer(text="Done.")
+DONE = ScriptedAnswer(text="Done.")
 
 
-def answer(text: str) -> Answer:
-    return Answer(text=text, tokens=Count(input=1000))
+def answer(text: str) -> ScriptedAnswer:
+    return ScriptedAnswer(text=text, tokens=Count(input=1000))
 
 
 def handed(prompt: str, **more: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ async def test_several_tasks_of_one_step_run_and_each_gives_its_last_words(tmp_p
 
 
 async def test_a_task_is_taken_up_again_by_its_id(tmp_path: Path) -> None:
-    script: list[Answer] = [calls(call("task", **handed("One."))), answer("x"), DONE]
+    script: list[ScriptedAnswer] = [calls(call("task", **handed("One."))), answer("x"), DONE]
     async with rig(tmp_path, script, info=INFO) as it:
         await it.prompt()
         (child,) = children(it)

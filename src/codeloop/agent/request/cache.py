@@ -17,7 +17,7 @@ from codeloop.store.conversation import Conversation, Entry
 from codeloop.tool.toolbox import Toolbox
 
 
-class Prefix:
+class RequestCache:
     """System prompts, tools and turns as they were sent last; what has not changed is not made again."""
 
     def __init__(self) -> None:

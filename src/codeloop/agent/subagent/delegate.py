@@ -9,7 +9,7 @@ from codeloop.agent.moves import Delegate
 from codeloop.agent.recording import Recording
 from codeloop.agent.recovery import message_event
 from codeloop.agent.step import StoredAbort, new_message, show_status
-from codeloop.agent.tool_calls import Calls
+from codeloop.agent.tool_calls import ToolCalls
 from codeloop.model.chat import CallReady, Finished
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import Busy
@@ -33,7 +33,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
         return await plain(engine, call, replace(task, model=models.get(call.call_id)), report)
 
     engine = replace(engine, spawn=spawn)
-    calls = Calls(engine, engine.agent(move.user.agent), info, Recording())  # each subagent records its own steps
+    calls = ToolCalls(engine, engine.agent(move.user.agent), info, Recording())  # each subagent records its own steps
     with StoredAbort(engine, info):
         try:
             for call_id, work in zip(models, move.work, strict=True):

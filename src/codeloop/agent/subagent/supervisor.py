@@ -12,7 +12,7 @@ from codeloop.store.subagent_state import is_asking
 from codeloop.tool.tool import SubtaskResult, ToolFailure
 
 
-class Tasks:
+class Supervisor:
     """The subagents of one project that work in this process, by session: at most SUBAGENTS at once."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from codeloop.model.anthropic.request import METADATA
 from codeloop.model.chat import Finished, FinishReason, ModelEvent, ReasoningDelta, TextDelta, UsageUpdate
 from codeloop.model.wire.json_access import count, is_json_object, items, text
-from codeloop.model.wire.tool_calls import Calls, OpenCall, arguments_text
+from codeloop.model.wire.tool_calls import OpenCall, ToolCallAssembler, arguments_text
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
@@ -22,7 +22,7 @@ REASONS: dict[str, FinishReason] = {
 }
 
 
-class Delta(msgspec.Struct, gc=False):
+class AnthropicDelta(msgspec.Struct, gc=False):
     """What is added to a block, or to the message."""
 
     text: Any = None
@@ -32,12 +32,12 @@ class Delta(msgspec.Struct, gc=False):
     stop_reason: Any = None
 
 
-class Event(msgspec.Struct, gc=False):
+class AnthropicEvent(msgspec.Struct, gc=False):
     """One event of the stream, of any type."""
 
     type: str = ""
     index: int = 0
-    delta: Delta | None = None
+    delta: AnthropicDelta | None = None
     content_block: Any = None
     content: Any = None
     message: Any = None
@@ -53,13 +53,13 @@ class AnthropicReader:
         self.done = False
         self.ended = False
         self.error: Any = None
-        self._decode = msgspec.json.Decoder(Event).decode
+        self._decode = msgspec.json.Decoder(AnthropicEvent).decode
         self._events: list[ModelEvent] = []
         self._pieces: list[str] = []
         self._kind: type[TextDelta | ReasoningDelta] = TextDelta
         self._block = 0
         self._usage: JSON = {}
-        self._calls = Calls()
+        self._calls = ToolCallAssembler()
         self._open: dict[int, OpenCall] = {}
         self._reason = ""
 
@@ -116,7 +116,7 @@ class AnthropicReader:
             reason = "tool-calls" if self._calls.any_ready else "stop"
         return [*events, Finished(reason, self.tokens)]
 
-    def _add(self, index: int, delta: Delta) -> None:
+    def _add(self, index: int, delta: AnthropicDelta) -> None:
         if delta.text:
             self._say(TextDelta, index, text(delta.text))
         elif delta.partial_json:
@@ -128,7 +128,7 @@ class AnthropicReader:
             self._flush()
             self._events.append(ReasoningDelta("", index, {METADATA: {"signature": text(delta.signature)}}))
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: AnthropicEvent) -> None:
         match event.type:
             case "content_block_start":
                 self._begin(event.index, event.content_block)

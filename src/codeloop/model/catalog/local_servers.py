@@ -13,7 +13,7 @@ from codeloop.schema.limits import DISCOVER, DISCOVER_BYTES
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)", re.IGNORECASE)
 
 
-class Found(NamedTuple):
+class DiscoveredServer(NamedTuple):
     """A local server that answered, and the ids of its models (perhaps none)."""
 
     server: LocalServer
@@ -28,7 +28,7 @@ class _Models(msgspec.Struct):
     data: list[_Listed] | None
 
 
-async def discover(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found]:
+async def discover(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[DiscoveredServer]:
     """Ask all servers at once for their models (`GET <url>/models`); give those that answer in time, in order.
 
     Nothing is raised: a server that is not there, slow, or something else is left out.
@@ -44,7 +44,7 @@ async def discover(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found
         for task in tasks:
             task.cancel()
     answers = await asyncio.gather(*tasks, return_exceptions=True)
-    return [answer for answer in answers if isinstance(answer, Found)]
+    return [answer for answer in answers if isinstance(answer, DiscoveredServer)]
 
 
 async def listening(urls: Iterable[str]) -> frozenset[str]:
@@ -65,7 +65,7 @@ async def listening(urls: Iterable[str]) -> frozenset[str]:
     return frozenset(url for url in answers if url is not None)
 
 
-async def _ask(server: LocalServer) -> Found | None:
+async def _ask(server: LocalServer) -> DiscoveredServer | None:
     """Plain HTTP/1.0 over a socket: one request that ends with the connection, without an HTTP client's import."""
     import asyncio
 
@@ -100,7 +100,7 @@ def _is_whole(answer: bytearray) -> bool:
     return length is not None and len(body) >= int(length[1])
 
 
-def _found(server: LocalServer, answer: bytes) -> Found | None:
+def _found(server: LocalServer, answer: bytes) -> DiscoveredServer | None:
     head, _, body = answer.partition(b"\r\n\r\n")
     status = head.split(b"\r\n", 1)[0].split(b" ")
     if not head.startswith(b"HTTP/1.") or len(status) < 2 or status[1] != b"200":
@@ -109,4 +109,4 @@ def _found(server: LocalServer, answer: bytes) -> Found | None:
         listed = msgspec.json.decode(body, type=_Models).data or []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return Found(server, tuple(model.id for model in listed if model.id.isprintable()))
+    return DiscoveredServer(server, tuple(model.id for model in listed if model.id.isprintable()))

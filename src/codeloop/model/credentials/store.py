@@ -20,7 +20,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CREDENTIALS_BYTES, CREDENTIALS_LOCK
 
 
-class StoredKey(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="api"):
+class ApiKey(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="api"):
     """One entry. `origin` is `scheme://host[:port]`; empty: the provider's in the catalog."""
 
     key: str
@@ -28,7 +28,7 @@ class StoredKey(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type
 
     def __repr__(self) -> str:
         """Return the entry without its key."""
-        return f"StoredKey(key={masked(self.key)!r}, origin={self.origin!r})"
+        return f"ApiKey(key={masked(self.key)!r}, origin={self.origin!r})"
 
 
 def masked(key: str) -> str:
@@ -42,12 +42,12 @@ class Credentials:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def entries(self) -> dict[str, StoredKey]:
+    def entries(self) -> dict[str, ApiKey]:
         """Return all keys by provider. Raises `ModelUnavailable` when the file can't be read or is broken."""
-        found: dict[str, StoredKey] = {}
+        found: dict[str, ApiKey] = {}
         for provider, raw in self._read().items():
             with suppress(msgspec.ValidationError):
-                found[provider] = msgspec.json.decode(raw, type=StoredKey)
+                found[provider] = msgspec.json.decode(raw, type=ApiKey)
         return found
 
     def key(self, provider: str, url: str, home: str = "") -> str | None:
@@ -69,12 +69,12 @@ class Credentials:
             )
         return entry.key
 
-    def put(self, provider: str, key: str, url: str) -> StoredKey:
+    def put(self, provider: str, key: str, url: str) -> ApiKey:
         """Store a key for the origin of `url` in place of the provider's old one.
 
         Raises `CodeloopError` when the file is broken or can't be written; then it keeps its old bytes.
         """
-        entry = StoredKey(key=key, origin=origin(url))
+        entry = ApiKey(key=key, origin=origin(url))
         self._change(lambda entries: {**entries, provider: msgspec.Raw(msgspec.json.encode(entry))})
         return entry
 

@@ -7,7 +7,7 @@ import msgspec
 from codeloop.model.chat import Finished, FinishReason, ModelEvent, ReasoningDelta, TextDelta
 from codeloop.model.openai.request import METADATA
 from codeloop.model.wire.json_access import count, is_json_object, items, text
-from codeloop.model.wire.tool_calls import Calls, StreamedCalls, arguments_text
+from codeloop.model.wire.tool_calls import StreamedCalls, ToolCallAssembler, arguments_text
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
@@ -28,7 +28,7 @@ REASONS: dict[str, FinishReason] = {
 """What services call the end of an answer; whatever else they say is a "stop"."""
 
 
-class Message(msgspec.Struct, gc=False):
+class CompletionMessage(msgspec.Struct, gc=False):
     """A delta, or the message of an answer that did not stream. Services disagree on types: each is looked at."""
 
     content: Any = None
@@ -40,19 +40,19 @@ class Message(msgspec.Struct, gc=False):
     tool_calls: Any = None
 
 
-class Choice(msgspec.Struct, gc=False):
+class CompletionChoice(msgspec.Struct, gc=False):
     """One of the answers; only the first is asked for."""
 
-    delta: Message | None = None
-    message: Message | None = None
+    delta: CompletionMessage | None = None
+    message: CompletionMessage | None = None
     finish_reason: Any = None
     error: Any = None
 
 
-class Chunk(msgspec.Struct, gc=False):
+class CompletionChunk(msgspec.Struct, gc=False):
     """One event of the stream."""
 
-    choices: list[Choice] | None = None
+    choices: list[CompletionChoice] | None = None
     usage: Any = None
     error: Any = None
     message: Any = None
@@ -67,12 +67,12 @@ class OpenAIReader:
         self.ended = False
         self.error: Any = None
         self.tokens: Tokens = NO_TOKENS
-        self._decode = msgspec.json.Decoder(Chunk).decode
+        self._decode = msgspec.json.Decoder(CompletionChunk).decode
         self._events: list[ModelEvent] = []
         self._pieces: list[str] = []
         self._kind = ""
         self._block = -1
-        self._calls = Calls()
+        self._calls = ToolCallAssembler()
         self._streamed = StreamedCalls(self._calls)
         self._details: list[JSON] = []
         self._reason = ""
@@ -119,7 +119,7 @@ class OpenAIReader:
             reason = "tool-calls" if self._calls.any_ready else "stop"
         return [*events, Finished(reason, self.tokens)]
 
-    def _choice(self, choice: Choice) -> None:
+    def _choice(self, choice: CompletionChoice) -> None:
         message = choice.delta or choice.message
         if message is not None:
             thought = message.reasoning_content or message.reasoning or message.reasoning_text

@@ -1,4 +1,4 @@
-"""Folds the events of one stream into an `Answer`."""
+"""Folds the events of one stream into an `ScriptedAnswer`."""
 
 import time
 
@@ -16,22 +16,22 @@ from codeloop.model.chat import (
     UsageUpdate,
 )
 from codeloop.model.testing.script import (
-    Answer,
-    Asked,
     Block,
-    Call,
     CallBlock,
     Count,
     Kind,
     ReasoningBlock,
+    RecordedRequest,
     RetryBlock,
+    ScriptedAnswer,
+    ScriptedCall,
     TextBlock,
 )
 from codeloop.schema.message import Tokens
 from codeloop.schema.wire import JSON
 
 
-class Tape:
+class EventFold:
     """What has come of one stream; time runs from when the tape is made."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Tape:
                 self._extend(ReasoningBlock(text, metadata, ms=ms), block)
             case CallStarted(id=call_id, name=name):
                 self._open[call_id] = len(self._blocks)
-                self._append(CallBlock(Call(name, "", call_id, complete=False), deltas=0, ms=ms))
+                self._append(CallBlock(ScriptedCall(name, "", call_id, complete=False), deltas=0, ms=ms))
             case CallDelta(id=call_id, text=text):
                 self._grow(call_id, text, ms)
             case CallReady():
@@ -63,10 +63,10 @@ class Tape:
             case Finished():
                 self._end = event
 
-    def answer(self, kind: Kind, asked: Asked) -> Answer:
+    def answer(self, kind: Kind, asked: RecordedRequest) -> ScriptedAnswer:
         """Return what came, as an answer to what was asked; without a `Finished` it was `cut`."""
         end = self._end
-        return Answer(
+        return ScriptedAnswer(
             kind=kind,
             content=tuple(self._blocks),
             finish=end.reason,
@@ -108,7 +108,7 @@ class Tape:
         self._blocks[place] = msgspec.structs.replace(block, call=call, deltas=block.deltas + 1, ms=block.ms + ms)
 
     def _close(self, event: CallReady, ms: int) -> None:
-        ready = Call(event.name, _object(event.arguments), event.id)
+        ready = ScriptedCall(event.name, _object(event.arguments), event.id)
         place = self._open.pop(event.id, None)
         if place is None:
             self._append(CallBlock(ready, ms=ms))

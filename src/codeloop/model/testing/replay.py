@@ -1,4 +1,4 @@
-"""Records what a model answers, and plays a recording: JSON Lines, one `Answer` a line, written as they end.
+"""Records what a model answers, and plays a recording: JSON Lines, one `ScriptedAnswer` a line, written as they end.
 
 A recording holds no key and no path of the project: the working directory and the root are replaced by words. Text and
 arguments are kept whole, with the number of pieces they came in and the time that took.
@@ -23,13 +23,22 @@ from codeloop.model.chat import (
     Turn,
     UserTurn,
 )
-from codeloop.model.testing.event_fold import Tape
-from codeloop.model.testing.script import NOWHERE, Answer, Asked, CallBlock, Kind, Places, read_answers, replaced
+from codeloop.model.testing.event_fold import EventFold
+from codeloop.model.testing.script import (
+    NOWHERE,
+    CallBlock,
+    Kind,
+    Places,
+    RecordedRequest,
+    ScriptedAnswer,
+    read_answers,
+    replaced,
+)
 from codeloop.model.testing.scripted import SCRIPTED, failure, kind_of, play
 from codeloop.schema.errors import CodeloopError
 
 
-class Recorder:
+class RecordingModel:
     """A model that passes on what `model` says and appends each answer to a file when it has ended.
 
     A stream that is closed before its end is recorded as far as it came, with the reason `cut`. When the file can't be
@@ -51,7 +60,7 @@ class Recorder:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Ask the model and pass its events on."""
         asked = self._memory.asked(request, self._places)
-        tape = Tape()
+        tape = EventFold()
         events = self._model.stream(request)
         try:
             async for event in events:
@@ -61,7 +70,7 @@ class Recorder:
             self._write(tape.answer(kind_of(request), asked))
             await events.aclose()
 
-    def _write(self, answer: Answer) -> None:
+    def _write(self, answer: ScriptedAnswer) -> None:
         if self.problem:
             return
         try:
@@ -97,7 +106,7 @@ class ReplayModel:
         self._pace = pace
         self._memory = _Memory()
         answers = list(enumerate(read_answers(path), 1))
-        self._left: dict[Kind, list[tuple[int, Answer]]] = {
+        self._left: dict[Kind, list[tuple[int, ScriptedAnswer]]] = {
             "main": [row for row in answers if row[1].kind == "main"],
             "side": [row for row in answers if row[1].kind == "side"],
         }
@@ -152,12 +161,12 @@ class _Memory:
     def __init__(self) -> None:
         self._turns: dict[Kind, int] = {}
 
-    def asked(self, request: ModelRequest, places: Places) -> Asked:
+    def asked(self, request: ModelRequest, places: Places) -> RecordedRequest:
         kind = kind_of(request)
         before = self._turns.get(kind)
         self._turns[kind] = len(request.turns)
         new = request.turns[before:] if before is not None and before <= len(request.turns) else request.turns[-1:]
-        return Asked(
+        return RecordedRequest(
             digest=_digest(_placeless(repr(new), places)),
             system=_digest(request.system),
             turns=tuple(_shape(turn) for turn in new),
@@ -165,7 +174,9 @@ class _Memory:
         )
 
 
-def _next(left: list[tuple[int, Answer]], kind: Kind, asked: Asked) -> tuple[int, Answer] | None:
+def _next(
+    left: list[tuple[int, ScriptedAnswer]], kind: Kind, asked: RecordedRequest
+) -> tuple[int, ScriptedAnswer] | None:
     """Take the next answer; of those beside the conversation, the one with the same system prompt."""
     if not left:
         return None
@@ -176,7 +187,7 @@ def _next(left: list[tuple[int, Answer]], kind: Kind, asked: Asked) -> tuple[int
     return left.pop(place)
 
 
-def _difference(answer: Answer, asked: Asked) -> str:
+def _difference(answer: ScriptedAnswer, asked: RecordedRequest) -> str:
     """Say what of the present request does not go with the answer; empty when nothing."""
     called = [block.call.name for block in answer.blocks() if isinstance(block, CallBlock)]
     known = set(asked.tools)
@@ -215,7 +226,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _without_places(answer: Answer, places: Places) -> Answer:
+def _without_places(answer: ScriptedAnswer, places: Places) -> ScriptedAnswer:
     """Replace the project's paths by words that do not occur in the answer otherwise."""
     text = msgspec.json.encode(answer).decode()
     directory = _free_word("directory", text)

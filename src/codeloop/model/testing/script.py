@@ -42,7 +42,7 @@ class Places(NamedTuple):
 NOWHERE = Places()
 
 
-class Call(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class ScriptedCall(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A tool call. `arguments` is an object, or the raw text that the model sent when that is none."""
 
     name: str
@@ -78,7 +78,7 @@ class CallBlock(
 ):
     """A call whose arguments come in `deltas` pieces, spread over `ms`."""
 
-    call: Call
+    call: ScriptedCall
     deltas: int = 1
     ms: int = 0
 
@@ -106,7 +106,7 @@ class Count(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     cache_write: int = 0
 
 
-class Asked(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class RecordedRequest(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a recorded answer was an answer to. `turns` are those that the request before did not have."""
 
     digest: str
@@ -116,7 +116,7 @@ class Asked(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     tools: tuple[str, ...] = ()
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class ScriptedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One answer. A script uses `reasoning`, `text`, `calls`; a recording `content`, which says the same in any order.
 
     `delay_ms` comes before each piece, `error` ends the answer in place of `finish`. `directory` and `root` are the
@@ -126,7 +126,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     kind: Kind = "main"
     reasoning: str = ""
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
     deltas: int = 1
     delay_ms: int = 0
     content: tuple[Block, ...] = ()
@@ -135,7 +135,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     error: MessageError | None = None
     directory: str = "{directory}"
     root: str = "{root}"
-    request: Asked | None = None
+    request: RecordedRequest | None = None
 
     def blocks(self) -> tuple[Block, ...]:
         """Return what the answer says, in order."""
@@ -169,7 +169,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
             cache=CacheTokens(read=count.cache_read, write=count.cache_write),
         )
 
-    def placed(self, places: Places) -> "Answer":
+    def placed(self, places: Places) -> "ScriptedAnswer":
         """Return the answer with the present paths in it."""
         words = {self.directory: places.directory, self.root: places.root}
         swap = _swapper({word: path for word, path in words.items() if word and path})
@@ -183,7 +183,7 @@ class Timed(NamedTuple):
     event: ModelEvent
 
 
-def pieces(answer: Answer, number: int) -> Iterator[Timed]:
+def pieces(answer: ScriptedAnswer, number: int) -> Iterator[Timed]:
     """Yield the events of an answer but the last, with the pauses before them. `number` makes call ids distinct."""
     for place, block in enumerate(answer.blocks()):
         match block:
@@ -201,7 +201,7 @@ def pieces(answer: Answer, number: int) -> Iterator[Timed]:
                 yield Timed(ms / 1000, Retrying(attempt, message, 0))
 
 
-def read_answers(path: Path) -> list[Answer]:
+def read_answers(path: Path) -> list[ScriptedAnswer]:
     """Read a script or a recording. Blank lines and lines that start with `//` are passed over.
 
     Raises `ModelUnavailable` naming the line that is wrong.
@@ -210,24 +210,24 @@ def read_answers(path: Path) -> list[Answer]:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise ModelUnavailable(f"The recording {path} can't be read: {error.strerror}.") from error
-    answers: list[Answer] = []
+    answers: list[ScriptedAnswer] = []
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith(b"//"):
             continue
         try:
-            answers.append(msgspec.json.decode(line, type=Answer))
+            answers.append(msgspec.json.decode(line, type=ScriptedAnswer))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ModelUnavailable(f"{path}, line {number}, is no answer of a model: {error}.") from error
     return answers
 
 
-def replaced(answer: Answer, places: dict[str, str]) -> Answer:
+def replaced(answer: ScriptedAnswer, places: dict[str, str]) -> ScriptedAnswer:
     """Return a recorded answer with each path of `places` replaced by the word that shall stand for it."""
     swap = _swapper(places, whole=True)
     return answer if swap is None else _mapped(answer, swap)
 
 
-def _call(call: Call, deltas: int, ms: int, call_id: str) -> Iterator[Timed]:
+def _call(call: ScriptedCall, deltas: int, ms: int, call_id: str) -> Iterator[Timed]:
     raw = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
     yield Timed(0, CallStarted(call_id, call.name))
     for wait, piece in _cut(raw, deltas, ms):
@@ -259,7 +259,7 @@ def _swapper(words: dict[str, str], *, whole: bool = False) -> _Swap | None:
     return _Swap(re.compile(rf"(?<![\w.~-])(?:{body})(?![\w-]|\.\w)" if whole else body), words)
 
 
-def _mapped(answer: Answer, swap: _Swap) -> Answer:
+def _mapped(answer: ScriptedAnswer, swap: _Swap) -> ScriptedAnswer:
     return msgspec.structs.replace(
         answer,
         reasoning=swap(answer.reasoning),
@@ -279,7 +279,7 @@ def _mapped_block(block: Block, swap: _Swap) -> Block:
             return block
 
 
-def _mapped_call(call: Call, swap: _Swap) -> Call:
+def _mapped_call(call: ScriptedCall, swap: _Swap) -> ScriptedCall:
     if isinstance(call.arguments, str):
         return msgspec.structs.replace(call, arguments=swap(call.arguments))
     return msgspec.structs.replace(

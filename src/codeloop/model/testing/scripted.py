@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 from codeloop.model.chat import Finished, Limits, ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.testing.script import NOWHERE, Answer, Kind, Places, pieces, read_answers
+from codeloop.model.testing.script import NOWHERE, Kind, Places, ScriptedAnswer, pieces, read_answers
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
 
 SCRIPTED = ModelInfo(
@@ -21,12 +21,16 @@ class ScriptedModel:
     """
 
     def __init__(
-        self, answers: Sequence[Answer], info: ModelInfo = SCRIPTED, places: Places = NOWHERE, name: str = "The script"
+        self,
+        answers: Sequence[ScriptedAnswer],
+        info: ModelInfo = SCRIPTED,
+        places: Places = NOWHERE,
+        name: str = "The script",
     ) -> None:
         self._info = info
         self._places = places
         self._name = name
-        self._left: dict[Kind, list[Answer]] = {
+        self._left: dict[Kind, list[ScriptedAnswer]] = {
             "main": [answer for answer in answers if answer.kind == "main"],
             "side": [answer for answer in answers if answer.kind == "side"],
         }
@@ -59,7 +63,7 @@ def kind_of(request: ModelRequest) -> Kind:
     return "main" if request.tools else "side"
 
 
-async def play(answer: Answer, number: int, pace: float = 1.0) -> AsyncGenerator[ModelEvent]:
+async def play(answer: ScriptedAnswer, number: int, pace: float = 1.0) -> AsyncGenerator[ModelEvent]:
     """Yield an answer's events up to `Finished`, waiting `pace` times as long as it says."""
     import asyncio
 

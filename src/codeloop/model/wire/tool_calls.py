@@ -48,7 +48,7 @@ class OpenCall:
         return is_object(self.arguments)
 
 
-class Calls:
+class ToolCallAssembler:
     """The calls of one answer, in the order in which they began. Ids are unique among them."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class StreamedCalls:
     Services reuse an index for another call, repeat or leave out ids and names, and send a call in one piece or many.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ToolCallAssembler) -> None:
         self._calls = calls
         self._by_index: dict[int, OpenCall] = {}
         self._ids: dict[str, OpenCall] = {}

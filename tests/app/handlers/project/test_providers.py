@@ -18,7 +18,7 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
-from codeloop.model.testing.script import NOWHERE, Answer
+from codeloop.model.testing.script import NOWHERE, ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.providers import (
     KnownProviders,
@@ -151,7 +151,7 @@ async def test_a_model_that_stands_in_for_all_is_listed_first(tmp_path: Path) ->
 
 
 async def test_a_client_can_drive_a_scripted_server_with_what_is_listed(tmp_path: Path) -> None:
-    async with served(tmp_path, [Answer(text="Done.")]) as it:
+    async with served(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
         listed = (await it.get("/config/providers"))["default"]
         provider, model = next(iter(listed.items()))
         chosen = {"providerID": provider, "modelID": model}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.project import AddMcp, AskTools, Capabilities, ConsoleState, Log, McpStatus, OfOneMcp
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import CLIENT_LOG
@@ -37,7 +37,7 @@ NOT_YET = "codeloop does not connect to MCP servers yet."
 
 
 async def test_a_model_is_listed_the_tools_that_it_is_offered_in_a_turn(tmp_path: Path) -> None:
-    async with rig(tmp_path, [Answer(text="Done.")], permission={"webfetch": "deny"}) as it:
+    async with rig(tmp_path, [ScriptedAnswer(text="Done.")], permission={"webfetch": "deny"}) as it:
         listed = await it.client.call(TOOL_LIST, AskTools(provider="scripted", model="script"))
         ids = await it.client.call(TOOL_IDS, NoArguments())
         await it.prompt()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import AskSessionDiff, ForkSession, RevertSession, UnrevertSession
 from codeloop.schema.errors import ContextOverflowError, OperationError, OverflowData
 from codeloop.schema.message import FileDiff, UserMessage
@@ -13,10 +13,10 @@ from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT
 from codeloop.schema.wire import replace
 from tests.support.project import Rig, call, calls, rig
 
-DONE = Answer(text="Done.")
+DONE = ScriptedAnswer(text="Done.")
 
 
-def write(path: str, content: str) -> Answer:
+def write(path: str, content: str) -> ScriptedAnswer:
     return calls(call("write", filePath=path, content=content))
 
 
@@ -78,7 +78,7 @@ async def test_a_reverted_session_tells_what_is_undone(tmp_path: Path) -> None:
 
 
 async def test_a_turn_that_was_stopped_tells_what_it_had_changed(tmp_path: Path) -> None:
-    async with rig(tmp_path, [write("a.txt", "a\n"), Answer(text="Cut.", finish="length")]) as it:
+    async with rig(tmp_path, [write("a.txt", "a\n"), ScriptedAnswer(text="Cut.", finish="length")]) as it:
         await it.prompt("one")
         (one,) = prompts(it)
         assert one.summary is not None
@@ -86,8 +86,8 @@ async def test_a_turn_that_was_stopped_tells_what_it_had_changed(tmp_path: Path)
 
 
 async def test_a_turn_that_is_summarised_on_its_way_still_tells_what_it_changed(tmp_path: Path) -> None:
-    long = Answer(error=ContextOverflowError(data=OverflowData(message="too long")))
-    note = Answer(kind="side", text="The note.")
+    long = ScriptedAnswer(error=ContextOverflowError(data=OverflowData(message="too long")))
+    note = ScriptedAnswer(kind="side", text="The note.")
     script = [write("a.txt", "a\n"), write("b.txt", "b\n"), long, note, write("c.txt", "c\n"), DONE]
     async with rig(tmp_path, script) as it:
         await it.prompt("one")

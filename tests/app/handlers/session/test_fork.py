@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.model.testing.script import Answer, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.session_requests import ForkSession, OfOneSession, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
@@ -21,7 +21,7 @@ from tests.support.project import Rig, both_clients, call, calls, rig, until, wo
 
 __all__ = ["both_clients"]
 
-DONE = Answer(text="Done.", tokens=Count(input=5, output=2))
+DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5, output=2))
 
 
 async def fork(it: Rig, **more: Any) -> Session:
@@ -59,7 +59,7 @@ async def test_a_fork_holds_the_same_under_new_ids(tmp_path: Path) -> None:
 
 
 async def test_a_fork_goes_on_alone(tmp_path: Path) -> None:
-    async with rig(tmp_path, [DONE, Answer(text="Fork.")]) as it:
+    async with rig(tmp_path, [DONE, ScriptedAnswer(text="Fork.")]) as it:
         await it.prompt("one")
         before = it.view()
         made = await fork(it)

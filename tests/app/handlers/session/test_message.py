@@ -10,7 +10,7 @@ import pytest
 
 from codeloop.app.handlers.session.message import page
 from codeloop.model.chat import TextPiece, UserTurn
-from codeloop.model.testing.script import Answer, Count
+from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.api.session_requests import ListMessages, OfOneMessage, OfOnePart, OfOneSession, UpdatePart
 from codeloop.schema.errors import OperationError
@@ -35,7 +35,7 @@ from tests.support.project import LOCAL, Rig, both_clients, call, calls, rig, un
 __all__ = ["both_clients"]
 
 WAIT = calls(call("bash", command="until [ -e go ]; do sleep 0.01; done"))
-DONE = Answer(text="Done.", tokens=Count(input=5, output=2))
+DONE = ScriptedAnswer(text="Done.", tokens=Count(input=5, output=2))
 
 
 async def refused(wait: Any) -> OperationError:
@@ -158,7 +158,7 @@ async def test_a_waiting_prompt_is_shown_edited_cancelled_and_taken_up(tmp_path:
 
 
 async def test_what_a_running_turn_works_with_is_not_changed(tmp_path: Path) -> None:
-    async with rig(tmp_path, [WAIT, Answer(text="Done.", deltas=50, delay_ms=10)]) as it:
+    async with rig(tmp_path, [WAIT, ScriptedAnswer(text="Done.", deltas=50, delay_ms=10)]) as it:
         turn = asyncio.create_task(it.prompt("begin"))
         await until(it.calls)
         waiting = await say(it, "more")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession, SearchResult, SearchSessions, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import SESSION_CREATE, SESSION_SEARCH, SESSION_UPDATE
@@ -56,7 +56,7 @@ async def test_what_nobody_said_is_not_found(tmp_path: Path, query: str) -> None
 
 async def test_answers_and_titles_are_found_and_outputs_of_tools_are_not(tmp_path: Path) -> None:
     made = calls(call("bash", command="echo se''cret"), text="I look.")
-    async with rig(tmp_path, [made, Answer(text="It is a zebra.")]) as it:
+    async with rig(tmp_path, [made, ScriptedAnswer(text="It is a zebra.")]) as it:
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, title="About Zebras"))
         await it.prompt("go")
         (hit,) = (await search(it, "zebra")).hits

@@ -11,7 +11,7 @@ import pytest
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelRequest, Retrying
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED
 from codeloop.schema.api.session_inputs import Prompt, TextInput
 from codeloop.schema.api.session_requests import (
@@ -89,7 +89,7 @@ async def test_what_is_given_changes_and_nothing_else(tmp_path: Path) -> None:
 
 async def test_a_name_given_while_a_turn_runs_stays(tmp_path: Path) -> None:
     async with rig(
-        tmp_path, [calls(call("bash", command="until [ -e go ]; do sleep 0.01; done")), Answer(text="Done.")]
+        tmp_path, [calls(call("bash", command="until [ -e go ]; do sleep 0.01; done")), ScriptedAnswer(text="Done.")]
     ) as it:
         turn = asyncio.create_task(it.prompt())
         await until(it.calls)
@@ -172,7 +172,7 @@ async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for
 
 async def test_children_and_the_task_list_are_given(tmp_path: Path) -> None:
     todo = {"content": "a", "status": "pending", "priority": "low"}
-    async with rig(tmp_path, [calls(call("todowrite", todos=[todo])), Answer(text="Done.")]) as it:
+    async with rig(tmp_path, [calls(call("todowrite", todos=[todo])), ScriptedAnswer(text="Done.")]) as it:
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id))
         assert await it.client.call(SESSION_CHILDREN, OfOneSession(session_id=it.session_id)) == [child]
         assert await it.client.call(SESSION_TODO, OfOneSession(session_id=it.session_id)) == []
@@ -216,7 +216,7 @@ async def test_waiting_for_another_try_shows_when_it_comes(tmp_path: Path) -> No
 
 async def test_a_subagent_is_busy_while_it_works_and_then_idle(tmp_path: Path) -> None:
     task = call("task", description="d", prompt="p", subagent_type="general")
-    async with rig(tmp_path, [calls(task), SLEEP, Answer(text="Child."), Answer(text="Done.")]) as it:
+    async with rig(tmp_path, [calls(task), SLEEP, ScriptedAnswer(text="Child."), ScriptedAnswer(text="Done.")]) as it:
         turn = asyncio.create_task(it.prompt())
         await until((it.work / "begun").exists)
         (child,) = await it.client.call(SESSION_CHILDREN, OfOneSession(session_id=it.session_id))

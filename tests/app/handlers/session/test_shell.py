@@ -9,7 +9,7 @@ import pytest
 from codeloop.agent.title import is_untitled
 from codeloop.kit.processes import processes
 from codeloop.model.chat import AssistantTurn, CallPiece
-from codeloop.model.testing.script import Answer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunShell, TextInput
 from codeloop.schema.api.session_requests import OfOneSession, RevertSession, UpdateSession
 from codeloop.schema.errors import OperationError
@@ -20,7 +20,7 @@ from codeloop.schema.part import TextPart, ToolCompleted, ToolPart, ToolRunning
 from codeloop.schema.permission import Rule
 from tests.support.project import Rig, call, calls, check_turns, rig, told, until, words
 
-DONE = Answer(text="Done.")
+DONE = ScriptedAnswer(text="Done.")
 
 
 async def run(it: Rig, command: str, **more: Any) -> MessageWithParts:
