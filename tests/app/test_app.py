@@ -212,13 +212,14 @@ async def test_an_idle_project_is_closed_unless_somebody_follows_it_or_it_works(
             await it.project(directory)
         turn = asyncio.create_task(carry_out(it, PROMPT, saying(session), work))
         await until((work / "begun").exists)
-        it.watched = lambda directory: directory == inner
+        watched = {inner}
+        it.keep_open_while(lambda directory: directory in watched)
         await it.tidy(idle=0)
         assert {project.settings.place.directory for project in it.projects} == {work, inner}
         (work / "go").touch()
         await within(turn, 20)
         await until(lambda: not any(project.is_busy for project in it.projects))
-        it.watched = lambda _: False
+        watched.clear()
         await it.tidy(idle=3600)
         assert len(it.projects) == 2
         await it.tidy(idle=0)

@@ -6,10 +6,11 @@ from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, NoReturn, get_type_hints
 
+import msgspec
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.dispatch import HANDLERS, PROCESS_HANDLERS
+from codeloop.app.dispatch import ANSWERS, HANDLERS, PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
 from codeloop.kit.lazy import load
 from codeloop.model.testing.script import Count, ScriptedAnswer
@@ -50,13 +51,17 @@ async def refused(wait: Any) -> OperationError:
 
 @LOCAL
 def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
-    assert set(HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "project"}
+    rows = [*HANDLERS, *ANSWERS]
+    assert sorted(rows) == sorted(operation.id for operation in OPERATIONS if operation.scope == "project")
     assert set(PROCESS_HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "process"}
 
 
 @LOCAL
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
 def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperation) -> None:
+    if operation.id in ANSWERS:
+        assert msgspec.convert(msgspec.to_builtins(ANSWERS[operation.id]), operation.gives) == ANSWERS[operation.id]
+        return
     handler = load({**HANDLERS, **PROCESS_HANDLERS}[operation.id])
     assert iscoroutinefunction(handler), "it is awaited"
     hints = get_type_hints(handler, include_extras=True)

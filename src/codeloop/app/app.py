@@ -25,14 +25,13 @@ class App:
     """The projects of one process. Close it: that closes them, with their turns and child processes.
 
     `startup`: what the process was started with; its directory is meant where a request names none. `models` stands
-    in for the provider table. `watched` tells whether somebody follows the events of a directory, so that its
-    project stays open.
+    in for the provider table.
     """
 
     def __init__(self, startup: Startup, models: Source | None = None) -> None:
         self.startup = startup
         self.stores = Stores()
-        self.watched: Callable[[Path], bool] = lambda _: False
+        self._watchers: list[Callable[[Path], bool]] = []
         self._models = models
         self._opening: dict[Path, asyncio.Task[None]] = {}
         self._projects: dict[Path, Project] = {}
@@ -149,11 +148,18 @@ class App:
                 self._used.pop(project, None)
                 await project.close()
 
+    def keep_open_while(self, is_watched: Callable[[Path], bool]) -> None:
+        """Leave the project of a directory open as long as this says that somebody follows its events."""
+        self._watchers.append(is_watched)
+
+    def _is_watched(self, project: Project) -> bool:
+        return any(is_watched(project.settings.place.directory) for is_watched in self._watchers)
+
     async def tidy(self, idle: float = PROJECT_IDLE.seconds) -> None:
         """Close what nobody has asked for during `idle` seconds, and what has finished its last turn."""
         oldest = time.monotonic() - idle
         for project in {project for project in self._projects.values() if self._used.get(project, 0) <= oldest}:
-            if not project.is_busy and not self.watched(project.settings.place.directory):
+            if not project.is_busy and not self._is_watched(project):
                 self._retire(project)
         await self._close_idle(self._leaving)
 
@@ -168,7 +174,7 @@ class App:
             free = [
                 project
                 for project in set(self._projects.values())
-                if not project.is_busy and not self.watched(project.settings.place.directory)
+                if not project.is_busy and not self._is_watched(project)
             ]
             if not free:
                 raise OperationError("BadRequest", f"{PROJECTS.value} directories are at work. Try again later.")

@@ -9,6 +9,7 @@ from codeloop.app.app import App
 from codeloop.app.project import Project
 from codeloop.kit.lazy import load
 from codeloop.schema import operation
+from codeloop.schema.api.project import Capabilities, ConsoleState
 from codeloop.schema.operation import Gives, Operation, Takes
 from codeloop.store.database import StoreError
 
@@ -68,19 +69,12 @@ HANDLERS: dict[str, str] = {
     operation.AUTH_SET.id: "app.handlers.project.providers:set_auth",
     operation.AUTH_REMOVE.id: "app.handlers.project.providers:remove_auth",
     operation.LOG.id: "app.handlers.project.status:log",
-    operation.LSP_STATUS.id: "app.handlers.project.status:lsp",
-    operation.FORMATTER_STATUS.id: "app.handlers.project.status:formatter",
     operation.MCP_STATUS.id: "app.handlers.project.status:mcp",
     operation.MCP_ADD.id: "app.handlers.project.status:add_mcp",
     operation.MCP_CONNECT.id: "app.handlers.project.status:connect_mcp",
-    operation.MCP_DISCONNECT.id: "app.handlers.project.status:disconnect_mcp",
+    operation.MCP_DISCONNECT.id: "app.handlers.project.status:connect_mcp",
     operation.TOOL_IDS.id: "app.handlers.project.status:tool_ids",
     operation.TOOL_LIST.id: "app.handlers.project.status:tool_list",
-    operation.CAPABILITIES.id: "app.handlers.project.status:capabilities",
-    operation.CONSOLE.id: "app.handlers.project.status:console",
-    operation.RESOURCE_LIST.id: "app.handlers.project.status:resources",
-    operation.WORKSPACE_LIST.id: "app.handlers.project.status:workspaces",
-    operation.WORKSPACE_STATUS.id: "app.handlers.project.status:workspace_status",
     operation.VCS_GET.id: "app.handlers.workspace.vcs:get",
     operation.VCS_STATUS.id: "app.handlers.workspace.vcs:status",
     operation.VCS_DIFF.id: "app.handlers.workspace.vcs:diff",
@@ -89,7 +83,6 @@ HANDLERS: dict[str, str] = {
     operation.FILE_STATUS.id: "app.handlers.workspace.files:status",
     operation.FIND_TEXT.id: "app.handlers.workspace.find:text",
     operation.FIND_FILES.id: "app.handlers.workspace.find:files",
-    operation.FIND_SYMBOLS.id: "app.handlers.workspace.find:symbols",
     operation.FS_FIND.id: "app.handlers.workspace.find:fs_find",
     operation.PTY_SHELLS.id: "app.handlers.workspace.pty:shells",
     operation.PTY_LIST.id: "app.handlers.workspace.pty:listed",
@@ -115,6 +108,18 @@ HANDLERS: dict[str, str] = {
     operation.PERMISSION_RESPOND.id: "app.handlers.project.permission:respond",
 }
 """Where the handler of an operation is: an async function of the project and the operation's arguments."""
+
+ANSWERS: dict[str, Any] = {
+    operation.LSP_STATUS.id: [],
+    operation.FORMATTER_STATUS.id: [],
+    operation.FIND_SYMBOLS.id: [],
+    operation.RESOURCE_LIST.id: {},
+    operation.WORKSPACE_LIST.id: [],
+    operation.WORKSPACE_STATUS.id: [],
+    operation.CAPABILITIES.id: Capabilities(background_subagents=False),
+    operation.CONSOLE.id: ConsoleState(console_managed_providers=[], switchable_org_count=0),
+}
+"""What is answered everywhere and always: language servers, formatters and the like are not there yet."""
 
 PROCESS_HANDLERS: dict[str, str] = {
     operation.HEALTH.id: "app.handlers.project.server:health",
@@ -149,6 +154,8 @@ async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, director
 
 async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
     """Answer an operation of a project. Raises CodeloopError when it is refused, or when the disk fails it."""
+    if op.id in ANSWERS:
+        return ANSWERS[op.id]
     try:
         answer: Handler = load(HANDLERS[op.id])
         return await answer(project, args)

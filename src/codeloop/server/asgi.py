@@ -22,13 +22,11 @@ def site(app: App, hub: Hub) -> Starlette:
     return found
 
 
-async def _missing(request: Request, error: Exception) -> Response:
-    del error
+async def _missing(request: Request, _error: Exception) -> Response:
     return not_found(request.url.path)
 
 
-async def _method(request: Request, error: Exception) -> Response:
-    del error
+async def _method(request: Request, _error: Exception) -> Response:
     response = wrong_method(request.url.path, request.method)
     fitting = [route for route in request.app.routes if route.matches(request.scope)[0] is Match.PARTIAL]
     same = [route for route in fitting if route.path == fitting[0].path]

@@ -1,4 +1,4 @@
-"""One Store a file and process, shared by all that work with it: what one of them whispers, all of them hear."""
+"""One Store a file and process, shared by all that work with it: what one of them shows, all of them see."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +11,13 @@ class Stores:
 
     def __init__(self) -> None:
         self._open: dict[Path, tuple[Store, int]] = {}
-        self.opened: Callable[[Store], None] = lambda _: None
-        """Called with each store that was not open."""
+        self._subscribers: list[Callable[[Store], None]] = []
+
+    def subscribe(self, subscriber: Callable[[Store], None]) -> None:
+        """Call it with each store that is open, and each that will be."""
+        self._subscribers.append(subscriber)
+        for store in self.all():
+            subscriber(store)
 
     def open(self, path: Path) -> Store:
         """Return the store of a file. Raises StoreError."""
@@ -20,11 +25,12 @@ class Stores:
         store = found or Store(path)
         self._open[path] = (store, users + 1)
         if found is None:
-            self.opened(store)
+            for subscriber in self._subscribers:
+                subscriber(store)
         return store
 
     def release(self, store: Store) -> None:
-        """Return a store back; the last one to do so closes it."""
+        """Give a store back; the last one to do so closes it."""
         _, users = self._open[store.path]
         if users > 1:
             self._open[store.path] = (store, users - 1)

@@ -163,13 +163,13 @@ async def test_a_client_that_has_left_is_forgotten_with_what_it_followed(tmp_pat
         async with following(it) as stream, following(it, "/global/event"):
             await stream.next()
             assert sizes(it.server.hub) == (2, 1)
-            assert it.app.watched(tmp_path)
+            assert it.server.hub.is_watched(tmp_path)
         await until(lambda: sizes(it.server.hub) == (0, 0))
-        assert not it.app.watched(tmp_path)
+        assert not it.server.hub.is_watched(tmp_path)
         async with following(it) as stream:
             await stream.next()
-            assert it.app.watched(it.work)
-            assert not it.app.watched(tmp_path)
+            assert it.server.hub.is_watched(it.work)
+            assert not it.server.hub.is_watched(tmp_path)
 
 
 async def test_a_project_that_is_opened_anew_tells_its_readers_and_goes_on(tmp_path: Path) -> None:

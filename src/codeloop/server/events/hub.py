@@ -51,10 +51,8 @@ class Hub:
         self._directories = Directories()
         self._disposed = ""
         self._is_closed = False
-        for store in app.stores.all():
-            self._opened(store)
-        app.stores.opened = self._opened
-        app.watched = self._is_watched
+        app.stores.subscribe(self._opened)
+        app.keep_open_while(self.is_watched)
 
     @property
     def is_full(self) -> bool:
@@ -180,7 +178,8 @@ class Hub:
 
     # What happens
 
-    def _is_watched(self, directory: Path) -> bool:
+    def is_watched(self, directory: Path) -> bool:
+        """Return whether somebody reads the events of a directory."""
         return any(reader.directory in {None, str(directory)} for reader in self._readers)
 
     def _opened(self, store: Store) -> None:

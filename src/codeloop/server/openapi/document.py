@@ -60,8 +60,7 @@ _GLOBAL_EVENT: Schema = {
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
-async def _document(request: Request) -> Response:
-    del request
+async def _document(_request: Request) -> Response:
     return Response(document(), media_type="application/json")
 
 

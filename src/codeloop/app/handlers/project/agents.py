@@ -8,15 +8,13 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import NoArguments
 
 
-async def agents(project: Project, args: NoArguments) -> list[Agent]:
+async def agents(project: Project, _args: NoArguments) -> list[Agent]:
     """Return the agents by name, hidden ones too."""
-    del args
     return [project.engine.agents[name] for name in sorted(project.engine.agents)]
 
 
-async def skills(project: Project, args: NoArguments) -> list[Skill]:
+async def skills(project: Project, _args: NoArguments) -> list[Skill]:
     """Return the skills by name; one that can't be read any more is left out."""
-    del args
     loaded: list[Skill] = []
     for found in project.settings.skills.found.values():
         try:

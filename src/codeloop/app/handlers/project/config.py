@@ -26,15 +26,13 @@ from codeloop.workspace.files.replace import Replacement, replace_file
 from codeloop.workspace.files.safe_open import load_if_there
 
 
-async def get(project: Project, args: NoArguments) -> JSON:
+async def get(project: Project, _args: NoArguments) -> JSON:
     """Return the merged configuration in the form of a file, without secrets."""
-    del args
     return _shown(project, project.settings)
 
 
-async def warnings(project: Project, args: NoArguments) -> list[str]:
+async def warnings(project: Project, _args: NoArguments) -> list[str]:
     """Return what is wrong with the configuration, not supported yet, or ignored for want of trust: a line each."""
-    del args
     return list(project.settings.loaded.warnings)
 
 

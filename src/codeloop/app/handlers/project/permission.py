@@ -8,9 +8,8 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRequest
 
 
-async def pending(project: Project, args: NoArguments) -> list[PermissionRequest]:
+async def pending(project: Project, _args: NoArguments) -> list[PermissionRequest]:
     """Return the questions that wait; those of a process that has ended wait for nobody."""
-    del args
     is_held = project.store.leases.is_held
     return [request for request in project.store.pending_permissions() if is_held(request.session_id)]
 

@@ -23,9 +23,8 @@ from codeloop.store.database import StoreError
 from codeloop.store.queries import UsedDirectory, open_queries
 
 
-async def path(project: Project, args: NoArguments) -> PathInfo:
+async def path(project: Project, _args: NoArguments) -> PathInfo:
     """Return where things are."""
-    del args
     paths, place = project.settings.paths, project.settings.place
     return PathInfo(
         home=str(paths.home),
@@ -36,9 +35,8 @@ async def path(project: Project, args: NoArguments) -> PathInfo:
     )
 
 
-async def projects(project: Project, args: NoArguments) -> list[ProjectInfo]:
+async def projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
     """Return the projects that were ever opened on this machine, newest change first, without unreadable ones."""
-    del args
 
     def read() -> list[ProjectInfo]:
         found = ((file.parent.name, _held_or_opened(file)) for file in databases(project))
@@ -47,9 +45,8 @@ async def projects(project: Project, args: NoArguments) -> list[ProjectInfo]:
     return await asyncio.to_thread(read)
 
 
-async def current(project: Project, args: NoArguments) -> ProjectInfo:
+async def current(project: Project, _args: NoArguments) -> ProjectInfo:
     """Return the project of the directory; without sessions its times are those of its folder."""
-    del args
     place = project.settings.place
     file = project.store.path
     held = await asyncio.to_thread(_held, file)
@@ -67,9 +64,8 @@ async def directories(project: Project, args: OfOneProject) -> list[ProjectDirec
     return [ProjectDirectory(directory=each.directory) for each in await asyncio.to_thread(_held, file) or []]
 
 
-async def location(project: Project, args: NoArguments) -> LocationInfo:
+async def location(project: Project, _args: NoArguments) -> LocationInfo:
     """Return where the directory is."""
-    del args
     place = project.settings.place
     top = "/" if place.project_id == GLOBAL else str(place.root)
     return LocationInfo(directory=str(place.directory), project=LocatedProject(id=place.project_id, directory=top))

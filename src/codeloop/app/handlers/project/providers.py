@@ -20,21 +20,18 @@ from codeloop.schema.operation import NoArguments
 _BY_KEY = [AuthMethod(type="api", label="API key")]
 
 
-async def usable(project: Project, args: NoArguments) -> UsableProviders:
+async def usable(project: Project, _args: NoArguments) -> UsableProviders:
     """Return the providers that can be used now, with the models that we can speak to."""
-    del args
     return await project.listing.usable()
 
 
-async def known(project: Project, args: NoArguments) -> KnownProviders:
+async def known(project: Project, _args: NoArguments) -> KnownProviders:
     """Return every provider there is."""
-    del args
     return await project.listing.known()
 
 
-async def methods(project: Project, args: NoArguments) -> dict[str, list[AuthMethod]]:
+async def methods(project: Project, _args: NoArguments) -> dict[str, list[AuthMethod]]:
     """Return how each provider is got at: by a key, where it is known which address that is for."""
-    del args
     return {
         provider.id: _BY_KEY
         for provider in project.providers.all()

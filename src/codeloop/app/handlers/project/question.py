@@ -8,9 +8,8 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.question import QuestionRequest
 
 
-async def pending(project: Project, args: NoArguments) -> list[QuestionRequest]:
+async def pending(project: Project, _args: NoArguments) -> list[QuestionRequest]:
     """Return the questions that wait; those of a process that has ended wait for nobody."""
-    del args
     return _pending(project)
 
 

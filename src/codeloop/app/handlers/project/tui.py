@@ -1,5 +1,7 @@
 """What a client has an attached terminal UI do."""
 
+from collections.abc import Awaitable, Callable
+
 from codeloop.app.project import Project
 from codeloop.schema.api.session_requests import OfOneSession
 from codeloop.schema.api.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
@@ -46,39 +48,10 @@ async def append_prompt(project: Project, args: AppendPrompt) -> bool:
     return True
 
 
-async def submit_prompt(project: Project, args: NoArguments) -> bool:
-    """Send what is in the input."""
-    return _send(project, args, "prompt.submit")
-
-
-async def clear_prompt(project: Project, args: NoArguments) -> bool:
-    """Empty the input."""
-    return _send(project, args, "prompt.clear")
-
-
-async def open_help(project: Project, args: NoArguments) -> bool:
-    """Show the help."""
-    return _send(project, args, "help.show")
-
-
-async def open_sessions(project: Project, args: NoArguments) -> bool:
-    """Show the list of sessions."""
-    return _send(project, args, "session.list")
-
-
-async def open_themes(project: Project, args: NoArguments) -> bool:
-    """Show the list of sessions: that is what the contract says of this route."""
-    return _send(project, args, "session.list")
-
-
-async def open_models(project: Project, args: NoArguments) -> bool:
-    """Show the list of models."""
-    return _send(project, args, "model.list")
-
-
 async def execute(project: Project, args: ExecuteCommand) -> bool:
     """Run a command; for a name that nobody knows the event names none."""
-    return _send(project, args, _COMMANDS.get(args.command))
+    project.tell(CommandSent(properties=TuiCommand(command=_COMMANDS.get(args.command))))
+    return True
 
 
 async def toast(project: Project, args: ShowToast) -> bool:
@@ -101,7 +74,17 @@ async def select(project: Project, args: OfOneSession) -> bool:
     return True
 
 
-def _send(project: Project, args: object, command: str | None) -> bool:
-    del args
-    project.tell(CommandSent(properties=TuiCommand(command=command)))
-    return True
+def _command(name: str) -> Callable[[Project, NoArguments], Awaitable[bool]]:
+    async def send(project: Project, _args: NoArguments) -> bool:
+        project.tell(CommandSent(properties=TuiCommand(command=name)))
+        return True
+
+    return send
+
+
+submit_prompt = _command("prompt.submit")
+clear_prompt = _command("prompt.clear")
+open_help = _command("help.show")
+open_sessions = _command("session.list")
+open_themes = _command("session.list")  # that is what the contract says of this route
+open_models = _command("model.list")

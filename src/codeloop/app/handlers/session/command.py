@@ -41,9 +41,8 @@ from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 
 
-async def listed(project: Project, args: NoArguments) -> list[Command]:
+async def listed(project: Project, _args: NoArguments) -> list[Command]:
     """Return the commands by name, without what is carried out; a skill's template is its text."""
-    del args
     found = commands_of(project.settings.config, project.settings.skills)
     return [_with_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT]
 

@@ -143,9 +143,8 @@ async def todo(project: Project, args: OfOneSession) -> list[Todo]:
     return project.store.todos(project.store.session(args.session_id).id)
 
 
-async def status(project: Project, args: NoArguments) -> dict[str, Status]:
+async def status(project: Project, _args: NoArguments) -> dict[str, Status]:
     """Return what the sessions are doing that are not idle, in this process."""
-    del args
     return dict(project.store.statuses)
 
 

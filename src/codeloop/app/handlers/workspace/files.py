@@ -87,9 +87,8 @@ async def read(project: Project, args: OfOnePath) -> FileContent:
     return await asyncio.to_thread(_with_difference, shown, name, before, text)
 
 
-async def status(project: Project, args: NoArguments) -> list[FileStatus]:
+async def status(project: Project, _args: NoArguments) -> list[FileStatus]:
     """Return the files that differ from the last commit; paths are relative to the directory. Raises GitFailed."""
-    del args
     git = git_of(project)
     if git is None:
         return []

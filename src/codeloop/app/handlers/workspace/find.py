@@ -4,7 +4,7 @@ import asyncio
 
 from codeloop.app.handlers.project.project import location
 from codeloop.app.project import Project
-from codeloop.schema.api.files import FileSystemEntry, FindFiles, FindSymbols, FindText, FoundFiles, FoundLine, Symbol
+from codeloop.schema.api.files import FileSystemEntry, FindFiles, FindText, FoundFiles, FoundLine
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_NAMED, FILES_QUERY
 from codeloop.schema.operation import NoArguments
@@ -32,12 +32,6 @@ async def files(project: Project, args: FindFiles) -> list[str]:
     """Return the paths of files and folders whose path holds the query's characters, the best first."""
     kind: Kind | None = args.type or ("file" if args.dirs is False else None)
     return [readable(name.path) for name in await _named(project, args, kind, _FILES)]
-
-
-async def symbols(project: Project, args: FindSymbols) -> list[Symbol]:
-    """Return no symbols: nothing indexes them."""
-    del project, args
-    return []
 
 
 async def fs_find(project: Project, args: FindFiles) -> FoundFiles:

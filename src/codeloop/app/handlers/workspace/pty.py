@@ -11,15 +11,13 @@ from codeloop.workspace.terminal.shell_choice import shells as installed
 from codeloop.workspace.terminal.terminals import Terminal
 
 
-async def shells(project: Project, args: NoArguments) -> list[PtyShell]:
+async def shells(project: Project, _args: NoArguments) -> list[PtyShell]:
     """Return the shells that are installed."""
-    del args
     return installed(project.workspace.environment)
 
 
-async def listed(project: Project, args: NoArguments) -> list[Pty]:
+async def listed(project: Project, _args: NoArguments) -> list[Pty]:
     """Return every terminal, the oldest first."""
-    del args
     return [terminal.info for terminal in project.terminals.all()]
 
 

@@ -14,9 +14,8 @@ from codeloop.workspace.git.working_diff import changed
 _CONTEXT = 3
 
 
-async def get(project: Project, args: NoArguments) -> VcsInfo:
+async def get(project: Project, _args: NoArguments) -> VcsInfo:
     """Return the branch that is checked out and the one that others start from, as far as there are such."""
-    del args
     git = git_of(project)
     if git is None:
         return VcsInfo()
@@ -30,9 +29,8 @@ async def get(project: Project, args: NoArguments) -> VcsInfo:
     )
 
 
-async def status(project: Project, args: NoArguments) -> list[VcsFileStatus]:
+async def status(project: Project, _args: NoArguments) -> list[VcsFileStatus]:
     """Return the files that differ from the last commit. Raises GitFailed."""
-    del args
     git = git_of(project)
     if git is None:
         return []
