@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,7 +12,6 @@ from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.trust.store import is_trusted
-from codeloop.config.written import written
 from codeloop.extend.folders import entries_of, find_homes
 from codeloop.extend.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills
@@ -157,5 +155,5 @@ def providers_of(settings: ProjectSettings) -> Providers:
         Catalog(settings.paths.cache),
         Credentials(settings.paths.credentials),
         settings.environment,
-        written=partial(written, settings.loaded),
+        written=settings.loaded.written,
     )

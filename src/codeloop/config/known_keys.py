@@ -1,4 +1,4 @@
-"""Which keys a configuration may hold: those that we use, and those of the reference that we pass over silently."""
+"""Which keys a configuration may hold: those that we use, those that we accept silently, those not supported yet."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from codeloop.kit.jsonc import Path as Keys
-from codeloop.kit.jsonc import is_object
+from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.suggest import near
 from codeloop.schema.config import (
     AgentConfig,
@@ -89,6 +89,19 @@ _OPEN: tuple[tuple[Keys, frozenset[str]], ...] = (
     ),
     (("skills",), frozenset(("paths", "urls"))),
 )
+_PENDING: tuple[Keys, ...] = (
+    *((name,) for name in ("plugin", "lsp", "formatter", "watcher", "experimental", "autoupdate", "references")),
+    *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
+    *((name,) for name in ("theme", "keybinds", "tui", "layout")),
+    ("mcp", "*"),
+    ("skills", "urls"),
+    *(("compaction", name) for name in ("tail_turns", "preserve_recent_tokens")),
+    *(("server", name) for name in ("mdns", "mdnsDomain")),
+    *((section, "*", "variant") for section in ("agent", "mode", "command")),
+    *(("provider", "*", "models", "*", name) for name in ("variants", "provider")),
+    ("provider", "*", "models", "*", "cost", "context_over_200k"),
+)
+"""Settings of the reference that codeloop knows and does not act on yet: each is named, so that nobody relies on it."""
 
 
 class Unknown(NamedTuple):
@@ -140,3 +153,18 @@ def found(value: Any, place: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]
         for key, inner in value.items():
             if wanted in ("*", key):
                 yield from found(inner, place, (*keys, key))
+
+
+def pending(raw: JSON) -> Iterator[Keys]:
+    """Yield the keys of every setting of a layer that asks for something that is not supported yet."""
+    for place in _PENDING:
+        for keys, value in found(raw, place):
+            if value and not (is_object(value) and value.get("enabled") is False):
+                yield keys
+    if raw.get("share") == "auto" or raw.get("autoshare") is True:
+        yield ("share",) if "share" in raw else ("autoshare",)
+    yield from (keys for keys, value in found(raw, ("compaction", "prune")) if value is False)
+    instructions = raw.get("instructions")
+    for index, each in enumerate(instructions if is_list(instructions) else ()):
+        if isinstance(each, str) and each.startswith(("http://", "https://")):
+            yield ("instructions", index)

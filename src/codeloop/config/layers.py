@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -57,6 +58,17 @@ class Origin(Struct, frozen=True):
     def position(self) -> Position | None:
         """Line and column, None when the layer is no text."""
         return self.layer.position(self.keys)
+
+    @property
+    def raw(self) -> Any:
+        """The value as its layer has it, references unread; None where it has another form there."""
+        value: Any = self.layer.raw
+        try:
+            for key in self.keys:
+                value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+        return value
 
     def __str__(self) -> str:
         """Return `source:line:column`."""

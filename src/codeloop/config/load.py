@@ -1,5 +1,6 @@
 """Layers of configuration, merged into one frozen Config with the origin of every value."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,12 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.known_keys import unknown_keys
+from codeloop.config.known_keys import pending, unknown_keys
 from codeloop.config.layers import NOTHING_FURTHER, Further, Layer, Origin, dotted, find_layers
 from codeloop.config.normalise import Values, normalise
 from codeloop.config.paths import Paths
-from codeloop.config.pending import pending
 from codeloop.config.project_root import ProjectRoot
-from codeloop.config.substitute import substituted
+from codeloop.config.substitute import REFERENCE, substituted
 from codeloop.config.trust.filter import narrowed
 from codeloop.config.validation import find_fault
 from codeloop.kit.jsonc import Path as Keys
@@ -27,6 +27,12 @@ from codeloop.schema.wire import JSON
 _APPENDED = frozenset(("permission", "restrictions"))
 _GATHERED = frozenset(("instructions", "plugin"))
 _MOST_NAMED = 12
+_LAYERS = {
+    "global": "your global configuration",
+    "project": "this project's configuration",
+    "environment": "configuration from the environment",
+    "--config": "the file of --config",
+}
 _ORDER = {"global": 0, "project": 2, "command line": 3}
 
 
@@ -43,6 +49,23 @@ class Loaded(Struct, frozen=True):
     sources: tuple[str, ...]
     ignored: tuple[str, ...] = ()
     """What an untrusted project's configuration asked for in vain."""
+
+    def written(self, keys: Keys) -> tuple[str, str] | None:
+        """Return where a setting comes from and how to change it, never its value; None when nothing sets it."""
+        origin = self.provenance.get(dotted(keys))
+        if origin is None or origin.layer.name == "command line":
+            return None
+        layer = origin.layer
+        place = f"{origin} ({_LAYERS.get(layer.name, layer.name)})"
+        references: list[re.Match[str]] = list(REFERENCE.finditer(origin.raw if isinstance(origin.raw, str) else ""))
+        if not references:
+            return f"`{keys[-1]}` at {place}", "Correct it there."
+        names = [found[2].strip() for found in references]
+        shown = " and ".join(f"{{{found[1]}:{name}}}" for found, name in zip(references, names, strict=True))
+        if references[0][1] == "env":
+            where = f"the environment variable {names[0]}"
+            return f"{where}, by `{shown}` at {place}", f"Set {names[0]} to another one and start codeloop again."
+        return f"the file {names[0]}, by `{shown}` at {place}", "Put another one into that file."
 
 
 class _Merged(Struct, frozen=True):

@@ -237,18 +237,7 @@ def _refers(origin: Origin) -> bool:
     text = origin.layer.document.text
     if "{env:" not in text and "{file:" not in text:
         return False
-    return any(_REFERENCE.search(each) for each in _texts(_raw(origin)))
-
-
-def _raw(origin: Origin) -> Any:
-    """Return a value as its layer has it; None where its form was another one there."""
-    value: Any = origin.layer.raw
-    try:
-        for key in origin.keys:
-            value = value[key]
-    except (KeyError, IndexError, TypeError):
-        return None
-    return value
+    return any(_REFERENCE.search(each) for each in _texts(origin.raw))
 
 
 def _as_written(value: Any, keys: Keys, written: dict[str, Origin]) -> Any:
@@ -257,7 +246,7 @@ def _as_written(value: Any, keys: Keys, written: dict[str, Origin]) -> Any:
         return value
     origin = written.get(dotted(keys))
     if origin is not None:
-        return _raw(origin)
+        return origin.raw
     if is_object(value):
         return {key: _as_written(each, (*keys, key), written) for key, each in value.items()}
     if is_list(value):

@@ -8,8 +8,7 @@ import pytest
 
 from codeloop.permission.gate import Denied
 from codeloop.schema.event import TodoUpdated
-from codeloop.tool.builtin.session.todoread import TodoReadParams, todoread
-from codeloop.tool.builtin.session.todowrite import TodoWriteParams, todowrite
+from codeloop.tool.builtin.session.todo import TodoReadParams, TodoWriteParams, todoread, todowrite
 from codeloop.tool.tool import ToolFailure
 from tests.tool.context import make_context
 

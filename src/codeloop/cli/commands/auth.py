@@ -10,7 +10,6 @@ from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.output.columns import columns
 from codeloop.cli.target.provider_table import Table, open_table
-from codeloop.config.written import written
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import masked
 from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtocol
@@ -57,7 +56,7 @@ def list_keys() -> None:
     for provider in table.providers.every():
         place, note = _place(provider.url), _note(table, provider, stored.keys())
         if provider.configured_key:
-            found = written(table.settings.loaded, ("provider", provider.id, "options", "apiKey"))
+            found = table.settings.loaded.written(("provider", provider.id, "options", "apiKey"))
             rows.append(
                 (provider.id, masked(provider.configured_key), place, found[0] if found else "configuration", note)
             )

@@ -11,7 +11,6 @@ from codeloop.agent.moves import Stop, next_move, used_tokens
 from codeloop.app.handlers.session.revert import discard_reverted
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import attached
-from codeloop.config.written import written
 from codeloop.extend.agents import parse_ref
 from codeloop.kit import fault_injection
 from codeloop.kit.jsonc import Path as Keys
@@ -283,7 +282,7 @@ def _naming(project: Project, keys: Keys) -> Generator[None]:
     try:
         yield
     except UnknownModel as error:
-        found = written(project.settings.loaded, keys)
+        found = project.settings.loaded.written(keys)
         if found is None:
             raise
         raise UnknownModel(f"{error}\nIt is chosen by {found[0]}.") from error

@@ -1,4 +1,4 @@
-"""The model's task list: written as a whole, stored, and shown by every client."""
+"""The tools `todowrite` and `todoread`: the model's task list, replaced as a whole and shown by every client."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ import msgspec
 
 from codeloop.schema.message import Todo
 from codeloop.schema.permission import Need
-from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
+from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, Traits, tool
 
 
 class TodoItem(msgspec.Struct, frozen=True):
@@ -45,3 +45,14 @@ async def todowrite(params: TodoWriteParams, ctx: ToolContext) -> ToolResult:
     todos = [Todo(content=item.content, status=item.status, priority=item.priority) for item in params.todos]
     ctx.session.set_todos(todos)
     return listed(todos)
+
+
+class TodoReadParams(msgspec.Struct, frozen=True):
+    """Nothing."""
+
+
+@tool("todoread", params=TodoReadParams, traits=READ_ONLY)
+async def todoread(_: TodoReadParams, ctx: ToolContext) -> ToolResult:
+    """Return the session's task list, empty when there is none."""
+    await ctx.ask(Need(permission="todoread", patterns=("*",), always=("*",)))
+    return listed(ctx.session.todos())
