@@ -96,6 +96,24 @@ def test_the_next_turn_uses_the_new_configuration(tmp_path: Path) -> None:
         )
 
 
+def test_a_file_that_the_configuration_names_is_noticed_when_it_changes(tmp_path: Path) -> None:
+    with running(tmp_path, lambda _: DONE) as it:
+        named = tmp_path / "secrets" / "model.txt"
+        named.parent.mkdir()
+        named.write_text("local/m\n")
+        file = it.desk.home / "config" / "codeloop.json"
+        settings = json.loads(file.read_text())
+        settings["provider"]["local"]["models"]["other"] = {"tool_call": True}
+        file.write_text(json.dumps({**settings, "model": f"{{file:{named}}}"}))
+        assert it.say().json()["info"]["modelID"] == "m"
+        named.unlink()
+        assert it.say().json()["info"]["modelID"] == "m"
+        named.write_text("local/other\n")
+        it.session = it.http.post("/session", json={}).json()["id"]
+        assert it.say().json()["info"]["modelID"] == "other"
+        assert f"the file {named} of" in it.log()
+
+
 def test_a_configuration_that_can_t_be_used_leaves_the_old_one_and_is_told_with_its_line(tmp_path: Path) -> None:
     with running(tmp_path, lambda _: DONE) as it:
         file = it.write(permission={"bash": "ask"})

@@ -15,14 +15,12 @@ from codeloop.config.trust.store import is_trusted
 from codeloop.extend.folders import entries_of, find_homes
 from codeloop.extend.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills
+from codeloop.kit.small_files import FileState, file_state
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
 from codeloop.schema.config import Config
 from codeloop.schema.wire import JSON, replace
-
-FileState = tuple[int, int, int] | None
-"""Inode, ns of the last change, bytes; None: there is no such file."""
 
 
 class Startup(Struct, frozen=True, kw_only=True):
@@ -43,27 +41,17 @@ class Startup(Struct, frozen=True, kw_only=True):
 class FileStates(Struct, frozen=True):
     """Files and folders, each with the state that it was in when it was looked at."""
 
-    paths: tuple[Path, ...] = ()
-    states: tuple[FileState, ...] = ()
+    states: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
 
     def changed(self) -> "FileStates | None":
         """Return the files as they are now; None when each is as it was."""
-        now = file_states(self.paths)
-        return None if now.states == self.states else now
+        now = file_states(self.states)
+        return None if now == self else now
 
 
 def file_states(paths: Iterable[Path]) -> FileStates:
     """Look at the files as they are now."""
-    paths = tuple(paths)
-    return FileStates(paths, tuple(map(_state, paths)))
-
-
-def _state(path: Path) -> FileState:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    return FileStates({path: file_state(path) for path in paths})
 
 
 class ProjectSettings(Struct, frozen=True):
@@ -75,7 +63,7 @@ class ProjectSettings(Struct, frozen=True):
     loaded: Loaded
     trusted: bool
     skills: Skills = struct_field(default_factory=Skills)
-    files: FileStates = FileStates()
+    files: FileStates = struct_field(default_factory=FileStates)
 
     @property
     def config(self) -> Config:
@@ -145,7 +133,7 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
     )
     skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
     loaded = replace(loaded, warnings=(*loaded.warnings, *skills.warnings))
-    return ProjectSettings(startup, paths, place, loaded, trusted, skills, files)
+    return ProjectSettings(startup, paths, place, loaded, trusted, skills, FileStates(files.states | loaded.files))
 
 
 def providers_of(settings: ProjectSettings) -> Providers:

@@ -19,6 +19,7 @@ from codeloop.config.trust.filter import narrowed
 from codeloop.config.validation import find_fault
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.small_files import FileState
 from codeloop.kit.suggest import meant
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
@@ -49,6 +50,8 @@ class Loaded(Struct, frozen=True):
     sources: tuple[str, ...]
     ignored: tuple[str, ...] = ()
     """What an untrusted project's configuration asked for in vain."""
+    files: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
+    """The files that `{file:..}` names, each in the state in which it was read."""
 
     def written(self, keys: Keys) -> tuple[str, str] | None:
         """Return where a setting comes from and how to change it, never its value; None when nothing sets it."""
@@ -95,6 +98,7 @@ def load(
     warnings: list[str] = list(further.warnings)
     ignored: list[str] = list(further.ignored)
     sources: list[str] = []
+    read: dict[Path, FileState] = {}
     heard: list[Layer] = []
     files = find_layers(place, paths, config_file=config_file, environment=environment, command_line=command_line or {})
     for layer in sorted((*files, *further.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
@@ -104,14 +108,14 @@ def load(
             values, names = narrowed(normalise(layer, layer.raw), merged.values)
             ignored.extend(names)
         else:
-            values = normalise(layer, substituted(layer, paths, environment))
+            values = normalise(layer, substituted(layer, paths, environment, read))
             heard.append(layer)
         _merge(merged, merged.values, values, values.values, ())
     warnings.extend(_pending(heard))
     if ignored:
         warnings.append(_ignored(place, ignored))
     provenance = {dotted(keys): origin for keys, origin in merged.origins.items()}
-    return Loaded(_converted(merged), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)))
+    return Loaded(_converted(merged), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)), read)
 
 
 def _unknown(layer: Layer) -> list[str]:

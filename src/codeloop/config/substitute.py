@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from codeloop.config.files import read_text
@@ -9,17 +10,21 @@ from codeloop.config.layers import Layer
 from codeloop.config.paths import Paths
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.small_files import FileState, file_state
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 
 REFERENCE = re.compile(r"\{(env|file):([^{}]+)\}")
 
 
-def substituted(layer: Layer, paths: Paths, environment: Mapping[str, str]) -> Any:
+def substituted(
+    layer: Layer, paths: Paths, environment: Mapping[str, str], files: dict[Path, FileState] | None = None
+) -> Any:
     """Return a layer's values with every reference replaced, once: what comes in is not looked at again.
 
     An unset variable is the empty text. A file is relative to the layer's own folder, or starts with `~`; blanks
-    around its content are dropped. Raises CodeloopError for a file that is missing or can't be read.
+    around its content are dropped. `files` receives the files with their states from before they were read.
+    Raises CodeloopError for a file that is missing or can't be read.
     """
 
     def replace(value: Any, keys: Keys) -> Any:
@@ -36,6 +41,8 @@ def substituted(layer: Layer, paths: Paths, environment: Mapping[str, str]) -> A
             return environment.get(name, "")
         file = layer.base / paths.expand(name)
         try:
+            if files is not None:
+                files.setdefault(file, file_state(file))
             text = read_text(file, CONFIG_BYTES.value)
         except (CodeloopError, ValueError) as error:
             raise CodeloopError(f"{layer.place(keys)}: {error}") from error

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+FileState = tuple[int, int, int] | None
+"""Inode, ns of the last change, bytes; None: there is no such file."""
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -42,6 +44,15 @@ def read_start(path: Path, most: int) -> bytes:
             pieces.append(piece)
             most -= len(piece)
         return b"".join(pieces)
+
+
+def file_state(path: Path) -> FileState:
+    """Return what tells whether a file or folder has changed."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:
