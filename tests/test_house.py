@@ -72,7 +72,7 @@ HEAVY = frozenset(
 # Rooms whose classes derive from a framework's, each with the one module that imports it: its own command.
 FRAMEWORK_ROOMS = {"tui": "", "server": "cli/commands/serve.py", "acp": ""}
 
-# The one module that imports others of ours late. Tables say what: `room.module:name`, in `cli` below that room.
+# The one module that imports others of ours late. Tables say what: `room.module:name`; in `cli`, `module:name` too.
 LAZY = "kit/lazy.py"
 TARGET = re.compile(r"(?:[a-z_]\w*\.)*[a-z_]\w*:[A-Za-z_]\w*")
 
@@ -299,10 +299,12 @@ def late_imports() -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = {}
     for path in python_files(SRC / "codeloop"):
         own = ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
-        base = "codeloop.cli" if own.startswith("codeloop.cli.") else "codeloop"
+        bases = ("codeloop", "codeloop.cli") if own.startswith("codeloop.cli.") else ("codeloop",)
         texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
         targets = [text.split(":") for text in texts if isinstance(text, str) and TARGET.fullmatch(text)]
-        found[own] = {(full, name) for module, name in targets if (full := f"{base}.{module}") in modules}
+        found[own] = {
+            (full, name) for module, name in targets for base in bases if (full := f"{base}.{module}") in modules
+        }
     return found
 
 
@@ -357,7 +359,7 @@ def test_our_own_modules_are_imported_at_the_top_but_in_one_place() -> None:
         if isinstance(outer, Function | ast.If)
         for node in ast.walk(outer)
         if (isinstance(node, ast.ImportFrom) and str(node.module).startswith("codeloop"))
-        or (isinstance(node, ast.Name) and node.id == "import_module" and room_path(path) != LAZY)
+        or (isinstance(node, ast.Name) and node.id in {"import_module", "__import__"} and room_path(path) != LAZY)
     ]
     assert late == []
 

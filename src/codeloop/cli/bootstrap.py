@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from contextlib import suppress
 from itertools import pairwise
 from types import FrameType
@@ -42,6 +43,19 @@ def end(arguments: list[str]) -> NoReturn:
         with suppress(OSError):
             os.write(1, RESULT)
     os._exit(INTERRUPTED)
+
+
+def leave(code: str | int | None) -> None:
+    """End the process with `code` without taking the interpreter apart first, which takes a tenth of a short run.
+
+    Returns when there is something left to say: a code that is a message, or output that nobody takes.
+    """
+    if isinstance(code, str):
+        return
+    with suppress(OSError):
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+        os._exit(code or 0)
 
 
 def wants_json(arguments: list[str]) -> bool:

@@ -3,7 +3,7 @@
 import sys
 
 from codeloop import __version__
-from codeloop.cli.lazy import load
+from codeloop.kit.lazy import load
 
 
 def main() -> None:
@@ -12,7 +12,10 @@ def main() -> None:
         sys.stdout.write(__version__ + "\n")
         return
     try:
-        load("bootstrap:catch_signals")(sys.argv[1:])
-        load("command_table:call")()
+        load("cli.bootstrap:catch_signals")(sys.argv[1:])
+        load("cli.command_table:call")()
     except KeyboardInterrupt:  # before a command could catch it: what was broken off there is imported anew
-        load("bootstrap:end")(sys.argv[1:])
+        load("cli.bootstrap:end")(sys.argv[1:])
+    except SystemExit as ended:
+        load("cli.bootstrap:leave")(ended.code)
+        raise
