@@ -8,7 +8,9 @@ from typing import Any
 from codeloop.kit.wildcard import matches
 from codeloop.permission.gate import Denied
 from codeloop.permission.rules import Verdict
+from codeloop.schema.event import SessionCreated, SessionInfo
 from codeloop.schema.ids import new_id
+from codeloop.schema.message import Session, SessionTime
 from codeloop.schema.permission import Need, Rule, ToolRef
 from codeloop.store.store import Store
 from codeloop.tool.call_session import CallSession
@@ -64,4 +66,14 @@ def make_context(
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
     workspace = Workspace(top, directory or top, scratch, environment)
     store = Store(tmp_path / "codeloop.db")
-    return TestContext(new_id("ses"), new_id("msg"), "call_1", workspace, store, tuple(deny))
+    session = Session(
+        id=new_id("ses"),
+        slug="s",
+        project_id="p",
+        directory=str(workspace.directory),
+        title="",
+        version="",
+        time=SessionTime(created=1, updated=1),
+    )
+    store.append(SessionCreated(properties=SessionInfo(session_id=session.id, info=session)))
+    return TestContext(session.id, new_id("msg"), "call_1", workspace, store, tuple(deny))

@@ -117,18 +117,25 @@ def is_summary(info: Message) -> bool:
     return isinstance(info, AssistantMessage) and bool(info.summary and info.time.completed and info.error is None)
 
 
+def shown_from(entries: Sequence[Entry]) -> int:
+    """Return the index of the first entry that a request shows with its calls: after a compaction, of what it kept."""
+    place = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
+    if place is None:
+        return 0
+    asked = next((part for part in entries[place - 1].parts if isinstance(part, CompactionPart)), None)
+    tail = asked.tail_start_id if asked else None
+    return next((n for n, entry in enumerate(entries) if entry.info.id == tail), place - 1)
+
+
 def recent(entries: list[Entry]) -> list[Entry]:
     """Return the entries that still count: the last summary, what it kept, the user's last words, the turn's steps.
 
     Pinned text counts wherever it stands. The steps before the summary come without their parts: only limits ask for
     them.
     """
-    place = next((n for n in range(len(entries) - 1, 0, -1) if is_summary(entries[n].info)), None)
-    if place is None:
+    start = shown_from(entries)
+    if start == 0:
         return entries
-    asked = next((part for part in entries[place - 1].parts if isinstance(part, CompactionPart)), None)
-    tail = asked.tail_start_id if asked else None
-    start = next((n for n, entry in enumerate(entries) if entry.info.id == tail), place - 1)
     before: list[Entry] = []
     left = KEPT_PROMPTS.value
     is_of_turn = not any(isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:])

@@ -22,13 +22,16 @@ from codeloop.schema.event import (
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import FileEdited, FilePath
 from codeloop.schema.message import Todo, UserMessage, UserTime
-from codeloop.schema.part import TextPart
+from codeloop.schema.part import TextPart, ToolCompleted, ToolPart
 from codeloop.schema.permission import Need, ToolRef
 from codeloop.schema.question import Question, QuestionRequest
-from codeloop.schema.wire import replace
-from codeloop.store.conversation import last_text, next_created
+from codeloop.schema.wire import JSON, replace
+from codeloop.store.conversation import last_text, next_created, shown_from
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import State, standing_of
+
+UNCHANGED = "unchanged"
+"""In the metadata of a `read` whose result only says that the lines are the same as in an earlier one."""
 
 
 class SubagentReport(Struct, frozen=True):
@@ -56,6 +59,22 @@ class CallSession:
     def set_todos(self, todos: list[Todo]) -> None:
         """Replace the session's task list."""
         self._store.append(TodoUpdated(properties=Todos(session_id=self._id, todos=todos)))
+
+    def lines_read(self, path: str) -> dict[int, str]:
+        """Return the lines of a file, by number, that earlier calls of `read` gave and the next request still carries.
+
+        Derived from what is stored, so it holds after a restart, an undo and in a fork, and a subagent begins with
+        nothing. A result that was cut, compacted or itself only a reference to an earlier one does not count.
+        """
+        lines: dict[int, str] = {}
+        entries = self._store.recent(self._id).entries
+        for entry in entries[shown_from(entries) :]:
+            if entry.info.id == self._call.message_id:
+                break
+            for part in entry.parts:
+                if isinstance(part, ToolPart) and part.tool == "read" and isinstance(part.state, ToolCompleted):
+                    lines.update(_lines_of(part.state, path))
+        return lines
 
     def file_edited(self, path: Path, directory: Path) -> None:
         """Show every client that a file was changed by a call in `directory`."""
@@ -106,3 +125,12 @@ class CallSession:
                 refusal = QuestionRefusal(session_id=self._id, request_id=request.id)
                 self._store.append(QuestionRejected(properties=refusal))
         raise AssertionError("a follower ends only by being closed")
+
+
+def _lines_of(state: ToolCompleted, path: str) -> dict[int, str]:
+    """Return the numbered lines of a file that the result of a `read` holds whole."""
+    shown: JSON = state.metadata.get("display") or {}
+    is_whole = "outputPath" not in state.metadata and UNCHANGED not in state.metadata
+    if shown.get("path") != path or not shown.get("lineEnd") or state.time.compacted is not None or not is_whole:
+        return {}
+    return dict(enumerate(str(shown["text"]).split("\n"), int(shown["lineStart"])))

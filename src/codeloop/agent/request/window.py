@@ -9,7 +9,7 @@ from codeloop.model.chat import TextPiece, UserTurn
 from codeloop.schema.limits import KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import CompactionPart, TextPart
-from codeloop.store.conversation import Entry, pinned
+from codeloop.store.conversation import Entry, pinned, shown_from
 
 SUMMARY = """The conversation until here was too long and is replaced by this note:
 
@@ -44,10 +44,7 @@ def window(entries: tuple[Entry, ...]) -> Window:
     place = last_compaction(entries)
     if place is None:
         return Window()
-    part = compaction_of(entries[place - 1])
-    start = place - 1
-    if part is not None and part.tail_start_id is not None:
-        start = next((n for n, entry in enumerate(entries) if entry.info.id == part.tail_start_id), start)
+    start = shown_from(entries)
     text = SUMMARY.format(summary=text_of(entries[place]))
     pins = kept_pins(entries[:start])
     if pins:

@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +22,7 @@ from codeloop.schema.limits import (
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
+from codeloop.tool.call_session import UNCHANGED
 from codeloop.tool.file_access import failures, permission_path, readable, resolve_allowed, shown
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
@@ -34,12 +34,14 @@ from codeloop.workspace.workspace import Target, Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 _PREVIEW = 20
+_REPEATED = 200
+"""Characters; a shorter text is given again rather than a line that says where it was given before."""
 
 
 class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
     """What read takes."""
 
-    file_path: Annotated[str, Meta(description="The file or directory")]
+    file_path: str
     offset: Annotated[int, Meta(ge=0, description="First line, from 1")] | None = None
     limit: Annotated[int, Meta(ge=0, description="Lines to show")] | None = None
 
@@ -49,10 +51,10 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     """Return numbered lines, the entries of a directory, or an attachment."""
     target = await resolve_allowed(ctx, params.file_path)
     await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
-    first, limit = params.offset or 1, params.limit or READ_LINES.value
+    first, limit = params.offset or 1, params.limit
     with failures(ctx.workspace, target):
         if target.real.is_dir():
-            return _directory(ctx.workspace, target, first, limit)
+            return _directory(ctx.workspace, target, first, limit or READ_LINES.value)
         try:
             head = read_head(target.real)
         except FileNotFoundError:
@@ -60,11 +62,10 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         mime = media_type(head)
         if mime is not None:
             return await asyncio.to_thread(_attachment, ctx, target, mime)
-        shown = await asyncio.to_thread(_lines, target, first, limit)
-    if shown.lines or shown.first == 1:
-        ctx.workspace.read_log.record(ctx.session_id, target.real, shown.stamp)
-    instructions = _instructions(ctx, target)
-    return _file(ctx.workspace, target, shown, instructions)
+        found = await asyncio.to_thread(_lines, target, first, limit or READ_LINES.value)
+    if found.lines or found.first == 1:
+        ctx.workspace.read_log.record(ctx.session_id, target.real, found.stamp)
+    return _file(ctx, target, found, is_asked=limit is not None)
 
 
 def _lines(target: Target, first: int, limit: int) -> LineRange:
@@ -88,26 +89,22 @@ def _cells(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
     return LineRange(tuple(kept), first, len(lines), cut, empty.stamp)
 
 
-def _file(
-    workspace: Workspace, target: Target, found: LineRange, instructions: Sequence[tuple[Path, str]]
-) -> ToolResult:
-    path = readable(str(target.path))
+def _file(ctx: ToolContext, target: Target, found: LineRange, *, is_asked: bool) -> ToolResult:
+    """Return the lines; `is_asked`: the call itself said how many."""
+    workspace, path = ctx.workspace, readable(str(target.path))
+    name, last = shown(workspace, target.path), found.first + len(found.lines) - 1
     if not found.lines and found.first > 1:
         count = f"{found.total} lines" if found.total is not None else "too many lines to count"
-        raise ToolFailure(f"{path} has {count}; offset {found.first} is beyond its end")
-    last = found.first + len(found.lines) - 1
-    body = "\n".join(f"{found.first + index}: {line}" for index, line in enumerate(found.lines))
-    if not found.lines:
-        closing = "(The file is empty)"
-    elif not found.cut:
-        closing = f"(End of file - total {found.total if found.total is not None else last} lines)"
-    else:
-        why = f"; cut at {READ_BYTES.value // 1024} KB" if found.cut == "bytes" else ""
-        total = found.total if found.total is not None else f"more than {last}"
-        closing = f"(Lines {found.first}-{last} of {total}{why}. Go on with offset={last + 1})"
+        raise ToolFailure(f"{name} has {count}; offset {found.first} is beyond its end")
     text = "\n".join(found.lines)
-    opened = f"<path>{path}</path>\n<type>file</type>\n<content>\n"
-    output = f"{opened}{body}\n\n{closing}\n</content>" if found.lines else f"{opened}{closing}\n</content>"
+    output = "\n".join(f"{number}: {line}" for number, line in enumerate(found.lines, found.first))
+    known = ctx.session.lines_read(path) if len(output) > _REPEATED else {}
+    is_known = bool(known) and all(known.get(number) == line for number, line in enumerate(found.lines, found.first))
+    if is_known:
+        total = f" of {found.total}" if found.total is not None else ""
+        output = f"{name} lines {found.first}-{last}{total} have not changed since you read them above."
+    output = "\n\n".join([output or "(The file is empty)", *_closing(found, last, is_asked=is_asked)])
+    instructions = _instructions(ctx, target)
     for file, words in instructions:
         where = shown(workspace, file)
         output += f"\n\n<system-reminder>\nInstructions for this folder, from {where}:\n{words}\n</system-reminder>"
@@ -126,7 +123,19 @@ def _file(
         "loaded": [str(file) for file, _ in instructions],
         "display": display,
     }
+    metadata |= {UNCHANGED: True} if is_known else {}
     return ToolResult(readable(workspace.relative(target.path)), output, metadata)
+
+
+def _closing(found: LineRange, last: int, *, is_asked: bool) -> list[str]:
+    """Return the line that says what is left, and how to go on when the call did not ask for less itself."""
+    total = found.total if found.total is not None else f"more than {last}"
+    if found.cut == "bytes":
+        why = f"cut at {READ_BYTES.value // 1024} KB; go on with offset={last + 1}"
+        return [f"(lines {found.first}-{last} of {total}, {why})"]
+    if found.cut and not is_asked:
+        return [f"(lines {found.first}-{last} of {total}; go on with offset={last + 1})"]
+    return [f"(lines {found.first}-{last} of {total})"] if found.cut else []
 
 
 def _directory(workspace: Workspace, target: Target, first: int, limit: int) -> ToolResult:
@@ -136,11 +145,11 @@ def _directory(workspace: Workspace, target: Target, first: int, limit: int) -> 
         raise ToolFailure(f"{shown(workspace, target.path)} has {len(names)} entries; offset {first} is beyond its end")
     kept = names[first - 1 : first - 1 + limit]
     truncated = first - 1 + len(kept) < len(names)
-    more = f"Entries {first}-{first + len(kept) - 1} of {len(names)}. Go on with offset={first + len(kept)}"
-    closing = f"({more})" if truncated else f"({len(names)} entries)"
     path = readable(str(target.path))
-    listing = "".join(f"{name}\n" for name in kept)
-    output = f"<path>{path}</path>\n<type>directory</type>\n<entries>\n{listing}\n{closing}\n</entries>"
+    output = "\n".join(kept) or "(The directory is empty)"
+    if truncated:
+        last = first + len(kept) - 1
+        output += f"\n\n(entries {first}-{last} of {len(names)}; go on with offset={last + 1})"
     display = {
         "type": "directory",
         "path": path,

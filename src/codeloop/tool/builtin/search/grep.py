@@ -20,9 +20,9 @@ class GrepParams(Wire):
     """What the model gives."""
 
     pattern: Annotated[str, Meta(min_length=1, description="regular expression")]
-    path: Annotated[str, Meta(description="file or folder; default: the working directory")] | None = None
+    path: Annotated[str, Meta(description="file or folder")] | None = None
     include: Annotated[str, Meta(description="only files like *.py, src/**/*.ts, !*.test.ts")] | None = None
-    context: Annotated[int, Meta(description="lines around each match, at most 20")] = 0
+    context: Annotated[int, Meta(description="lines around a match")] = 0
     before: int = 0
     after: int = 0
     mode: Annotated[Mode, Meta(description="content (default), file names, or matches per file")] = "content"

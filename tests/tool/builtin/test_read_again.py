@@ -1,0 +1,115 @@
+"""A range that the request still carries unchanged is not sent a second time, and only then."""
+
+from pathlib import Path
+
+from codeloop.model.chat import Limits, ModelInfo
+from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
+from codeloop.schema.api.session_requests import ForkSession
+from codeloop.schema.event import PartInfo, PartUpdated
+from codeloop.schema.ids import now_ms
+from codeloop.schema.operation import SESSION_FORK
+from codeloop.schema.part import ToolCompleted
+from codeloop.schema.wire import replace
+from tests.support.project import Rig, call, calls, rig
+
+TEXT = "".join(f"value_{n} = {n}\n" for n in range(1, 81))
+SAME = "a.py lines {} of 80 have not changed since you read them above."
+
+
+def write(tmp_path: Path, text: str = TEXT) -> Path:
+    file = tmp_path / "work" / "a.py"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def read(**more: int) -> ScriptedAnswer:
+    return calls(ScriptedCall("read", {"filePath": "a.py", **more}))
+
+
+def turns(*answers: ScriptedAnswer) -> list[ScriptedAnswer]:
+    return [turn for answer in answers for turn in (answer, ScriptedAnswer(text="ok"))]
+
+
+async def ask(it: Rig, times: int) -> list[str]:
+    for _ in range(times):
+        await it.prompt()
+    return it.results()
+
+
+async def test_the_same_range_or_a_part_of_it_is_not_sent_again(tmp_path: Path) -> None:
+    write(tmp_path)
+    ranges = [read(), read(), read(offset=10, limit=40), read(offset=2)]
+    async with rig(tmp_path, turns(*ranges)) as it:
+        first, *rest = await ask(it, 4)
+        assert first.startswith("1: value_1")
+        assert rest == [SAME.format("1-80"), SAME.format("10-49") + "\n\n(lines 10-49 of 80)", SAME.format("2-80")]
+        state = it.calls()[1].state
+        assert isinstance(state, ToolCompleted)
+        assert state.metadata["display"]["text"] == TEXT.removesuffix("\n"), "a person sees the lines"
+
+
+async def test_pieces_add_up_and_a_line_more_is_sent(tmp_path: Path) -> None:
+    write(tmp_path)
+    async with rig(tmp_path, turns(read(limit=40), read(offset=41, limit=30), read(limit=70), read())) as it:
+        results = await ask(it, 4)
+        assert results[2].startswith(SAME.format("1-70"))
+        assert results[3].startswith("1: value_1")
+
+
+async def test_a_file_that_changed_is_sent_and_what_did_not_change_in_it_is_not(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    answers = turns(read(), read(offset=1, limit=40), read(), read(offset=1, limit=40), read())
+    async with rig(tmp_path, answers) as it:
+        await ask(it, 1)
+        file.write_text(TEXT.replace("value_60 = 60", "value_60 = 0"))
+        assert (await ask(it, 1))[-1].startswith(SAME.format("1-40"))
+        assert "60: value_60 = 0" in (await ask(it, 1))[-1]
+        file.write_text(TEXT.replace("value_7 = 7", "value_7 = 0"))
+        assert "7: value_7 = 0" in (await ask(it, 1))[-1]
+        assert "60: value_60 = 60" in (await ask(it, 1))[-1]
+
+
+async def test_an_edit_by_the_model_is_a_change(tmp_path: Path) -> None:
+    write(tmp_path)
+    edit = calls(call("edit", filePath="a.py", oldString="value_5 = 5", newString="value_5 = 6"))
+    async with rig(tmp_path, turns(read(), edit, read(), read())) as it:
+        results = await ask(it, 4)
+        assert "\n5: value_5 = 6\n" in results[2]
+        assert results[3] == SAME.format("1-80")
+
+
+async def test_what_was_pruned_is_sent_again(tmp_path: Path) -> None:
+    write(tmp_path)
+    async with rig(tmp_path, turns(read(), read(), read())) as it:
+        await ask(it, 2)
+        part = it.calls()[0]
+        assert isinstance(part.state, ToolCompleted)
+        state = replace(part.state, time=replace(part.state.time, compacted=now_ms()))
+        pruned = PartInfo(session_id=it.session_id, part=replace(part, state=state), time=now_ms())
+        it.project.store.append(PartUpdated(properties=pruned))
+        assert (await ask(it, 1))[-1].startswith("1: value_1"), "a line that only refers to it is no copy"
+
+
+async def test_what_was_compacted_away_is_sent_again(tmp_path: Path) -> None:
+    write(tmp_path)
+    info = ModelInfo(provider_id="scripted", id="small", name="Small", limits=Limits(context=10_000, output=1_000))
+    full = ScriptedAnswer(calls=(ScriptedCall("read", {"filePath": "a.py"}),), tokens=Count(input=9_000, output=10))
+    note = ScriptedAnswer(kind="side", text="NOTE")
+    async with rig(tmp_path, [full, note, read(), ScriptedAnswer(text="ok")], info=info) as it:
+        await it.prompt()
+        assert [text[:10] for text in it.results()] == ["1: value_1"] * 2
+
+
+async def test_it_holds_after_a_restart_and_in_a_fork_but_not_in_another_session(tmp_path: Path) -> None:
+    write(tmp_path)
+    async with rig(tmp_path, turns(read())) as it:
+        await ask(it, 1)
+        session_id = it.session_id
+        fork = (await it.client.call(SESSION_FORK, ForkSession(session_id=session_id))).id
+    async with rig(tmp_path, turns(read()), session_id=session_id) as it:
+        assert (await ask(it, 1))[-1] == SAME.format("1-80")
+    async with rig(tmp_path, turns(read()), session_id=fork) as it:
+        assert (await ask(it, 1))[-1] == SAME.format("1-80")
+    async with rig(tmp_path, turns(read())) as it:
+        assert (await ask(it, 1))[-1].startswith("1: value_1")
