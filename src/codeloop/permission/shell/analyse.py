@@ -5,16 +5,35 @@ import time
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY
-from codeloop.permission.shell.arity import leading_words
 from codeloop.permission.shell.command import Simple
+from codeloop.permission.shell.effects import is_destructive, only_reads
 from codeloop.permission.shell.parser import Script, TooMuch
 from codeloop.permission.shell.paths import named_paths
-from codeloop.permission.shell.read_only import is_destructive, only_reads
 from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
 from codeloop.schema.permission import Need, Writes
 
 SHOWN = 1_000
 COMPARED = 256
+# Commands of which two words, or three, say what they are.
+_TWO = """
+apt apt-get aws az brew bun bundle cargo cmake composer conda deno docker dotnet flutter gcloud gem gh git glab go
+gradle gradlew helm heroku hg just kubectl launchctl make mise mix mvn mvnw mypy nix npm npx nvm pdm php pip pip3 pipenv
+pnpm podman poetry pre-commit pulumi rake rbenv ruff rustup sbt snap stack
+svn swift systemctl task terraform tox turbo uv uvx vercel wrangler xcodebuild yarn zig
+"""
+_THREE = """
+aws ec2;aws iam;aws s3;aws s3api;az account;az group;az vm;bun run;bun x;cargo run;cargo test;composer run-script;
+conda env;deno task;docker builder;docker buildx;docker compose;docker container;docker image;docker network;
+docker system;docker volume;dotnet tool;
+gcloud compute;gcloud container;gh api;gh issue;gh pr;gh release;gh repo;gh run;gh workflow;
+git bisect;git config;git remote;git stash;git submodule;git worktree;go mod;go tool;go work;helm repo;kubectl config;
+kubectl rollout;npm exec;npm run;npm run-script;npx tsx;nx run;pdm run;pip cache;pipenv run;pnpm dlx;pnpm exec;pnpm run;
+podman compose;podman container;podman image;poetry run;poetry self;rustup component;rustup target;rustup toolchain;
+swift package;terraform state;terraform workspace;uv pip;uv run;uv tool;yarn dlx;yarn run;yarn workspace
+"""
+
+TWO_WORDS = frozenset(_TWO.split())
+THREE_WORDS = frozenset(row.strip() for row in _THREE.split(";"))
 
 
 class Analysis(Struct, frozen=True):
@@ -69,7 +88,14 @@ def _always(simple: Simple) -> str:
         if not word.is_known:
             known = known[:index]
             break
-    return " ".join(leading_words(known)) + " *"
+    return " ".join(_leading_words(known)) + " *"
+
+
+def _leading_words(words: list[str]) -> list[str]:
+    """Return the words that say what a command is, which an "always" allows: `git commit`, `npm run build`, `ls`."""
+    if " ".join(words[:2]) in THREE_WORDS and len(words) > 2:
+        return words[:3]
+    return words[: 2 if words[0] in TWO_WORDS else 1]
 
 
 def need_of(command: str, analysis: Analysis) -> Need:
