@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from codeloop.config.files import reason, write_private
 from codeloop.config.paths import Paths
-from codeloop.kit.git import GIT_OPTIONS, git_environment
+from codeloop.kit.git import GIT_OPTIONS, common_folder, git_environment, git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID
@@ -93,25 +93,11 @@ def _readable(directory: Path) -> Path:
 
 def _repository(root: Path) -> Path | None:
     """Return the folder that holds the objects of the repository whose work tree has its top here."""
-    entry = root / ".git"
     try:
-        folder = entry if entry.is_dir() else _pointed(entry, b"gitdir:", root)
-        if folder is None or not (folder / "HEAD").exists():
-            return None
-        return (_pointed(folder / "commondir", b"", folder) or folder).resolve()
+        folder = git_folder(root)
+        return common_folder(folder).resolve() if folder is not None else None
     except (OSError, RuntimeError, ValueError):
         return None
-
-
-def _pointed(file: Path, start: bytes, base: Path) -> Path | None:
-    """Follow a file of git's that holds a path, relative to `base`; None when it is not one."""
-    try:
-        content = read_start(file, _POINTER_BYTES)
-    except OSError:
-        return None
-    if not content.startswith(start):
-        return None
-    return base / os.fsdecode(content.removeprefix(start).strip())
 
 
 def _project_id(repository: Path, paths: Paths, environment: Mapping[str, str]) -> str:

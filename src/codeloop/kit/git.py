@@ -1,6 +1,12 @@
-"""How git is called: it runs nothing that a repository or a variable configures, fetches nothing, asks nothing."""
+"""How git is called (it runs nothing that a repository or a variable configures), and where a repository is kept."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
+
+from codeloop.kit.small_files import read_start
+
+_POINTER_BYTES = 4096
 
 # A repository's own configuration can name programs; none of them may run.
 GIT_OPTIONS = (
@@ -38,3 +44,27 @@ def bare_git_environment(environment: Mapping[str, str]) -> dict[str, str]:
         "GIT_CONFIG_SYSTEM": "/dev/null",
         "GIT_CONFIG_GLOBAL": "/dev/null",
     }
+
+
+def git_folder(top: Path) -> Path | None:
+    """Return the git directory of the work tree with its top here; None when there is none."""
+    entry = top / ".git"
+    try:
+        folder = entry if entry.is_dir() else _pointed(entry, b"gitdir:", top)
+        return folder if folder is not None and (folder / "HEAD").is_file() else None
+    except (OSError, ValueError):  # ValueError: the file names no path
+        return None
+
+
+def common_folder(folder: Path) -> Path:
+    """Return the git directory that holds the objects: that of the main work tree, for another one's."""
+    return _pointed(folder / "commondir", b"", folder) or folder
+
+
+def _pointed(file: Path, start: bytes, base: Path) -> Path | None:
+    """Follow a file of git's that holds a path, relative to `base`; None when it is not one."""
+    try:
+        content = read_start(file, _POINTER_BYTES)
+    except OSError:
+        return None
+    return base / os.fsdecode(content.removeprefix(start).strip()) if content.startswith(start) and content else None

@@ -7,6 +7,7 @@ Every function is linear in the text, whatever the pattern.
 
 import re
 from functools import lru_cache
+from pathlib import Path
 
 ANY = "\ue000"
 WORDS = "\ue001"
@@ -51,6 +52,14 @@ def _matches_whole(text: str, pattern: str) -> bool:
         position = found.end()
     length = len(pattern) - pattern.rindex("*") - 1
     return len(text) - length >= position and last.fullmatch(text, len(text) - length) is not None
+
+
+def expand_home(pattern: str) -> str:
+    """Return the pattern with a leading `~` or `$HOME` replaced by the home directory."""
+    for start in ("~", "$HOME"):
+        if pattern == start or pattern.startswith(start + "/"):
+            return str(Path.home()) + pattern[len(start) :]
+    return pattern
 
 
 class _Automaton:

@@ -1,11 +1,10 @@
 """What is allowed: layered rules, the last one that matches counts. Pure."""
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.wildcard import covers, matches, overlaps
+from codeloop.kit.wildcard import covers, expand_home, matches, overlaps
 from codeloop.schema.permission import Action, Need, Rule, Ruleset
 
 
@@ -107,11 +106,3 @@ def is_offered(permission: str, *rulesets: Ruleset) -> bool:
             if matches(permission, rule.permission):
                 found = rule
     return not (found is not None and found.action == "deny" and found.pattern == "*")
-
-
-def expand_home(pattern: str) -> str:
-    """Return the pattern with a leading `~` or `$HOME` replaced by the home directory."""
-    for start in ("~", "$HOME"):
-        if pattern == start or pattern.startswith(start + "/"):
-            return str(Path.home()) + pattern[len(start) :]
-    return pattern

@@ -6,8 +6,8 @@ for each rule of the project, the part of every earlier rule that overlaps it, a
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
 
+from codeloop.kit.wildcard import expand_home
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import CONFIG_OVERLAPS
 from codeloop.schema.permission import Action, Rule, Ruleset
@@ -52,10 +52,10 @@ def _stricter(base: Ruleset, rule: Rule) -> list[Rule]:
     try:
         for other in base:
             permissions = overlap(rule.permission, other.permission)
-            patterns = overlap(_at_home(rule.pattern), _at_home(other.pattern))
+            patterns = overlap(expand_home(rule.pattern), expand_home(other.pattern))
             action = max(rule.action, other.action, key=_STRICTNESS.__getitem__)
             parts = [_like(rule, permission, pattern, action) for permission in permissions for pattern in patterns]
-            is_whole = permissions == (rule.permission,) and patterns == (_at_home(rule.pattern),)
+            is_whole = permissions == (rule.permission,) and patterns == (expand_home(rule.pattern),)
             found = parts if is_whole else found + parts
     except Tangled:
         return [_like(rule, rule.permission, rule.pattern, "deny")] if rule.action == "ask" else []
@@ -66,13 +66,6 @@ def _like(rule: Rule, permission: str, pattern: str, action: Action) -> Rule:
     if (permission, pattern, action) == (rule.permission, rule.pattern, rule.action):
         return rule
     return Rule(permission=permission, pattern=pattern, action=action)
-
-
-def _at_home(pattern: str) -> str:
-    for start in ("~", "$HOME"):
-        if pattern == start or pattern.startswith(start + "/"):
-            return str(Path.home()) + pattern[len(start) :]
-    return pattern
 
 
 @lru_cache(maxsize=1024)

@@ -1,9 +1,9 @@
 """Which branch is checked out, read from one small file, so that it can be looked at after every turn."""
 
-from contextlib import suppress
 from pathlib import Path
 
-from codeloop.kit.small_files import read_start
+from codeloop.kit.git import git_folder
+from codeloop.workspace.git.index import read_small
 
 _BRANCH = "ref: refs/heads/"
 _BYTES = 4096
@@ -27,14 +27,6 @@ class Head:
         return self._last.removeprefix(_BRANCH) if self._last.startswith(_BRANCH) else None
 
     def _read(self) -> str:
-        """Read HEAD as text; empty when it can't be read. Where `.git` is a file, it names the folder."""
-        folder = self._root / ".git"
-        with suppress(OSError, ValueError):  # ValueError: the file names no path
-            if folder.is_file():
-                folder = self._root / _text(folder).removeprefix("gitdir:").strip()
-            return _text(folder / "HEAD").strip()
-        return ""
-
-
-def _text(path: Path) -> str:
-    return read_start(path, _BYTES).decode("utf-8", "replace")
+        """Return HEAD as text; empty when it can't be read."""
+        folder = git_folder(self._root)
+        return read_small(folder / "HEAD", _BYTES).decode("utf-8", "replace").strip() if folder is not None else ""

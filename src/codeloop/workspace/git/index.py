@@ -6,13 +6,13 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
+from codeloop.kit.git import common_folder, git_folder
 from codeloop.kit.small_files import read_start
 
 _ENTRY = Struct(">IIIIIIIIII20sH")
 _LINK, _SUBMODULE = 0o120000, 0o160000
 _EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0x0FFF
 _INTENT = 0x2000
-_POINTER = 4096
 _CONFIG = 64 * 1024
 _MASK = 0xFFFFFFFF
 
@@ -60,16 +60,10 @@ class Repository:
 
 def open_repository(top: Path, *, with_index: bool) -> Repository | None:
     """Read the repository whose work tree has its top here; None when it has none, or one that can't be read."""
-    folder = top / ".git"
-    if not folder.is_dir():
-        named = _pointed(folder, b"gitdir:")
-        if named is None:
-            return None
-        folder = top / named
-    if not (folder / "HEAD").is_file():
+    folder = git_folder(top)
+    if folder is None:
         return None
-    shared = _pointed(folder / "commondir", b"")
-    common = folder / shared if shared is not None else folder
+    common = common_folder(folder)
     config = read_small(common / "config", _CONFIG)
     if b"sha256" in config.lower():
         return None
@@ -155,13 +149,6 @@ def read_small(file: Path, size: int) -> bytes:
         return read_start(file, size)
     except OSError:
         return b""
-
-
-def _pointed(file: Path, start: bytes) -> str | None:
-    content = read_small(file, _POINTER)
-    if not content or not content.startswith(start):
-        return None
-    return os.fsdecode(content.removeprefix(start).strip())
 
 
 def _converts(config: bytes) -> bool:

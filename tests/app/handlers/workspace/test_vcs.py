@@ -295,10 +295,9 @@ async def test_pipes_and_unreadable_bytes_do_not_stop_a_comparison(tmp_path: Pat
 async def test_what_is_too_much_is_left_out_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = repository(tmp_path / "work", FILES)
     write(root, {"a.txt": "long line\n" * 200, "b.txt": "b\n", "c.txt": "C\n", "d.txt": "long line\n" * 200})
-    from codeloop.workspace.git import untracked, working_diff
+    from codeloop.workspace.git import working_diff
 
-    for module in (working_diff, untracked):
-        monkeypatch.setattr(module, "VCS_PATCH", small("vcs.patch", 500))
+    monkeypatch.setattr(working_diff, "VCS_PATCH", small("vcs.patch", 500))
     async with rig(tmp_path, []) as it:
         found = await diffs(it)
         assert {name: each.patch is None for name, each in found.items()} == {
