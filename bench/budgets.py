@@ -35,7 +35,7 @@ BUDGETS = (
     Budget("drip", 4, "  the same, each delta sent by itself", "ms"),
     Budget("drip-cpu", 4, "  the same, each delta sent by itself: CPU", "ms", 350),
     Budget("late-step", 6, "step 1,000 against step 10 of one session", "times", 1.2),
-    Budget("overhead", 7, "request overhead: system prompt and all tools", "bytes", 12 * 1024),
+    Budget("overhead", 7, "request overhead: system prompt and all tools", "bytes", 9 * 1024),
     Budget("prefix", 8, "requests that continue the one before byte for byte", "share"),
     Budget("edit-large", None, "edit tool, file of 100,000 lines", "ms", 300),
     Budget("grep-large", None, "grep tool, 50,000 files, against plain rg", "times", 1.3),

@@ -1,43 +1,58 @@
-"""What every request carries stays small: the tools of the default agent, and with the system prompt."""
+"""What every request carries stays small: the whole first request, as each protocol sends it."""
 
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from codeloop.agent.request.system_prompt import system_prompt
-from codeloop.model.chat import ModelInfo, ToolSpec
-from codeloop.model.quirks import quirks_of
-from codeloop.model.wire.tool_schema import parameters_of
-from codeloop.schema.wire import JSON
+from codeloop.agent.request.system_prompt import shipped
+from codeloop.app.toolbox import builtin_tools
+from codeloop.model.anthropic.request import AnthropicBody
+from codeloop.model.chat import ModelInfo
+from codeloop.model.openai.request import OpenAIBody
+from codeloop.model.quirks import ANTHROPIC, quirks_of
+from codeloop.model.testing.script import ScriptedAnswer
 from tests.support.project import rig
 
-TOOLS, OVERHEAD = 8_192, 12 * 1024
+FIRST_REQUEST = 9 * 1024
+"""Bytes of the JSON body: system prompt, environment, all default tools, a short prompt."""
 MODELS = [("anthropic", "claude-sonnet-4-5"), ("openai", "gpt-4.1"), ("openai", "gpt-5"), ("acme", "some-model")]
-
-
-def sent(spec: ToolSpec, info: ModelInfo) -> JSON:
-    parameters, strict = parameters_of(spec.parameters, quirks_of(info))
-    function = {"name": spec.name, "description": spec.description, "parameters": parameters}
-    return {"type": "function", "function": {**function, "strict": True} if strict else function}
+UNLESS_CONFIGURED = {"multiedit", "batch", "todoread"}
 
 
 @pytest.mark.parametrize(("provider", "model"), MODELS)
-async def test_the_tools_of_the_default_agent_and_the_whole_overhead_are_small(
-    tmp_path: Path, provider: str, model: str
-) -> None:
+async def test_the_first_request_with_all_default_tools_is_small(tmp_path: Path, provider: str, model: str) -> None:
     info = ModelInfo(provider_id=provider, id=model, name=model)
-    async with rig(tmp_path, []) as room:
-        engine = room.project.engine
-        agent = engine.agent("build")
-        specs = engine.toolbox.specs(model, *engine.rulesets(room.session_id, agent))
-        system = system_prompt(engine, room.view().session, agent, info)
-    schemas = len(msgspec.json.encode([spec.parameters for spec in specs]))
-    tools = len(msgspec.json.encode([sent(spec, info) for spec in specs]))
-    assert {"bash", "read", "task", "question"} <= {spec.name for spec in specs}
-    assert len(msgspec.json.encode(specs)) < TOOLS
-    assert schemas < TOOLS
-    assert tools + len(msgspec.json.encode(system)) < OVERHEAD
+    async with rig(tmp_path, [ScriptedAnswer(text="ok")], info=info) as it:
+        await it.prompt("fix the bug in the parser")
+        (request,) = it.model.requests
+    assert {"bash", "read", "todowrite", "task", "question"} <= {spec.name for spec in request.tools}
+    assert len(OpenAIBody(info, quirks_of(info)).encode(request)) <= FIRST_REQUEST
+    assert len(AnthropicBody(info, ANTHROPIC).encode(request)) <= FIRST_REQUEST
+
+
+@pytest.mark.parametrize("is_allowed", [False, True])
+async def test_what_parallel_calls_make_superfluous_is_offered_when_it_is_configured(
+    tmp_path: Path, is_allowed: bool
+) -> None:
+    permission = dict.fromkeys(UNLESS_CONFIGURED, "allow") if is_allowed else {}
+    async with rig(tmp_path, [ScriptedAnswer(text="ok")], permission=permission) as it:
+        await it.prompt("go")
+        offered = {spec.name for spec in it.model.requests[0].tools}
+    assert offered & UNLESS_CONFIGURED == (UNLESS_CONFIGURED if is_allowed else set())
+
+
+def words_in_a_row(text: str, count: int = 5) -> set[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.lower())
+    return {tuple(words[n : n + count]) for n in range(len(words) - count + 1)}
+
+
+@pytest.mark.parametrize("prompt", ["build", "plan", "general", "explore", "shared"])
+def test_what_a_tool_says_of_itself_no_system_prompt_repeats(prompt: str) -> None:
+    described = set[tuple[str, ...]]().union(*(words_in_a_row(tool.description) for tool in builtin_tools()))
+    assert len(described) > 200
+    assert not words_in_a_row(shipped(prompt)) & described
 
 
 async def test_the_order_of_the_tools_never_changes_inside_a_session(tmp_path: Path) -> None:

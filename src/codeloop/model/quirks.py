@@ -16,8 +16,6 @@ class Quirks(Struct, frozen=True):
     system_role: str = "system"
     reasoning_field: str = ""
     """The field of an assistant message that thinking goes back in; the model's own row of the catalog wins."""
-    strict_tools: bool = False
-    """Holds the model to the schemas of tools that are marked `strict`."""
     refused_keywords: frozenset[str] = frozenset()
     """Keywords of JSON Schema that a request must not hold; what they say is checked when a call comes."""
     parallel_tool_calls: bool | None = None
@@ -64,11 +62,10 @@ OPENAI = Quirks(
     max_tokens_field="max_completion_tokens",
     session_field="prompt_cache_key",
     system_role="developer",
-    strict_tools=True,
     refused_keywords=GRAMMAR,
     names=COMMON_NAMES,
 )
-OPENAI_LIKE = replace(OPENAI, strict_tools=False, refused_keywords=UNCLOSED)
+OPENAI_LIKE = replace(OPENAI, refused_keywords=UNCLOSED)
 """A service that speaks as OpenAI does at an address of its own."""
 ANTHROPIC = Quirks(names=COMMON_NAMES)
 

@@ -18,7 +18,8 @@ SECRETS = (*_rules("read", "ask", "*.env", "*.env.*"), *_rules("read", "allow", 
 def base_rules(scratch: Path, *readable: Path) -> Ruleset:
     """Return the rules of every agent.
 
-    The tools multiedit and batch cost more tokens than they save and are not offered unless a person allows them.
+    The tools multiedit, batch and todoread cost more tokens than they save: parallel calls and the conversation itself
+    do the same. They are not offered unless a person allows them.
     `scratch` (outputs of tools) and `readable` (skills, say) are folders outside a workspace that need no question;
     to change what is in a readable one does.
     """
@@ -32,6 +33,7 @@ def base_rules(scratch: Path, *readable: Path) -> Ruleset:
         *_rules("plan_exit", "deny"),
         *_rules("multiedit", "deny"),
         *_rules("batch", "deny"),
+        *_rules("todoread", "deny"),
         *_rules("webfetch_private", "ask"),
         *_rules("read", "allow"),
         *SECRETS,

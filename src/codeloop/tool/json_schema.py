@@ -6,11 +6,11 @@ import msgspec
 
 from codeloop.schema.wire import JSON
 
-NOISE = frozenset({"title", "default"})
+NOISE = frozenset({"title", "default", "minimum", "exclusiveMinimum", "minLength", "minItems"})
 
 
 def parameters_schema(params: type[msgspec.Struct]) -> JSON:
-    """Return the schema of a parameter struct: one object, no `$ref`, no titles, no defaults."""
+    """Return the schema of a parameter struct: one object, no `$ref`, no titles, no defaults, no lower bounds."""
     (schema,), definitions = msgspec.json.schema_components([params], ref_template="{name}")
     for definition in definitions.values():
         definition.pop("description", None)  # the struct's docstring, which is for us

@@ -323,7 +323,7 @@ async def test_vendor_rows_change_the_body(openai: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="ok")]) as server:
         await asking(openai(server, quirks=OPENAI), *turns, **request)
         await asking(openai(server, quirks=ROWS["mistral"]), *turns, **request)
-        await asking(openai(server, quirks=Quirks(strict_tools=True, parallel_tool_calls=False)), *turns, **request)
+        await asking(openai(server, quirks=Quirks(parallel_tool_calls=False)), *turns, **request)
     first, second, third = (received.json for received in server.requests)
     assert (first["max_completion_tokens"], first["prompt_cache_key"]) == (5, "ses_1")
     assert first["messages"][0]["role"] == "developer"
@@ -332,7 +332,7 @@ async def test_vendor_rows_change_the_body(openai: Any, asking: Any) -> None:
     assert called["id"] == answered["tool_call_id"]
     assert len(called["id"]) == 9
     assert called["function"]["name"] == "no_such_tool"
-    assert third["tools"][0]["function"]["strict"] is True
+    assert "strict" not in third["tools"][0]["function"], "a call would have to spell out what it leaves out"
     assert third["parallel_tool_calls"] is False
 
 

@@ -31,66 +31,22 @@ SCHEMA: JSON = {
     },
     "required": ["pattern", "edits"],
 }
-STRICT: JSON = {
-    "type": "object",
-    "properties": {
-        "pattern": {"type": "string", "description": "what"},
-        "count": {"type": ["integer", "null"]},
-        "mode": {"enum": ["a", "b", None]},
-        "edits": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"old": {"type": "string"}, "all": {"type": ["boolean", "null"]}},
-                "required": ["old", "all"],
-                "additionalProperties": False,
-            },
-        },
-        "either": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
-    },
-    "required": ["pattern", "count", "mode", "edits", "either"],
-    "additionalProperties": False,
-}
 
 
-def test_a_strict_schema_requires_everything_and_lets_what_is_optional_be_null() -> None:
+def test_the_schema_itself_is_not_touched() -> None:
     before = repr(SCHEMA)
-    assert parameters_of(SCHEMA, OPENAI) == (STRICT, True)
-    assert repr(SCHEMA) == before, "the schema itself is not touched"
+    parameters_of(SCHEMA, OPENAI.refused_keywords)
+    assert repr(SCHEMA) == before
 
 
 def test_a_property_that_is_named_like_a_keyword_stays() -> None:
     properties = {name: {"type": "string"} for name in ("pattern", "default", "format", "minimum")}
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    assert parameters_of(schema, OPENAI)[0]["properties"].keys() == properties.keys()
-
-
-@pytest.mark.parametrize(
-    "open_part",
-    [
-        {"type": "object"},
-        {},
-        {"type": "array"},
-        {"type": "object", "properties": {}, "additionalProperties": True},
-        {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "string"}, "properties": {}}},
-        {"anyOf": [{"type": "object"}, {"type": "null"}]},
-    ],
-)
-def test_a_schema_with_free_names_is_not_strict(open_part: JSON) -> None:
-    schema: JSON = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}, "b": open_part}}
-    given, strict = parameters_of(schema, OPENAI)
-    assert not strict
-    assert given["properties"]["a"] == {"type": "string"}
-    assert "required" not in given
-
-
-def test_tools_without_parameters_can_be_strict() -> None:
-    empty: JSON = {"type": "object", "properties": {}}
-    assert parameters_of(empty, OPENAI) == ({**empty, "required": [], "additionalProperties": False}, True)
+    assert parameters_of(schema, OPENAI.refused_keywords)["properties"].keys() == properties.keys()
 
 
 def test_a_vendor_that_refuses_nothing_gets_the_schema_itself() -> None:
-    assert parameters_of(SCHEMA, ANTHROPIC)[0] is SCHEMA
+    assert parameters_of(SCHEMA, ANTHROPIC.refused_keywords) is SCHEMA
 
 
 def keywords(value: Any) -> set[str]:
@@ -107,10 +63,9 @@ def keywords(value: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_no_row_sends_what_it_refuses_and_only_openai_itself_is_strict(name: str) -> None:
-    given, strict = parameters_of(SCHEMA, ROWS[name])
-    assert strict == (name == "openai")
-    assert not keywords(given) & (ROWS[name].refused_keywords - ({"additionalProperties"} if strict else set()))
+def test_no_row_sends_what_it_refuses_and_all_else_is_kept(name: str) -> None:
+    refused = ROWS[name].refused_keywords
+    assert keywords(parameters_of(SCHEMA, refused)) == keywords(SCHEMA) - refused
 
 
 def test_unknown_services_are_not_sent_additional_properties() -> None:
@@ -118,8 +73,7 @@ def test_unknown_services_are_not_sent_additional_properties() -> None:
         ModelInfo(provider_id="acme", id="m", name="M"),
         ModelInfo(provider_id="acme", id="m", name="M", npm="@ai-sdk/openai"),
     ):
-        given, strict = parameters_of(SCHEMA, quirks_of(info))
-        assert not strict
+        given = parameters_of(SCHEMA, quirks_of(info).refused_keywords)
         assert "additionalProperties" not in keywords(given)
         assert keywords(given) & BOUNDS
 
@@ -139,17 +93,8 @@ KINDS = st.recursive(
 
 
 @given(KINDS)
-def test_whatever_the_schema_each_strict_object_is_closed_and_the_result_is_stable(schema: JSON) -> None:
-    given, strict = parameters_of(schema, OPENAI)
-    assert strict
-    assert parameters_of(schema, OPENAI)[0] == given
-
-    def check(node: Any) -> None:
-        if "properties" in node:
-            assert node["required"] == list(node["properties"])
-            assert node["additionalProperties"] is False
-        for inner in [*node.get("properties", {}).values(), *([node["items"]] if "items" in node else [])]:
-            check(inner)
-
-    check(given)
-    assert parameters_of(schema, COMPATIBLE)[0] == schema
+def test_whatever_the_schema_nothing_refused_is_left_and_the_result_is_stable(schema: JSON) -> None:
+    given = parameters_of(schema, OPENAI.refused_keywords)
+    assert not keywords(given) & OPENAI.refused_keywords
+    assert parameters_of(given, OPENAI.refused_keywords) == given
+    assert parameters_of(schema, COMPATIBLE.refused_keywords) == schema

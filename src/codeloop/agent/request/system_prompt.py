@@ -17,7 +17,7 @@ OWN_PROMPTS = frozenset(("plan", "general", "explore"))
 def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
     """Put the prompt together. It depends on nothing that changes during a session but the files it quotes."""
     base = agent.prompt or shipped(agent.name if agent.native and agent.name in OWN_PROMPTS else "build")
-    blocks = [base.strip(), environment_block(engine, session, info)]
+    blocks = [base.strip(), shipped("shared").strip(), environment_block(engine, session, info)]
     blocks += [f"Instructions from {path}:\n{text.strip()}" for path, text in engine.instructions()]
     return "\n\n".join(blocks)
 

@@ -86,7 +86,7 @@ class AnthropicBody:
         return head
 
     def _tool(self, spec: ToolSpec) -> JSON:
-        schema, _ = parameters_of(spec.parameters, self._quirks)
+        schema = parameters_of(spec.parameters, self._quirks.refused_keywords)
         return {"name": spec.name, "description": spec.description, "input_schema": schema}
 
     def _written(self, turn: Turn) -> "Written":

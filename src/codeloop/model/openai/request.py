@@ -63,10 +63,8 @@ class OpenAIBody:
         return head
 
     def _tool(self, spec: ToolSpec) -> JSON:
-        parameters, strict = parameters_of(spec.parameters, self._quirks)
-        function: JSON = {"name": spec.name, "description": spec.description, "parameters": parameters}
-        if strict:
-            function["strict"] = True
+        parameters = parameters_of(spec.parameters, self._quirks.refused_keywords)
+        function = {"name": spec.name, "description": spec.description, "parameters": parameters}
         return {"type": "function", "function": function}
 
     def _turn(self, turn: Turn) -> bytes:

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from codeloop.kit.diff import Diff, unified
 from codeloop.schema.wire import JSON
@@ -37,7 +35,7 @@ from codeloop.workspace.workspace import Target
 class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
     """What apply_patch takes."""
 
-    patch_text: Annotated[str, Meta(description="The whole patch")]
+    patch_text: str
 
 
 @dataclass(eq=False)

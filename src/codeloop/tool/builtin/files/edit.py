@@ -1,10 +1,8 @@
 """Replace text in a file."""
 
 from contextlib import AsyncExitStack
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from codeloop.tool.file_access import (
     FileChange,
@@ -27,10 +25,10 @@ from codeloop.workspace.workspace import Target
 class EditParams(msgspec.Struct, frozen=True, rename="camel"):
     """What edit takes."""
 
-    file_path: Annotated[str, Meta(description="The file")]
-    old_string: Annotated[str, Meta(description="The text to replace")]
-    new_string: Annotated[str, Meta(description="The text to put there")]
-    replace_all: Annotated[bool, Meta(description="Replace every occurrence")] = False
+    file_path: str
+    old_string: str
+    new_string: str
+    replace_all: bool = False
 
 
 @tool("edit", params=EditParams, traits=Traits(permission="edit"))

@@ -13,15 +13,15 @@ from codeloop.workspace.edit.edit import Edit
 class OneEdit(msgspec.Struct, frozen=True, rename="camel"):
     """One edit of the list."""
 
-    old_string: Annotated[str, Meta(description="The text to replace")]
-    new_string: Annotated[str, Meta(description="The text to put there")]
-    replace_all: Annotated[bool, Meta(description="Replace every occurrence")] = False
+    old_string: str
+    new_string: str
+    replace_all: bool = False
 
 
 class MultieditParams(msgspec.Struct, frozen=True, rename="camel"):
     """What multiedit takes."""
 
-    file_path: Annotated[str, Meta(description="The file")]
+    file_path: str
     edits: Annotated[list[OneEdit], Meta(description="The edits, in order", min_length=1)]
 
 

@@ -42,8 +42,8 @@ class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
     """What read takes."""
 
     file_path: str
-    offset: Annotated[int, Meta(ge=0, description="First line, from 1")] | None = None
-    limit: Annotated[int, Meta(ge=0, description="Lines to show")] | None = None
+    offset: Annotated[int, Meta(ge=0, description="first line, from 1")] | None = None
+    limit: Annotated[int, Meta(ge=0)] | None = None
 
 
 @tool("read", params=ReadParams, traits=READ_ONLY)

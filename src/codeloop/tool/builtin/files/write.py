@@ -1,10 +1,8 @@
 """Write a whole file."""
 
 from contextlib import AsyncExitStack
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from codeloop.tool.file_access import FileChange, apply_change, check_known, failures, lock_files, resolve_allowed
 from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
@@ -16,8 +14,8 @@ from codeloop.workspace.workspace import Target
 class WriteParams(msgspec.Struct, frozen=True, rename="camel"):
     """What write takes."""
 
-    file_path: Annotated[str, Meta(description="The file")]
-    content: Annotated[str, Meta(description="The whole content")]
+    file_path: str
+    content: str
 
 
 @tool("write", params=WriteParams, traits=Traits(permission="edit"))

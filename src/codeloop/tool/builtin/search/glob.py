@@ -20,7 +20,7 @@ class GlobParams(Wire):
     """What the model gives."""
 
     pattern: Annotated[str, Meta(min_length=1, description="like *.py, src/**/*.{ts,tsx}")]
-    path: Annotated[str, Meta(description="folder to search; default: the working directory")] | None = None
+    path: str | None = None
 
 
 @tool("glob", params=GlobParams, traits=READ_ONLY)

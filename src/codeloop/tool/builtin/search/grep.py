@@ -19,13 +19,13 @@ _MOST_CONTEXT = 20
 class GrepParams(Wire):
     """What the model gives."""
 
-    pattern: Annotated[str, Meta(min_length=1, description="regular expression")]
+    pattern: Annotated[str, Meta(min_length=1)]
     path: Annotated[str, Meta(description="file or folder")] | None = None
-    include: Annotated[str, Meta(description="only files like *.py, src/**/*.ts, !*.test.ts")] | None = None
+    include: Annotated[str, Meta(description="only files like src/**/*.ts, !*.test.ts")] | None = None
     context: Annotated[int, Meta(description="lines around a match")] = 0
     before: int = 0
     after: int = 0
-    mode: Annotated[Mode, Meta(description="content (default), file names, or matches per file")] = "content"
+    mode: Annotated[Mode, Meta(description="default content")] = "content"
     ignore_case: bool = False
     multiline: Annotated[bool, Meta(description="a match may span lines")] = False
 

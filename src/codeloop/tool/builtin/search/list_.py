@@ -1,9 +1,6 @@
 """The tool `list`: a folder as a tree, within a budget of lines."""
 
 from collections import deque
-from typing import Annotated
-
-from msgspec import Meta
 
 from codeloop.schema.limits import LIST_LINES
 from codeloop.schema.permission import Need
@@ -17,8 +14,8 @@ from codeloop.workspace.search.ripgrep import printable
 class ListParams(Wire):
     """What the model gives."""
 
-    path: Annotated[str, Meta(description="folder; default: the working directory")] | None = None
-    ignore: Annotated[list[str], Meta(description="patterns to leave out")] = []
+    path: str | None = None
+    ignore: list[str] = []
 
 
 class Folder:

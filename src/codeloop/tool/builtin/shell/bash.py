@@ -22,7 +22,7 @@ class BashParams(Wire, rename=None):
     command: str
     timeout: Annotated[int, Meta(gt=0, description="ms; default 120000, at most 600000")] | None = None
     workdir: Annotated[str, Meta(description="for this call only, instead of cd")] | None = None
-    description: Annotated[str, Meta(description="what it does, in 5 to 10 words")] | None = None
+    description: Annotated[str, Meta(description="what it does, 5 to 10 words")] | None = None
     run_in_background: Annotated[bool, Meta(description="return an id at once")] = False
     reset: Annotated[bool, Meta(description="first forget cd and exports")] = False
 

@@ -16,7 +16,7 @@ class BashOutputParams(Wire):
     """What the model gives. `wait` in ms."""
 
     id: str
-    wait: Annotated[int, Meta(ge=0, description="ms to wait for new output; at most 60000")] = 0
+    wait: Annotated[int, Meta(ge=0, description="ms to wait for output, at most 60000")] = 0
 
 
 @tool("bash_output", params=BashOutputParams, traits=Traits(keep="tail", permission="bash"))

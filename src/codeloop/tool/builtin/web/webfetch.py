@@ -29,7 +29,7 @@ HINTS = {
 class WebfetchParams(Wire):
     """What the model gives."""
 
-    url: Annotated[str, Meta(min_length=1, description="http(s) URL")]
+    url: Annotated[str, Meta(min_length=1, description="http(s)")]
     format: Annotated[Format, Meta(description="default markdown")] = "markdown"
     timeout: Annotated[float, Meta(gt=0, le=WEB_TIMEOUT_MAX.seconds, description="seconds, default 30")] | None = None
 
