@@ -8,7 +8,7 @@ CODE := src bench tests scripts
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow faults interop check format bench tools picture lock clean
+.PHONY: help venv demo test slow faults interop fuzz check format bench tools picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,11 @@ faults: $(READY)  ## break the real program at every named point and go on: kill
 
 interop: $(READY)  ## drive the server with the reference's clients, and check its document; needs the network once, and node
 	@$(BIN)/pytest -n $(WORKERS) -m interop -rs tests/interop $(ARGS)
+
+SEEDS ?= $(shell awk 'BEGIN { srand(); for (i = 0; i < 4; i++) printf "%d ", 1000000 * rand() }')
+fuzz: $(READY)  ## look for what fixed examples miss, for half an hour; SEEDS="12 99" draws from these
+	@CODELOOP_FUZZ=20 $(BIN)/pytest -n $(WORKERS) -m "hypothesis or fuzz" --ignore tests/faults $(ARGS)
+	@CODELOOP_FUZZ_SEEDS="$(SEEDS)" $(BIN)/pytest -n 2 -m interop -rs tests/interop/test_document.py $(ARGS)
 
 check: $(READY)  ## lint, format, types, floors, sizes
 	$(BIN)/ruff check $(CODE)

@@ -2,6 +2,8 @@
 
 import signal
 
+from tests.support.examples import choose_examples
+
 
 def pytest_configure() -> None:
     """Take signals as a program in the foreground does: one in the background ignores some, and so do its children."""
@@ -9,3 +11,4 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    choose_examples()

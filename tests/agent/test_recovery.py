@@ -31,6 +31,7 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import replace
 from tests.store.states import asked, assistant, put, question, said, text, user
+from tests.support.examples import examples
 from tests.support.project import Rig, check_turns, rig, told, until, words
 
 AFTER = ScriptedAnswer(text="After.")
@@ -193,7 +194,8 @@ async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) ->
     assert not (work / "later").exists()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(examples(4)))
 async def test_a_turn_killed_at_any_time_goes_on_and_nothing_is_done_twice(tmp_path: Path, seed: int) -> None:
     victim = subprocess.Popen([sys.executable, "-c", STEPS, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert victim.stdout is not None

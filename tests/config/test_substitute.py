@@ -3,11 +3,12 @@
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.schema.errors import CodeloopError
 from tests.config.conftest import World
+from tests.support.examples import SHARES_A_FIXTURE, examples
 
 
 def test_variables_and_files_are_put_in(world: World) -> None:
@@ -52,7 +53,7 @@ def test_an_untrusted_project_is_not_told_anything(world: World) -> None:
     assert (config.instructions, config.model, config.disabled_providers) == (["plain.md"], None, ["{env:A}"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=SHARES_A_FIXTURE, max_examples=examples(60))
 @given(st.lists(st.one_of(st.text(alphabet="ab{}:env", max_size=6), st.sampled_from(["{env:A}", "{env:NONE}"]))))
 def test_everything_around_a_reference_stays(world: World, parts: list[str]) -> None:
     text = "".join(parts)

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import urllib.request
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from tests.interop.stage import PASSWORD, Stage, checker, serving, staged
 
 pytestmark = pytest.mark.interop
 
-SECONDS = int(os.environ.get("CODELOOP_FUZZ_SECONDS", "30"))
+SEEDS = os.environ.get("CODELOOP_FUZZ_SEEDS", "").split()
+SECONDS = int(os.environ.get("CODELOOP_FUZZ_SECONDS", "300"))
+"""With seeds, a run goes on for so long from each; without, one run does the same work every time."""
 NOT_RUN = {
     "instance.dispose": "ends what all other requests are about",
     "global.dispose": "ends what all other requests are about",
@@ -62,7 +65,6 @@ def settings(stage: Stage, url: str) -> str:
     dictionaries = "\n".join(f"[dictionaries.{name}]\nvalues = {json.dumps(values)}" for name, values in there.items())
     return f"""
 base-url = "{url}"
-max-time = {SECONDS}
 continue-on-failure = true
 max-stream-events = 1
 request-timeout = 20.0
@@ -80,7 +82,7 @@ basic = {{ username = "opencode", password = "{PASSWORD}" }}
 {dictionaries}
 
 [generation]
-database = ":memory:"
+database = "none"
 with-security-parameters = false
 
 [[operations]]
@@ -131,12 +133,22 @@ def test_the_document_is_valid(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-# A wrong password is made to wait: so the check that tries one has a run of its own, with one try an operation.
-@pytest.mark.parametrize(
-    "words",
-    [["--exclude-checks", "ignored_auth"], ["--checks", "ignored_auth", "--phases", "fuzzing", "--max-examples", "1"]],
-    ids=["all but the credential", "the credential"],
-)
+def runs() -> Iterator[tuple[str, list[str]]]:
+    """Yield a name and what schemathesis is to do, each for a server of its own."""
+    credential = "ignored_auth"
+    for seed in SEEDS:
+        yield f"seed {seed}", ["--seed", seed, "--max-time", str(SECONDS), "--exclude-checks", credential]
+    if not SEEDS:
+        # Chained requests follow ids that the server draws, so no two runs of them are the same: they need seeds.
+        usual = ["--generation-deterministic", "--max-examples", "10", "--phases", "examples,coverage,fuzzing"]
+        yield "all but the credential", [*usual, "--exclude-checks", credential]
+    # A wrong password is made to wait: so the check that tries one has a run of its own, with one try an operation.
+    once = ["--generation-deterministic", "--max-examples", "1", "--phases", "fuzzing", "--workers", "4"]
+    some = [] if SEEDS else ["--include-method", "POST"]
+    yield "the credential", [*once, *some, "--checks", credential]
+
+
+@pytest.mark.parametrize("words", [pytest.param(words, id=name) for name, words in runs()])
 def test_the_server_keeps_to_it_whatever_is_asked(words: list[str], tmp_path: Path) -> None:
     tool = checker() / "schemathesis"
     with ExitStack() as ends:
@@ -146,7 +158,7 @@ def test_the_server_keeps_to_it_whatever_is_asked(words: list[str], tmp_path: Pa
         (tmp_path / "document.json").write_bytes(document())
         (tmp_path / "schemathesis.toml").write_text(settings(stage, url))
         command = [str(tool), "--config-file", "schemathesis.toml", "run", "document.json", "--no-color"]
-        done = stage.ask([*command, "--workers", "2", *words], cwd=tmp_path, timeout=3 * SECONDS)
+        done = stage.ask([*command, *words], cwd=tmp_path, timeout=900 + 2 * SECONDS)
         log = stage.folder / "home" / "codeloop" / "data" / "log" / "server.log"
         unforeseen = [line for line in log.read_text().splitlines() if "Traceback" in line] if log.exists() else []
     assert (done.returncode, unforeseen) == (0, []), done.stdout

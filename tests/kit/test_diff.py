@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.kit.diff import changes, split_lines, trim_indent, unified
+from tests.support.examples import examples
 
 
 def test_the_header_and_the_hunk_are_as_on_the_wire() -> None:
@@ -64,7 +65,7 @@ def test_changes_far_apart_are_separate_hunks() -> None:
 line = st.sampled_from(["a\n", "b\n", "c\n", "\n", "d\r\n"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(st.lists(line, max_size=30), st.lists(line, max_size=30), st.sampled_from(["", "tail"]))
 def test_git_applies_every_diff(
     tmp_path_factory: pytest.TempPathFactory, old: list[str], new: list[str], tail: str

@@ -18,6 +18,7 @@ from codeloop.store.follow import GapError
 from codeloop.store.outbox import PRUNE_EVERY
 from codeloop.store.store import Store
 from tests.store.states import created, deleted, put, said, session, text, updated, user
+from tests.support.examples import examples
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITER = """
@@ -235,7 +236,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(actions=ACTIONS)
 async def test_every_follower_sees_every_stored_event_once_and_in_order(
     actions: list[tuple[str, int, int]], tmp_path_factory: pytest.TempPathFactory

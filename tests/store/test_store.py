@@ -30,6 +30,7 @@ from tests.store.states import (
     updated,
     user,
 )
+from tests.support.examples import examples
 
 TABLES = ("session", "message", "part", "todo", "permission")
 
@@ -214,7 +215,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(steps=STEPS)
 def test_the_view_in_memory_always_equals_what_a_new_store_reads(
     steps: list[tuple[int, int, str, bool, bool]], tmp_path_factory: pytest.TempPathFactory

@@ -41,6 +41,7 @@ from codeloop.schema.part import (
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from tests.store.states import assistant, session, user
+from tests.support.examples import examples
 from tests.support.project import check_turns
 
 SESSION = session()
@@ -104,7 +105,7 @@ ASKED = st.builds(lambda parts: Entry(user(SESSION.id), tuple(parts)), PARTS)
 MODELS = st.sampled_from([BLIND, SEEING])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(entries=st.lists(st.one_of(ASKED, DONE, OPEN), max_size=6), info=MODELS)
 def test_every_call_is_paired_and_no_turn_is_empty(entries: list[Entry], info: ModelInfo) -> None:
     turns = project(entries, info)
@@ -116,14 +117,14 @@ def test_every_call_is_paired_and_no_turn_is_empty(entries: list[Entry], info: M
     assert len(made) == len(stored), "no call is lost"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(entries=st.lists(st.one_of(ASKED, DONE), max_size=6), more=st.lists(st.one_of(ASKED, DONE, OPEN), max_size=3))
 def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[Entry]) -> None:
     short = project(entries, SEEING)
     assert project([*entries, *more], SEEING)[: len(short)] == short
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(entries=st.lists(st.one_of(ASKED, DONE), min_size=1, max_size=6), more=st.lists(DONE, max_size=3))
 def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[Entry], more: list[Entry]) -> None:
     prefix = RequestCache()

@@ -4,7 +4,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.config.load import Loaded
@@ -14,6 +14,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Rule
 from tests.config.conftest import World
+from tests.support.examples import SHARES_A_FIXTURE, examples
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 BUILT_IN = (
@@ -50,7 +51,7 @@ def verdicts(config: Config, agent: str = "build") -> list[str]:
     return [decide(need, rules).action for need in NEEDS]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=120, deadline=None)
+@settings(suppress_health_check=SHARES_A_FIXTURE, max_examples=examples(120))
 @given(SECTIONS, SECTIONS, SECTIONS)
 def test_no_need_is_judged_looser_with_an_untrusted_project(
     world: World, own: dict[str, Any], project: dict[str, Any], folder: dict[str, Any]

@@ -12,6 +12,7 @@ from codeloop.kit.wildcard import matches
 from codeloop.permission.rules import decide, last_match
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.permission import Need, Rule
+from tests.support.examples import examples
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 PATTERNS = st.text(alphabet="ab *?", max_size=5)
@@ -43,7 +44,7 @@ def verdict(permission: str, pattern: str, rules: tuple[Rule, ...]) -> str:
 @example("a *", "a ?*")
 @example("a *", "* *")
 @example("*a*", "*b*")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_an_overlap_matches_what_both_match_and_nothing_else(one: str, other: str) -> None:
     both = overlap(one, other)
     for text in TEXTS:
@@ -51,7 +52,7 @@ def test_an_overlap_matches_what_both_match_and_nothing_else(one: str, other: st
 
 
 @given(RULES, RULES, st.sampled_from(["a", "b", "ab"]), st.text(alphabet="ab ", max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_the_verdict_is_the_stricter_of_both(
     base: tuple[Rule, ...], restrictions: tuple[Rule, ...], permission: str, pattern: str
 ) -> None:

@@ -16,6 +16,7 @@ from codeloop.model.catalog.catalog import FETCHED, SHIPPED, Catalog
 from codeloop.model.catalog.vendors import BASE_URLS, NEEDS_CHOICE, PREFERRED_PROVIDERS
 from codeloop.model.chat import Limits, Prices
 from codeloop.model.errors import ModelUnavailable
+from tests.support.examples import examples
 
 ROOT = Path(__file__).parents[3]
 SOURCE = {
@@ -146,7 +147,7 @@ def test_the_script_refuses_wrong_arguments() -> None:
 PRICES = st.floats(min_value=0, max_value=1000, allow_nan=False)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     st.lists(
         st.tuples(st.text(min_size=1).filter(str.isprintable), PRICES, st.integers(0, 10**9)),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from codeloop.model.credentials.store import ApiKey, Credentials, masked
 from codeloop.model.errors import ModelUnavailable, WrongOrigin
 from codeloop.model.origin import origin
+from tests.support.examples import examples
 
 KEY = "sk-acme-0123456789abcd"
 URLS = st.builds(
@@ -47,7 +48,7 @@ def test_another_origin_gets_an_error_that_names_both(credentials: Credentials) 
     assert KEY not in text
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(stored=URLS, asked=URLS, home=URLS)
 def test_a_key_goes_to_its_origin_and_nowhere_else(
     tmp_path_factory: pytest.TempPathFactory, stored: str, asked: str, home: str

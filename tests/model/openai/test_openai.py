@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.history import complaint
@@ -33,6 +33,7 @@ from codeloop.model.quirks import COMPATIBLE, OPENAI, ROWS, Quirks
 from codeloop.schema.errors import APIError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.support.answers import Answer, Call, Counts
+from tests.support.examples import examples
 from tests.support.provider import ModelServer
 
 TOOL = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -382,7 +383,7 @@ def conversations(draw: st.DrawFn) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(conversations())
 def test_each_request_begins_with_the_bytes_of_the_one_before(turns: tuple[Turn, ...]) -> None:
     body = OpenAIBody(INFO, COMPATIBLE)

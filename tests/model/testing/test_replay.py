@@ -31,6 +31,7 @@ from codeloop.model.testing.script import Places, ScriptedAnswer, ScriptedCall, 
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.errors import error_message
 from codeloop.schema.wire import replace
+from tests.support.examples import examples
 
 HERE, THERE = Places("/home/me/code/proj/sub", "/home/me/code/proj"), Places("/tmp/x y", "/tmp/x y")
 TOOLS = (ToolSpec("read", "", {}), ToolSpec("bash", "", {}))
@@ -105,7 +106,7 @@ ANSWERS = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(answers=st.lists(ANSWERS, min_size=1, max_size=3))
 async def test_a_recording_played_in_the_same_place_says_the_same(
     tmp_path_factory: pytest.TempPathFactory, answers: list[ScriptedAnswer]

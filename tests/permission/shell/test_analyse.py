@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.kit.wildcard import ANY, WORDS
@@ -15,6 +15,7 @@ from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.permission.shell.command import is_plain
 from codeloop.permission.shell.parser import Script
 from codeloop.schema.permission import Need, Rule, Writes
+from tests.support.examples import SHARES_A_FIXTURE, examples
 
 ALLOW_ALL = (Rule(permission="*", pattern="*", action="allow"),)
 NO_RM = (*ALLOW_ALL, Rule(permission="bash", pattern="rm *", action="deny"))
@@ -163,7 +164,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=SHARES_A_FIXTURE)
 @given(st.lists(PIECES, min_size=2, max_size=9).map("".join))
 def test_what_is_allowed_does_not_run_the_denied_program_in_a_real_shell(tmp_path: Path, line: str) -> None:
     rules = (*ALLOW_ALL, Rule(permission="bash", pattern="denied *", action="deny"))

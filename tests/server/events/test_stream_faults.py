@@ -27,6 +27,7 @@ from codeloop.store.store import Store
 from tests.server.support.serving import Served, served
 from tests.server.support.streaming import Mirror, Stream, connected, following, held
 from tests.store.states import updated
+from tests.support.examples import examples
 from tests.support.project import startup, until
 
 LISTS = ScriptedAnswer(text="I look about.", calls=(ScriptedCall("list", {"path": "."}, "call_1"),))
@@ -75,7 +76,7 @@ async def test_a_client_that_drops_every_few_events_misses_none_and_sees_none_tw
                 assert stream.place is not None
                 place = stream.place
                 places += stream.places[1:]
-        assert [number([each]) for each in places] == list(range(1, store.last_seq() + 1))
+        assert [number([each]) for each in places] == list(range(1, store.last_seq() + 1)), (places, store.last_seq())
         assert mirror.state == held(store).state
         assert mirror.resyncs == 0
 
@@ -316,7 +317,8 @@ async def test_text_that_is_not_unicode_does_not_end_the_stream(tmp_path: Path) 
             assert event.get("payload", event)["properties"]["sessionID"] == session_id
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(examples(3)))
 async def test_clients_with_bad_connections_all_come_to_hold_what_the_store_holds(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     async with served(tmp_path, Slowly([LISTS, DONE] * 10)) as it:

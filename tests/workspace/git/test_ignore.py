@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from codeloop.workspace.git.ignore import parse, parse_attributes
 from codeloop.workspace.snapshot.stat_cache import join
+from tests.support.examples import examples
 from tests.workspace.snapshot.trees_on_disk import git, names_in, snapshots_of, taken, write
 
 PIECES = [
@@ -39,7 +40,7 @@ PATTERNS = st.builds(
 FILES = ["a", "b", "ab", "x/a", "x/b", "a1/b", "b1/ab/a", "x/y/a", "x/y/ab", "ab1/a/b/a"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(top=st.lists(PATTERNS, max_size=4), below=st.lists(PATTERNS, max_size=2))
 @example(top=["*", "!x/", "!a"], below=["!b"])
 @example(top=["x/**", "!x/y/**"], below=[])

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.workspace.snapshot.object_store import TreeEntry
@@ -20,6 +20,7 @@ from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, put_
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder
 from codeloop.workspace.snapshot.tree_diff import TreeChange, differences
+from tests.support.examples import SHARES_A_FIXTURE, examples
 from tests.workspace.snapshot.trees_on_disk import (
     everything,
     git,
@@ -351,7 +352,7 @@ async def _play(root: Path, home: Path, seed: int, actors: Sequence[str]) -> Non
     assert visible(root) == state
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), suppress_health_check=SHARES_A_FIXTURE)
 @given(seed=st.integers(0, 2**32), actors=st.lists(st.sampled_from(["agent", "user"]), min_size=1, max_size=8))
 async def test_undo_leaves_every_byte_the_agent_did_not_write(seed: int, actors: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.model.testing.script import Count, ScriptedAnswer
@@ -22,6 +22,7 @@ from codeloop.schema.errors import OperationError, UnknownError
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import SESSION_GET, SESSION_IMPORT, SESSION_LIST, SESSION_MESSAGES, SESSION_STATS
 from codeloop.schema.part import TextPart, ToolCompleted, ToolPart
+from tests.support.examples import SHARES_A_FIXTURE, examples
 from tests.support.project import LOCAL, Rig, both_clients, call, calls, rig, words
 
 __all__ = ["both_clients"]
@@ -242,7 +243,7 @@ def paths(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @LOCAL
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=SHARES_A_FIXTURE)
 @given(st.sampled_from(paths(document())), JSON)
 async def test_whatever_a_file_holds_it_is_imported_whole_or_refused(
     tmp_path_factory: pytest.TempPathFactory, path: tuple[Any, ...], value: Any
