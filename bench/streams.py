@@ -183,7 +183,7 @@ async def _deltas(project: Project, session_id: str, count: int) -> None:
     """Show deltas one by one: between two of them everybody else has a turn."""
     delta = Delta(session_id=session_id, message_id="msg_1", part_id="prt_1", field="text", delta="a word or two ")
     for _ in range(count):
-        project.store.whisper(PartDelta(properties=delta))
+        project.store.publish_live(PartDelta(properties=delta))
         await asyncio.sleep(0)
     await asyncio.sleep(0.2)
 

@@ -166,5 +166,5 @@ async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) 
         assert told.count(secret) == 1, "the user's other words have used up their budget"
         assert "First." not in told
         again = Store(it.project.store.path)
-        assert window(again.recent(it.session_id).entries).head == window(it.view().entries).head
+        assert window(again.context_view(it.session_id).entries).head == window(it.view().entries).head
         again.close()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.agent.engine import Policy
-from codeloop.agent.moves import REJECTED, AskModel, Settle, Stop, next_move, open_calls, steps_of_turn
+from codeloop.agent.moves import REJECTED, AskModel, Recover, Stop, next_move, open_calls, steps_of_turn
 from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.part import ToolError, ToolPart, ToolPending, ToolTime
@@ -92,7 +92,7 @@ def test_the_error_of_the_service_is_said() -> None:
 def test_what_is_open_is_settled_first_wherever_it_stands_in_the_turn() -> None:
     left = answered(None, done=False)
     for entries in ((asked(), left), (asked(), left, asked()), (asked(), answered("tool-calls"), left, asked())):
-        assert next_move(view(*entries), Policy(steps=0)) == Settle((left,))
+        assert next_move(view(*entries), Policy(steps=0)) == Recover((left,))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_what_came_before_a_finished_turn_does_not_count(
 @given(entries=ENTRIES)
 def test_settling_leads_to_a_move_that_is_not_settling(entries: list[Entry]) -> None:
     move = next_move(view(*entries), Policy())
-    if not isinstance(move, Settle):
+    if not isinstance(move, Recover):
         return
     closed = [
         Entry(replace(entry.info, error=API, time=replace(entry.info.time, completed=9)), entry.parts)
@@ -156,4 +156,4 @@ def test_settling_leads_to_a_move_that_is_not_settling(entries: list[Entry]) -> 
         else entry
         for entry in entries
     ]
-    assert not isinstance(next_move(view(*closed), Policy()), Settle)
+    assert not isinstance(next_move(view(*closed), Policy()), Recover)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from codeloop.agent.engine import Policy
-from codeloop.agent.moves import Settle, next_move
-from codeloop.agent.recovery import ABORTED, INTERRUPTED, NOT_STARTED, settle
+from codeloop.agent.moves import Recover, next_move
+from codeloop.agent.recovery import ABORTED, INTERRUPTED, NOT_STARTED, recover
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage
@@ -123,11 +123,11 @@ async def test_recovery_twice_changes_nothing(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
         left_by_a_crash(it)
         move = next_move(it.view(), Policy())
-        assert isinstance(move, Settle)
-        settle(it.project.store, it.session_id, move.entries)
+        assert isinstance(move, Recover)
+        recover(it.project.store, it.session_id, move.entries)
         once = it.view()
-        assert not isinstance(next_move(once, Policy()), Settle)
-        settle(it.project.store, it.session_id, tuple(once.entries))
+        assert not isinstance(next_move(once, Policy()), Recover)
+        recover(it.project.store, it.session_id, tuple(once.entries))
         twice = it.view()
         assert [entry.parts for entry in twice.entries] == [entry.parts for entry in once.entries]
         assert [entry.info for entry in twice.entries] == [entry.info for entry in once.entries]

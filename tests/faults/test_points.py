@@ -44,7 +44,7 @@ NTHS = {
     "files.write.after": (1, 2, 3, 4, 5, 7),
     "snapshot": (1, 2, 5, 9),
 }
-"""When each point is struck; `settle` is only reached by what recovers."""
+"""When each point is struck; `recover` is only reached by what recovers."""
 EVERY = [(name, nth) for name, nths in NTHS.items() for nth in nths]
 killed_at_every_point = pytest.mark.parametrize(
     ("name", "nth"),
@@ -72,7 +72,7 @@ def test_a_kill_loses_nothing_and_repeats_nothing(tmp_path: Path, name: str, nth
     check_kill(tmp_path, name, nth)
 
 
-@pytest.mark.parametrize("point", ["settle:1", pytest.param("store.outbox:1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("point", ["recover:1", pytest.param("store.outbox:1", marks=pytest.mark.slow)])
 def test_a_kill_while_recovering_still_leaves_one_result_for_each_call(tmp_path: Path, point: str) -> None:
     desk = Desk(tmp_path)
     with serving(Work(), validate=True) as server:
@@ -114,10 +114,10 @@ def test_a_session_that_could_not_even_be_made_is_made_by_the_next_run(tmp_path:
     ("value", "said"),
     [
         ("elsewhere:1:kill", "there is no point 'elsewhere'; there are: migration, "),
-        ("settle:0:kill", "'0' is no count"),
-        ("settle:1:burn", "the action one of kill, enospc, eio, delay"),
-        ("settle:1:kill:2", "it takes name:nth:action"),
-        ("settle", "is no count"),
+        ("recover:0:kill", "'0' is no count"),
+        ("recover:1:burn", "the action one of kill, enospc, eio, delay"),
+        ("recover:1:kill:2", "it takes name:nth:action"),
+        ("recover", "is no count"),
     ],
 )
 def test_a_fault_that_is_none_is_said_before_anything_is_done(tmp_path: Path, value: str, said: str) -> None:
@@ -133,7 +133,7 @@ def test_every_point_of_the_table_stands_in_the_program_once() -> None:
     code = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
     placed = re.findall(r'fault_injection\.(?:point|reach)\("([a-z._]+)"\)', code)
     assert sorted(placed) == sorted(POINTS)
-    assert set(NTHS) | {"settle", "migration.backup"} == set(POINTS)
+    assert set(NTHS) | {"recover", "migration.backup"} == set(POINTS)
 
 
 MIGRATED = """

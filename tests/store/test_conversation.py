@@ -88,23 +88,23 @@ def test_what_a_request_may_show_is_kept_after_a_summary_and_nothing_else(
     events, session_id = compacted(10, kept)
     store.append(events[0])
     if is_open:
-        store.recent(session_id)
+        store.context_view(session_id)
     store.append(*events[1:])
-    whole, recent = store.conversation(session_id), store.recent(session_id)
+    whole, recent = store.conversation(session_id), store.context_view(session_id)
     assert len(whole.entries) == 22
     assert recent.entries == (*(e for e in whole.entries[: 20 - 2 * kept : 2]), *whole.entries[20 - 2 * kept :])
-    assert store.recent(session_id) is recent, "kept in memory"
+    assert store.context_view(session_id) is recent, "kept in memory"
 
 
 def test_a_summary_that_is_removed_brings_back_what_it_stood_for(tmp_path: Path) -> None:
     store = Store(tmp_path / "codeloop.db")
     events, session_id = compacted(10, 0)
     store.append(*events)
-    assert len(store.recent(session_id).entries) < 22
+    assert len(store.context_view(session_id).entries) < 22
     asked, note = (entry.info for entry in store.conversation(session_id).entries[-2:])
     store.append(unsaid(note), unsaid(asked))
-    assert store.recent(session_id) == store.conversation(session_id)
-    assert len(store.recent(session_id).entries) == 20
+    assert store.context_view(session_id) == store.conversation(session_id)
+    assert len(store.context_view(session_id).entries) == 20
 
 
 def test_what_was_said_last_is_the_agents_and_never_the_prompt() -> None:

@@ -75,7 +75,7 @@ async def test_replay_then_live_without_a_gap(path: Path) -> None:
     stream = store.follow(2)
     assert titles(await take(stream, 2)) == ["2", "3"]
     store.append(updated(session(title="5")))
-    store.whisper(delta("live"))
+    store.publish_live(delta("live"))
     seq = store.append(updated(session(title="6")))
     rest = await until(stream, seq)
     assert [(s.seq, type(s.event).__name__) for s in rest] == [
@@ -92,7 +92,7 @@ async def test_a_whispered_event_is_never_stored_and_not_seen_by_later_followers
     first = store.follow()
     waiting = asyncio.ensure_future(anext(first))
     await asyncio.sleep(0)
-    store.whisper(delta("a"))
+    store.publish_live(delta("a"))
     assert (await waiting).seq is None
     seq = store.append(updated(session()))
     assert [stamped.seq for stamped in await until(store.follow(0), seq)] == [1]
@@ -109,7 +109,7 @@ async def test_a_live_event_keeps_its_place_when_another_store_writes_at_the_sam
     message = user(one.id)
     here.append(created(one), said(message), put(text(message, "", "prt_1")))
     await waiting
-    here.whisper(delta("words"))
+    here.publish_live(delta("words"))
     here.append(put(text(message, "words", "prt_1")))
     elsewhere.append(updated(session(title="elsewhere")))
     await asyncio.sleep(0.1)
@@ -129,7 +129,7 @@ async def test_a_slow_follower_loses_only_live_events(path: Path) -> None:
     store.append(updated(session(title="0")))
     await waiting
     for _ in range(STORE_QUEUE.value + 10):
-        store.whisper(delta("x"))
+        store.publish_live(delta("x"))
     for number in range(1, 4):
         store.append(updated(session(title=str(number))))
     seen = await until(stream, 4)
@@ -230,7 +230,7 @@ ACTIONS = st.lists(
         st.tuples(st.just("append"), st.integers(0, 1), st.integers(1, 3)),
         st.tuples(st.just("follow"), st.integers(0, 3), st.integers(0, 5)),
         st.tuples(st.just("read"), st.integers(0, 5), st.integers(1, 4)),
-        st.tuples(st.just("whisper"), st.integers(0, 1), st.just(0)),
+        st.tuples(st.just("publish_live"), st.integers(0, 1), st.just(0)),
     ),
     max_size=30,
 )
@@ -256,8 +256,8 @@ async def test_every_follower_sees_every_stored_event_once_and_in_order(
                 after = None if count == 5 else min(count, len(stored))
                 only = sessions[0].id if who > 1 else None
                 watchers.append(Watcher(stores[who % 2], after, only))
-            case "whisper":
-                stores[who].whisper(delta("x"))
+            case "publish_live":
+                stores[who].publish_live(delta("x"))
             case _:
                 if watchers:
                     await watchers[who % len(watchers)].read(count)

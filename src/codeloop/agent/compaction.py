@@ -75,14 +75,14 @@ def learnt_room(message: str) -> int | None:
 
 async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     """Make room as `move` says. Raises what cancelling raises; a failed summary is stored as the session's error."""
-    view = engine.store.recent(session_id)
+    view = engine.store.context_view(session_id)
     if move.request is None:
         pruned = [] if move.overflow else old_outputs(view)
         if sum(size for size, _ in pruned) >= PRUNE_GAIN.value * BYTES:
             engine.store.append(*(part_event(part) for _, part in pruned))
             return
     await store_diffs(engine, session_id)  # the steps before it lose their parts in what is read from then on
-    view = engine.store.recent(session_id)
+    view = engine.store.context_view(session_id)
     request = move.request or _request(engine, view, move)
     info = _summary_message(engine, request)
     show_status(engine, session_id, Busy())
@@ -101,9 +101,9 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         store_finish(engine, info, finished, usage)
     await fault_injection.reach("compaction.done")
     if finished.error is None:
-        engine.store.whisper(SessionCompacted(properties=OfSession(session_id=session_id)))
+        engine.store.publish_live(SessionCompacted(properties=OfSession(session_id=session_id)))
         if move.auto:
-            engine.store.append(*_going_on(engine.store.recent(session_id), request, overflow=move.overflow))
+            engine.store.append(*_going_on(engine.store.context_view(session_id), request, overflow=move.overflow))
 
 
 def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
@@ -201,7 +201,7 @@ def _summary_message(engine: Engine, request: UserMessage) -> AssistantMessage:
         path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
         cost=0,
         tokens=NO_TOKENS,
-        time=AssistantTime(created=next_created(engine.store.recent(request.session_id), now_ms())),
+        time=AssistantTime(created=next_created(engine.store.context_view(request.session_id), now_ms())),
         summary=True,
     )
 

@@ -1,4 +1,4 @@
-"""The text and reasoning of an answer while it streams in: whispered at once, stored now and then, then whole."""
+"""The text and reasoning of an answer while it streams in: shown at once, stored now and then, then whole."""
 
 import time
 
@@ -82,7 +82,7 @@ class Draft:
         if part is None:
             return
         self._pieces.append(delta)
-        self._store.whisper(
+        self._store.publish_live(
             PartDelta(
                 properties=Delta(
                     session_id=self._session_id,

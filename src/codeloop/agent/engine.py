@@ -116,7 +116,7 @@ class Engine(Struct, frozen=True):
         agent = self.agents.get(agent.name, agent)
         return (self.rules, tuple(agent.permission), tuple(session.permission or ()))
 
-    def bounds(self, session_id: str, agent: Agent) -> tuple[Ruleset, ...]:
+    def ceilings(self, session_id: str, agent: Agent) -> tuple[Ruleset, ...]:
         """Return the rule lists that a call must pass beside the session's own.
 
         Those of the sessions that it is a child of, so that a child is never allowed more than its parents, and what

@@ -2,8 +2,8 @@
 
 from codeloop.agent.compaction import compact
 from codeloop.agent.engine import Engine
-from codeloop.agent.moves import AskModel, Compact, Delegate, Settle, Stop, next_move
-from codeloop.agent.recovery import settle
+from codeloop.agent.moves import AskModel, Compact, Delegate, Recover, Stop, next_move
+from codeloop.agent.recovery import recover
 from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.step import ask_model
 from codeloop.agent.subagent.delegate import delegate
@@ -13,11 +13,11 @@ async def run(engine: Engine, session_id: str) -> Stop:
     """Work on a session until there is nothing more to do. Cancel by cancelling the task."""
     cache = RequestCache()
     while True:
-        match next_move(engine.store.recent(session_id), engine.policy):
+        match next_move(engine.store.context_view(session_id), engine.policy):
             case Stop() as stop:
                 return stop
-            case Settle() as move:
-                settle(engine.store, session_id, move.entries)
+            case Recover() as move:
+                recover(engine.store, session_id, move.entries)
             case Compact() as move:
                 await compact(engine, session_id, move)
             case Delegate() as move:

@@ -23,7 +23,7 @@ class AskModel(Struct, frozen=True):
     user: UserMessage
 
 
-class Settle(Struct, frozen=True):
+class Recover(Struct, frozen=True):
     """Close what a crash left open in these entries: nothing of it is run again."""
 
     entries: tuple[Entry, ...]
@@ -51,7 +51,7 @@ class Delegate(Struct, frozen=True):
     work: tuple[SubtaskPart, ...]
 
 
-Move = AskModel | Settle | Compact | Delegate | Stop
+Move = AskModel | Recover | Compact | Delegate | Stop
 
 
 def next_move(view: Conversation, policy: Policy) -> Move:
@@ -59,7 +59,7 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     entries = view.entries
     left_open = _left_open(entries)
     if left_open:
-        return Settle(left_open)
+        return Recover(left_open)
     user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
     if user is None:
         return Stop("idle")

@@ -40,7 +40,7 @@ NOT_ALLOWED = "Interrupted while it waited for leave. It was not run."
 ABORTED = MessageAbortedError(data=ErrorText(message="Aborted"))
 
 
-def settle(store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED) -> None:
+def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED) -> None:
     """Close the open answers in one transaction. Doing it twice changes nothing."""
     events: list[StoredEvent] = []
     for entry in entries:
@@ -54,7 +54,7 @@ def settle(store: Store, session_id: str, entries: tuple[Entry, ...], error: Mes
         QuestionRejected(properties=QuestionRefusal(session_id=session_id, request_id=request.id))
         for request in store.pending_questions(session_id)
     ]
-    fault_injection.point("settle")
+    fault_injection.point("recover")
     store.append(*events)
 
 

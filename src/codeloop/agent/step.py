@@ -65,7 +65,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
     engine.store.append(message_event(info), part_event(start))
     draft = Draft(engine.store, session_id, info.id)
-    recording = Recording(engine.snapshots, engine.store.whisper)
+    recording = Recording(engine.snapshots, engine.store.publish_live)
     calls = ToolCalls(engine, agent, info, recording)
     usage = Usage(model.info.prices, request)
     whole = False
@@ -88,15 +88,15 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
 
 def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, cache: RequestCache) -> ModelRequest:
     """Put together what the model is sent: system prompt, tools, the whole conversation."""
-    view = engine.store.recent(session_id)
+    view = engine.store.context_view(session_id)
     rulesets = engine.rulesets(session_id, agent)
-    bounds = engine.bounds(session_id, agent)
+    ceilings = engine.ceilings(session_id, agent)
     if not engine.policy.attended:
-        bounds = (*bounds, UNATTENDED)
+        ceilings = (*ceilings, UNATTENDED)
     return ModelRequest(
         system=cache.system(engine, view.session, agent, model.info),
         turns=cache.turns(view, model.info),
-        tools=cache.tools(engine.toolbox, model.info, rulesets, bounds),
+        tools=cache.tools(engine.toolbox, model.info, rulesets, ceilings),
         session_id=session_id,
         temperature=agent.temperature,
         top_p=agent.top_p,
@@ -106,12 +106,12 @@ def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel
 
 def show_status(engine: Engine, session_id: str, status: Status) -> None:
     """Show every client what a session is doing."""
-    engine.store.whisper(StatusChanged(properties=SessionState(session_id=session_id, status=status)))
+    engine.store.publish_live(StatusChanged(properties=SessionState(session_id=session_id, status=status)))
 
 
 def show_error(engine: Engine, session_id: str, error: MessageError) -> None:
     """Show every client why a turn failed."""
-    engine.store.whisper(SessionErrored(properties=SessionFailure(session_id=session_id, error=error)))
+    engine.store.publish_live(SessionErrored(properties=SessionFailure(session_id=session_id, error=error)))
 
 
 def new_message(engine: Engine, session_id: str, user: UserMessage) -> AssistantMessage:
@@ -128,7 +128,7 @@ def new_message(engine: Engine, session_id: str, user: UserMessage) -> Assistant
         path=MessagePath(cwd=str(engine.workspace.directory), root=str(engine.workspace.root)),
         cost=0,
         tokens=NO_TOKENS,
-        time=AssistantTime(created=next_created(engine.store.recent(session_id), now_ms())),
+        time=AssistantTime(created=next_created(engine.store.context_view(session_id), now_ms())),
     )
 
 
@@ -275,7 +275,7 @@ class StoredAbort:
         cancelled = isinstance(error, asyncio.CancelledError)
         reason = ABORTED if cancelled else UnknownError(data=UnknownData(message=str(error) or type(error).__name__))
         store, info = self._engine.store, self._info
-        entries = store.recent(info.session_id).entries
+        entries = store.context_view(info.session_id).entries
         parts = next((entry.parts for entry in reversed(entries) if entry.info.id == info.id), ())
         if self._usage is None:
             store.append(*closing(info, parts, reason))

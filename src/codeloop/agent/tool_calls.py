@@ -113,7 +113,7 @@ class ToolCalls:
 
     def _left_open(self) -> list[ToolPart]:
         """Return the calls without a result as they are stored: also those of a try that was given up."""
-        view = self._engine.store.recent(self._info.session_id)
+        view = self._engine.store.context_view(self._info.session_id)
         parts = next((entry.parts for entry in reversed(view.entries) if entry.info.id == self._info.id), ())
         return open_calls(parts)
 
@@ -163,7 +163,7 @@ class ToolCalls:
 
     async def _guard_repeats(self, prepared: Prepared, part: ToolPart, context: CallContext) -> None:
         """Ask before a call that repeats the ones just before it, so that a model can't run in circles unseen."""
-        view = self._engine.store.recent(part.session_id)
+        view = self._engine.store.context_view(part.session_id)
         earlier = (other for entry in reversed(view.entries) for other in _calls_before(entry, part))
         repeated = list(takewhile(lambda other: _is_same(other, part), islice(earlier, REPEATED_CALLS.value - 1)))
         if len(repeated) < REPEATED_CALLS.value - 1:

@@ -39,10 +39,10 @@ class CallContext:
         self._engine.refresh()
         rulesets = self._engine.rulesets(self.session_id, self._agent)
         tool = ToolRef(message_id=self.message_id, call_id=self.call_id)
-        bounds = self._engine.bounds(self.session_id, self._agent)
+        ceilings = self._engine.ceilings(self.session_id, self._agent)
         self._asked += 1
         self.asks_first = self._asked == 1
-        await self._engine.gate.pass_through(need, self.session_id, tool, *rulesets, within=bounds)
+        await self._engine.gate.pass_through(need, self.session_id, tool, *rulesets, within=ceilings)
         self.asks_first = False
         await self._recording.allowed(need)
 
@@ -81,5 +81,5 @@ class CallContext:
         if not self._changed:
             return
         self._changed = False
-        self._engine.store.whisper(part_event(self._part))
+        self._engine.store.publish_live(part_event(self._part))
         self._timer = asyncio.get_running_loop().call_later(PROGRESS.seconds, self._show)

@@ -89,10 +89,10 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     snapshots = engine.snapshots
     if snapshots is None:
         return
-    for prompt, steps in _untold(engine.store.recent(session_id)):
+    for prompt, steps in _untold(engine.store.context_view(session_id)):
         diffs = await turn_diffs(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
         if not isinstance(diffs, Failed):
-            engine.store.append(*_told(engine.store.recent(session_id), prompt, list(diffs)))
+            engine.store.append(*_told(engine.store.context_view(session_id), prompt, list(diffs)))
 
 
 def _untold(view: Conversation) -> list[tuple[str, list[Entry]]]:

@@ -214,7 +214,7 @@ class Project:
 
     def tell(self, event: LiveEvent) -> None:
         """Show followers a live event of this directory."""
-        self.store.whisper(event, str(self.settings.place.directory))
+        self.store.publish_live(event, str(self.settings.place.directory))
 
     def hand_over_terminals(self) -> Terminals:
         """Return the terminals for the project that is opened in this one's place; closing this one spares them."""

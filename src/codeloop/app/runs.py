@@ -186,7 +186,7 @@ class Runs:
             with suppress(CodeloopError):
                 self._engine.store.leases.drop(session_id)
             show_status(self._engine, session_id, Idle())
-            self._engine.store.whisper(SessionIdle(properties=OfSession(session_id=session_id)))
+            self._engine.store.publish_live(SessionIdle(properties=OfSession(session_id=session_id)))
             self._ended()
 
     async def _after_subagent(self, session_id: str) -> None:
@@ -203,7 +203,7 @@ class Runs:
 
     def _title(self, run: SessionRun, session_id: str) -> None:
         """Name the session by its first prompt, and ask for a better title; the turn never waits for that."""
-        view = self._engine.store.recent(session_id)
+        view = self._engine.store.context_view(session_id)
         if not is_untitled(view.session.title):
             return
         for entry in view.entries:
@@ -233,7 +233,7 @@ async def _turn(engine: Engine, session_id: str) -> Stop:
             stop = await run(engine, session_id)
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)
-            if isinstance(next_move(engine.store.recent(session_id), engine.policy), Stop):
+            if isinstance(next_move(engine.store.context_view(session_id), engine.policy), Stop):
                 return stop
     except asyncio.CancelledError:
         with suppress(CodeloopError):

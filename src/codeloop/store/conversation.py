@@ -82,7 +82,7 @@ class ConversationView:
                 pass
 
     def _trim(self) -> None:
-        kept = recent(self.entries)
+        kept = context_entries(self.entries)
         if len(kept) < len(self.entries):
             self.entries, self.is_trimmed = kept, True
             self.known = {entry.info.id for entry in kept}
@@ -127,7 +127,7 @@ def shown_from(entries: Sequence[Entry]) -> int:
     return next((n for n, entry in enumerate(entries) if entry.info.id == tail), place - 1)
 
 
-def recent(entries: list[Entry]) -> list[Entry]:
+def context_entries(entries: list[Entry]) -> list[Entry]:
     """Return the entries that still count: the last summary, what it kept, the user's last words, the turn's steps.
 
     Pinned text counts wherever it stands. The steps before the summary come without their parts: only limits ask for

@@ -91,7 +91,7 @@ class Followers:
             for follower in self._all:
                 follower.offer(stamped)
 
-    def whisper(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
+    def publish_live(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
         """Hand a live event to every follower."""
         if not self._all:
             return

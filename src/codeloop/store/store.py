@@ -1,7 +1,7 @@
 """The only writer of state and the only publisher of events.
 
 `append` applies events to the state tables and puts them into the outbox in one transaction; then it wakes
-the followers. `whisper` only wakes them. All calls are made on the loop's thread: a transaction takes some 25 µs.
+the followers. `publish_live` only wakes them. All calls are made on the loop's thread: a transaction takes some 25 µs.
 """
 
 from collections import OrderedDict
@@ -74,7 +74,7 @@ class Store:
             self._outbox.prune(first, seq)
         return seq
 
-    def whisper(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
+    def publish_live(self, event: LiveEvent | PartUpdated, directory: str | None = None) -> None:
         """Show an event to followers in this process without storing it: deltas, status, a tool's progress.
 
         `directory`: where it came to be (absolute), for an event of no session.
@@ -83,7 +83,7 @@ class Store:
             self.statuses.pop(event.properties.session_id, None)
             if not isinstance(event.properties.status, Idle):
                 self.statuses[event.properties.session_id] = event.properties.status
-        self._followers.whisper(event, directory)
+        self._followers.publish_live(event, directory)
 
     def follow(self, after: int | None = None, *, session: str | None = None) -> AsyncGenerator[Stamped, None]:
         """Return every stored event after `after` (None: from now on), then live ones, gap-free, from all processes.
@@ -121,7 +121,7 @@ class Store:
             entries = read_entries(self._db, session_id)
         return Conversation(view.session, tuple(entries))
 
-    def recent(self, session_id: str) -> Conversation:
+    def context_view(self, session_id: str) -> Conversation:
         """Return a session with what its next request may show: all of it, or since the last summary what that kept.
 
         Kept in memory: asking again costs microseconds. Raises OperationError (NotFoundError).

@@ -78,7 +78,7 @@ class CallSession:
 
     def file_edited(self, path: Path, directory: Path) -> None:
         """Show every client that a file was changed by a call in `directory`."""
-        self._store.whisper(FileEdited(properties=FilePath(file=str(path))), str(directory))
+        self._store.publish_live(FileEdited(properties=FilePath(file=str(path))), str(directory))
 
     def subagent(self, session_id: str) -> SubagentReport | None:
         """Return how a subagent stands; None when this session has no such subagent."""
@@ -86,13 +86,13 @@ class CallSession:
         if session is None or session.parent_id != self._id:
             return None
         standing = standing_of(self._store, session)
-        text = last_text(self._store.recent(session.id).entries)
+        text = last_text(self._store.context_view(session.id).entries)
         state, reason = (standing.state, standing.reason) if standing else ("done", None)
         return SubagentReport(session.id, session.title, state, reason, text)
 
     def continue_as(self, agent: str, text: str) -> None:
         """Switch the session to an agent, which goes on from a message with this text."""
-        view = self._store.recent(self._id)
+        view = self._store.context_view(self._id)
         last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
         time = UserTime(created=next_created(view, now_ms()))
         message = replace(last, id=new_id("msg"), agent=agent, time=time, summary=None)

@@ -167,7 +167,7 @@ async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(
 
         async def work() -> None:
             while True:
-                store.whisper(SessionIdle(properties=OfSession(session_id=it.session_id)))
+                store.publish_live(SessionIdle(properties=OfSession(session_id=it.session_id)))
                 await asyncio.sleep(0.005)
 
         working = asyncio.create_task(work())

@@ -164,7 +164,7 @@ async def test_a_client_that_reads_nothing_is_dropped_and_nobody_else_notices(tm
         delta = Delta(session_id=session_id, message_id="msg_1", part_id="prt_1", field="text", delta="word " * 100)
         most = 0
         for number_ in range(count):
-            store.whisper(PartDelta(properties=delta))
+            store.publish_live(PartDelta(properties=delta))
             if number_ % 200 == 0:
                 await asyncio.sleep(0.001)
                 most = max(most, waiting(it.server.hub))

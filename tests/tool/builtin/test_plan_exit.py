@@ -79,7 +79,7 @@ async def test_the_approval_follows_the_step_though_the_clock_has_stepped_back(t
         MessageUpdated(properties=MessageInfo(session_id=context.session_id, info=info)),
     )
     context.session.continue_as("build", "Carry it out.")
-    assert [entry.info.agent for entry in context.store.recent(context.session_id).entries] == ["plan", "build"]
+    assert [entry.info.agent for entry in context.store.context_view(context.session_id).entries] == ["plan", "build"]
 
 
 async def test_the_build_agent_is_not_offered_it(tmp_path: Path) -> None:

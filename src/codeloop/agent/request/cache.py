@@ -40,16 +40,16 @@ class RequestCache:
         return self._systems[key]
 
     def tools(
-        self, toolbox: Toolbox, info: ModelInfo, rulesets: tuple[Ruleset, ...], bounds: tuple[Ruleset, ...]
+        self, toolbox: Toolbox, info: ModelInfo, rulesets: tuple[Ruleset, ...], ceilings: tuple[Ruleset, ...]
     ) -> tuple[ToolSpec, ...]:
-        """Return what the model is offered under the rules, within the bounds of the sessions above."""
+        """Return what the model is offered under the rules, within the ceilings of the sessions above."""
         if not info.tool_call:
             return ()
-        under = (info.id, rulesets, bounds)
+        under = (info.id, rulesets, ceilings)
         if self._under != under:
             self._under = under
             offered = toolbox.specs(info.id, *rulesets)
-            within = [{spec.name for spec in toolbox.specs(info.id, rules)} for rules in bounds]
+            within = [{spec.name for spec in toolbox.specs(info.id, rules)} for rules in ceilings]
             self._offered = tuple(spec for spec in offered if all(spec.name in names for names in within))
         return self._offered
 

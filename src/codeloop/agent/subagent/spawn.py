@@ -101,8 +101,8 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON,
         with suppress(CodeloopError):
             engine.store.leases.drop(child.id)
         show_status(engine, child.id, Idle())
-        engine.store.whisper(SessionIdle(properties=OfSession(session_id=child.id)))
-    text = last_text(engine.store.recent(child.id).entries)
+        engine.store.publish_live(SessionIdle(properties=OfSession(session_id=child.id)))
+    text = last_text(engine.store.context_view(child.id).entries)
     if stop.reason != "done":
         reason = stop.message or stop.reason
         noted("failed", reason=reason)
@@ -180,7 +180,7 @@ def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:
     if child.model is None:
         raise ToolFailure("The session has no model for a subagent.")
     model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
-    created = next_created(engine.store.recent(child.id), now_ms())
+    created = next_created(engine.store.context_view(child.id), now_ms())
     message = UserMessage(
         id=new_id("msg"), session_id=child.id, time=UserTime(created=created), agent=agent.name, model=model
     )

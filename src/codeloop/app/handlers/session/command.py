@@ -95,7 +95,7 @@ async def command(project: Project, args: RunCommand) -> MessageWithParts:
     done = ExecutedCommand(
         name=found.name, session_id=args.session_id, arguments=args.arguments, message_id=answer.info.id
     )
-    project.store.whisper(CommandExecuted(properties=done))
+    project.store.publish_live(CommandExecuted(properties=done))
     return answer
 
 
@@ -104,7 +104,7 @@ async def _compacted(project: Project, args: RunCommand, session: Session) -> Me
     model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
     ref = parse_ref(model or await project.models.default(project.settings.config.model))
     await summarize(project, Summarize(session_id=session.id, provider_id=ref.provider_id, model_id=ref.model_id))
-    entries = project.store.recent(session.id).entries
+    entries = project.store.context_view(session.id).entries
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])
     return MessageWithParts(info=last.info, parts=list(last.parts), stop=TurnEnd(reason="done"))
 

@@ -75,7 +75,7 @@ async def prompt_async(project: Project, args: Prompt) -> None:
 
 def sent_before(project: Project, args: Prompt | RunCommand) -> Entry | None:
     """Return the message as which a prompt is stored already; None: it is new, or its id is that of another one."""
-    entries = project.store.recent(args.session_id).entries if args.message_id is not None else ()
+    entries = project.store.context_view(args.session_id).entries if args.message_id is not None else ()
     found = next((each for each in entries if each.info.id == args.message_id), None)
     if found is None or not isinstance(found.info, UserMessage):
         return None
@@ -95,7 +95,7 @@ async def joined(project: Project, before: Entry, args: Prompt | RunCommand) -> 
     if not isinstance(message, UserMessage) or (isinstance(args, Prompt) and args.no_reply):
         return MessageWithParts(info=message, parts=list(before.parts))
     policy = policy_of(args.limits, message, project)
-    view = project.store.recent(args.session_id)
+    view = project.store.context_view(args.session_id)
     is_answered = any(getattr(each.info, "parent_id", None) == message.id for each in view.entries)
     if project.runs.works_on(args.session_id) or not is_answered:
         stop = await asyncio.shield(project.runs.wake(args.session_id, policy))
@@ -114,7 +114,7 @@ async def summarize(project: Project, args: Summarize) -> bool:
     message = UserMessage(
         id=new_id("msg"),
         session_id=session.id,
-        time=UserTime(created=next_created(project.store.recent(session.id), now_ms())),
+        time=UserTime(created=next_created(project.store.context_view(session.id), now_ms())),
         agent=session.agent or "build",
         model=model,
     )
@@ -158,7 +158,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     message = UserMessage(
         id=args.message_id or new_id("msg"),
         session_id=session.id,
-        time=UserTime(created=next_created(project.store.recent(session.id), now_ms())),
+        time=UserTime(created=next_created(project.store.context_view(session.id), now_ms())),
         agent=agent.name,
         model=model,
         system=args.system,
@@ -194,12 +194,12 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)),
     )
     if discarded:  # nothing is undone any more
-        project.store.whisper(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=[])))
+        project.store.publish_live(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=[])))
     return message, parts
 
 
 def _agent_before(project: Project, session: Session) -> str | None:
-    entries = project.store.recent(session.id).entries
+    entries = project.store.context_view(session.id).entries
     return next((entry.info.agent for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
 
 
@@ -318,7 +318,7 @@ def policy_of(limits: RunLimits | None, message: UserMessage, project: Project) 
 
 
 def _answer(project: Project, session_id: str, stop: Stop) -> MessageWithParts:
-    entries = project.store.recent(session_id).entries
+    entries = project.store.context_view(session_id).entries
     if not entries:
         raise OperationError("NotFoundError", "The prompt was cancelled before anything answered it.")
     last = next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), entries[-1])

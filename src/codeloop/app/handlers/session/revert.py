@@ -157,7 +157,7 @@ async def _move(
     if not args.dry_run:
         session = _store(place, session.id, point)
         diffs = list(plan.diffs) if target is not None else []
-        place.store.whisper(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=diffs)))
+        place.store.publish_live(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=diffs)))
     return _answer(session, with_conflicts(outcome, plan.conflicts), plan.moves)
 
 

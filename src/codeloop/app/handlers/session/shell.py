@@ -47,7 +47,7 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
     message = UserMessage(
         id=args.message_id or new_id("msg"),
         session_id=session.id,
-        time=UserTime(created=next_created(project.store.recent(session.id), now_ms())),
+        time=UserTime(created=next_created(project.store.context_view(session.id), now_ms())),
         agent=agent.name,
         model=model,
     )
@@ -112,7 +112,7 @@ class _Command:
         discarded = discard_reverted(store, message.session_id)
         store.append(*discarded, said, part_event(told))
         if discarded:  # nothing is undone any more
-            store.whisper(SessionDiff(properties=SessionDiffs(session_id=message.session_id, diff=[])))
+            store.publish_live(SessionDiff(properties=SessionDiffs(session_id=message.session_id, diff=[])))
         info = new_message(self._project.engine, message.session_id, message)
         part = ToolPart(
             id=new_id("prt"),
