@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.agent.queued import queued
+from codeloop.agent.moves import queued
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from tests.store.states import assistant, session, user

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.agent.recording import Recording
 from codeloop.agent.tool_calls import ToolCalls
 from codeloop.app.runs import Runs
 from codeloop.app.toolbox import toolbox_of
@@ -248,7 +247,7 @@ async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Pat
         asking = user(it.session_id, at=5)
         info = assistant(it.session_id, asking.id, at=6)
         engine.store.append(said(asking), said(info))
-        made = ToolCalls(engine, engine.agent("build"), info, Recording())
+        made = ToolCalls(engine, engine.agent("build"), info)
         for event in (CallStarted("a", "glob"), CallStarted("a", "glob"), CallStarted("b", "write")):
             made.started(event.id, event.name)
         made.ready(CallReady("a", "glob", '{"pattern": "*.a"}'))
@@ -266,7 +265,7 @@ async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -
         asking = user(it.session_id, at=5)
         info = assistant(it.session_id, asking.id, at=6)
         engine.store.append(said(asking), said(info))
-        made = ToolCalls(engine, engine.agent("build"), info, Recording())
+        made = ToolCalls(engine, engine.agent("build"), info)
         made.started("a", "write")
         made.forget()
         assert not made.any_made

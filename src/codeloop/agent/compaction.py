@@ -4,7 +4,6 @@ Nothing is deleted: the store keeps every message, a marker or the summary stand
 """
 
 import re
-from contextlib import aclosing
 from itertools import takewhile
 
 from codeloop.agent.engine import Engine, model_ref
@@ -15,19 +14,16 @@ from codeloop.agent.request.system_prompt import shipped
 from codeloop.agent.request.window import compaction_of, text_of, window
 from codeloop.agent.step import StoredAbort, show_status, store_finish
 from codeloop.agent.turn_diffs import store_diffs
-from codeloop.agent.usage import BYTES, Usage
+from codeloop.agent.usage import BYTES, Usage, text_answer
 from codeloop.kit import fault_injection
 from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,
-    ChatModel,
     Finished,
     ImagePiece,
     ModelInfo,
     ModelRequest,
     ResultPiece,
-    Retrying,
-    TextDelta,
     TextPiece,
     ToolTurn,
     Turn,
@@ -88,11 +84,11 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     show_status(engine, session_id, Busy())
     engine.store.append(message_event(info))
     model = engine.models.open(model_ref(request.model))
-    asked = _asked(model.info, _before(view, request), engine.policy.room or _told_room(view))
+    asked = _note_request(model.info, _before(view, request), engine.policy.room or _told_room(view))
     usage = Usage(model.info.prices, asked)
     with StoredAbort(engine, info, usage):
         await fault_injection.reach("compaction.start")
-        text, finished = await _summarised(model, asked, usage)
+        text, finished = await text_answer(model, asked, usage)
         await fault_injection.reach("compaction.summary")
         if not text and finished.error is None:
             empty = UnknownData(message="The conversation is too long, and the model gave no summary of it.")
@@ -206,32 +202,13 @@ def _summary_message(engine: Engine, request: UserMessage) -> AssistantMessage:
     )
 
 
-def _asked(info: ModelInfo, entries: tuple[Entry, ...], room: int | None) -> ModelRequest:
+def _note_request(info: ModelInfo, entries: tuple[Entry, ...], room: int | None) -> ModelRequest:
     """Return the request for the note."""
     return ModelRequest(
         system=shipped("compaction").strip(),
         turns=(*fitting(entries, info, room), UserTurn((TextPiece(ASK),))),
         max_tokens=min(SUMMARY_OUTPUT.value, info.limits.output or SUMMARY_OUTPUT.value),
     )
-
-
-async def _summarised(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:
-    """Ask for the note; returns its text and how the request ended."""
-    pieces: list[str] = []
-    async with aclosing(model.stream(request)) as events:
-        async for event in events:
-            usage.take(event)
-            match event:
-                case TextDelta(text=text):
-                    pieces.append(text)
-                case Retrying():
-                    pieces.clear()
-                case Finished():
-                    return "".join(pieces).strip(), event
-                case _:
-                    pass
-    usage.take(Finished("stop"))
-    return "".join(pieces).strip(), Finished("stop")
 
 
 def fitting(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tuple[Turn, ...]:

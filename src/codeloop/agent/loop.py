@@ -5,8 +5,7 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.moves import AskModel, Compact, Delegate, Recover, Stop, next_move
 from codeloop.agent.recovery import recover
 from codeloop.agent.request.cache import RequestCache
-from codeloop.agent.step import ask_model
-from codeloop.agent.subagent.delegate import delegate
+from codeloop.agent.step import ask_model, delegate
 
 
 async def run(engine: Engine, session_id: str) -> Stop:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codeloop.agent.engine import Policy
 from codeloop.agent.request.window import compaction_of
-from codeloop.schema.errors import ContextOverflowError, error_message
+from codeloop.schema.errors import ContextOverflowError, MessageAbortedError, error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
 from codeloop.schema.part import Part, SubtaskPart, ToolCompleted, ToolError, ToolPart, ToolPending, ToolRunning
 from codeloop.store.conversation import Conversation, Entry, is_final
@@ -143,6 +143,23 @@ def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
     return steps[::-1]
 
 
+def queued(view: Conversation) -> tuple[Entry, ...]:
+    """Return the prompts that no answer has taken up, oldest first: those behind the one that the last answer is for.
+
+    A request holds all that was stored when its answer began, so what came later waits for the next step. This says
+    nothing of whether a turn runs that will take them up.
+    """
+    entries = view.entries
+    parent = next((e.info.parent_id for e in reversed(entries) if isinstance(e.info, AssistantMessage)), None)
+    waiting: list[Entry] = []
+    for entry in reversed(entries):
+        if entry.info.id == parent:
+            break
+        if isinstance(entry.info, UserMessage):
+            waiting.append(entry)
+    return tuple(reversed(waiting))
+
+
 def used_tokens(session: Session) -> int:
     """Return how many tokens a session has used, of any kind."""
     return session.tokens.all if session.tokens else 0
@@ -160,7 +177,7 @@ def open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
 
 def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
     if info.error is not None:
-        reason = "aborted" if type(info.error).__name__ == "MessageAbortedError" else "error"
+        reason = "aborted" if isinstance(info.error, MessageAbortedError) else "error"
         return Stop(reason, error_message(info.error))
     match info.finish:
         case "tool-calls" | "cut":

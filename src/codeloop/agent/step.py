@@ -1,13 +1,15 @@
 """One step: one request to the model, its answer folded into parts, its tool calls run as they come."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
 from types import TracebackType
 
+import msgspec
+
 from codeloop.agent.draft import Draft
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.moves import AskModel
-from codeloop.agent.recording import Recording
+from codeloop.agent.moves import AskModel, Delegate
 from codeloop.agent.recovery import ABORTED, closing, message_event, part_event
 from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.tool_calls import ToolCalls
@@ -37,6 +39,8 @@ from codeloop.schema.live_events import (
     SessionState,
     Status,
     StatusChanged,
+    Toast,
+    ToastShown,
 )
 from codeloop.schema.message import (
     NO_TOKENS,
@@ -45,9 +49,11 @@ from codeloop.schema.message import (
     MessagePath,
     UserMessage,
 )
-from codeloop.schema.part import StepFinishPart, StepStartPart
-from codeloop.schema.wire import replace
+from codeloop.schema.part import PatchPart, StepFinishPart, StepStartPart, ToolPart
+from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import next_created
+from codeloop.tool.tool import Subtask, SubtaskResult
+from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
@@ -65,8 +71,8 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
     engine.store.append(message_event(info), part_event(start))
     draft = Draft(engine.store, session_id, info.id)
-    recording = Recording(engine.snapshots, engine.store.publish_live)
-    calls = ToolCalls(engine, agent, info, recording)
+    recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
+    calls = ToolCalls(engine, agent, info, recorder)
     usage = Usage(model.info.prices, request)
     whole = False
     with StoredAbort(engine, info, usage):
@@ -81,9 +87,37 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
         finally:
             await calls.cancel()
             draft.close()
-            snapshot = await _store_changes(engine, usage.of(info), recording, whole=whole)
+            snapshot = await _store_changes(engine, usage.of(info), recorder, whole=whole)
         await fault_injection.reach("step.finish")
         store_finish(engine, info, finished, usage, snapshot, called=calls.any_made)
+
+
+async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
+    """Run the tool `task` for each subtask of a prompt, side by side; the model is asked next, with their results.
+
+    A cancel stores what there is as interrupted.
+    """
+    first = move.work[0].agent
+    info = replace(new_message(engine, session_id, move.user), mode=first, agent=first)
+    show_status(engine, session_id, Busy())
+    engine.store.append(message_event(info))
+    models, plain = {new_id("tool"): work.model for work in move.work}, engine.spawn
+
+    async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
+        return await plain(engine, call, replace(task, model=models.get(call.call_id)), report)
+
+    engine = replace(engine, spawn=spawn)
+    calls = ToolCalls(engine, engine.agent(move.user.agent), info)  # each subagent records its own steps
+    with StoredAbort(engine, info):
+        try:
+            for call_id, work in zip(models, move.work, strict=True):
+                given = {"description": work.description, "prompt": work.prompt, "subagent_type": work.agent}
+                calls.ready(CallReady(call_id, "task", msgspec.json.encode(given).decode()))
+            await calls.join(Finished("tool-calls"))
+        finally:
+            await calls.cancel()
+        completed = replace(info.time, completed=now_ms())
+        engine.store.append(message_event(replace(info, finish="tool-calls", time=completed)))
 
 
 def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, cache: RequestCache) -> ModelRequest:
@@ -198,23 +232,35 @@ class _Waiting:
             self._timer = None
 
 
-async def _store_changes(engine: Engine, info: AssistantMessage, recording: Recording, *, whole: bool) -> str | None:
-    """Store which files a step has changed, whatever ended it; gives the state of the work tree after it."""
-    snapshot, events = await recording.finish(info)
-    if events and not whole:
-        finish = StepFinishPart(
-            id=new_id("prt"),
-            session_id=info.session_id,
-            message_id=info.id,
-            reason="error",
-            cost=info.cost,
-            tokens=info.tokens,
-            snapshot=snapshot,
+async def _store_changes(
+    engine: Engine, info: AssistantMessage, recorder: StepRecorder | None, *, whole: bool
+) -> str | None:
+    """Store which files a step has changed, whatever ended it; return the state of the work tree after it."""
+    changes = await recorder.finish() if recorder is not None else None
+    for note in recorder.notes if recorder is not None else ():
+        engine.store.publish_live(ToastShown(properties=Toast(message=note, variant="warning")))
+    if changes is None:
+        return None
+    if changes.files:
+        files = list(changes.files)
+        patch = PatchPart(
+            id=new_id("prt"), session_id=info.session_id, message_id=info.id, hash=changes.before, files=files
         )
-        events.append(part_event(finish))
-    if events:
-        engine.store.append(*events)
-    return snapshot
+        finish = [] if whole else [part_event(_finish_part(info, "error", changes.after))]
+        engine.store.append(part_event(patch), *finish)
+    return changes.after
+
+
+def _finish_part(info: AssistantMessage, reason: str, snapshot: str | None) -> StepFinishPart:
+    return StepFinishPart(
+        id=new_id("prt"),
+        session_id=info.session_id,
+        message_id=info.id,
+        reason=reason,
+        cost=info.cost,
+        tokens=info.tokens,
+        snapshot=snapshot,
+    )
 
 
 def store_finish(
@@ -240,15 +286,7 @@ def store_finish(
         error=finished.error,
         time=replace(info.time, completed=max(now_ms(), info.time.created)),
     )
-    finish = StepFinishPart(
-        id=new_id("prt"),
-        session_id=info.session_id,
-        message_id=info.id,
-        reason=reason,
-        cost=info.cost,
-        tokens=info.tokens,
-        snapshot=snapshot,
-    )
+    finish = _finish_part(info, reason, snapshot)
     usage.append(engine.store, info.session_id, part_event(finish), message_event(info))
     if finished.error is not None:
         show_error(engine, info.session_id, finished.error)

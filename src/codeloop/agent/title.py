@@ -1,14 +1,14 @@
 """A session's title: the prompt's first line until the small model, asked beside the first turn, gives a better one."""
 
 import asyncio
-from contextlib import aclosing, suppress
+from contextlib import suppress
 
 import msgspec
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.system_prompt import shipped
-from codeloop.agent.usage import Usage
-from codeloop.model.chat import Finished, ModelInfo, ModelRequest, Retrying, TextDelta, TextPiece, UserTurn
+from codeloop.agent.usage import Usage, text_answer
+from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import SessionInfo, SessionUpdated
 from codeloop.schema.ids import now_ms
@@ -47,36 +47,24 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str) -
         small = engine.models.small(model)
         if small is None:
             return
-        title = await asyncio.wait_for(_asked(engine, session_id, small, prompt), TITLE.seconds)
+        title = await asyncio.wait_for(_model_title(engine, session_id, small, prompt), TITLE.seconds)
         session = engine.store.find_session(session_id)
         if session is not None and (is_untitled(session.title) or session.title == first_line(prompt)):
             _store(engine, session, title)
 
 
-async def _asked(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
+async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
     """Return what the small model says; what that used is added to the session's sums, also when it is cancelled."""
     request = ModelRequest(
         system=shipped("title").strip(), turns=(UserTurn((TextPiece(prompt[:PROMPT]),)),), max_tokens=100
     )
-    pieces: list[str] = []
     model = engine.models.open(ref)
     usage = Usage(model.info.prices, request)
     try:
-        async with aclosing(model.stream(request)) as events:
-            async for event in events:
-                usage.take(event)
-                match event:
-                    case TextDelta(text=text):
-                        pieces.append(text)
-                    case Retrying():
-                        pieces.clear()
-                    case Finished(error=error) if error is not None:
-                        return ""
-                    case _:
-                        pass
+        text, finished = await text_answer(model, request, usage)
     finally:
         _count(engine, session_id, model.info, usage)
-    return first_line("".join(pieces).strip().strip("\"'"))
+    return "" if finished.error is not None else first_line(text.strip("\"'"))
 
 
 def _count(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:

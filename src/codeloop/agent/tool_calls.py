@@ -7,7 +7,6 @@ from itertools import islice, takewhile
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, open_calls
-from codeloop.agent.recording import Recording
 from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, interrupted, part_event
 from codeloop.agent.tool_context import CallContext
 from codeloop.kit import fault_injection
@@ -24,6 +23,7 @@ from codeloop.store.conversation import Entry
 from codeloop.tool.tool import ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared
 from codeloop.tool.truncate import truncated
+from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 CUT = {
     "length": "The answer reached the model's output limit before the call's arguments were complete, so it was "
@@ -45,11 +45,13 @@ class RunningCall:
 class ToolCalls:
     """The calls of one step. A call that changes something runs as if all calls were made one by one."""
 
-    def __init__(self, engine: Engine, agent: Agent, info: AssistantMessage, recording: Recording) -> None:
+    def __init__(
+        self, engine: Engine, agent: Agent, info: AssistantMessage, recorder: StepRecorder | None = None
+    ) -> None:
         self._engine = engine
         self._agent = agent
         self._info = info
-        self._recording = recording
+        self._recorder = recorder
         self._begun: dict[str, list[ToolPart]] = {}
         self._running: list[RunningCall] = []
         self._rejected = False
@@ -132,7 +134,7 @@ class ToolCalls:
             self._store_error(part, start, CANCELLED)
             return
         self._engine.store.append(part_event(part))
-        context = CallContext(self._engine, self._agent, part, self._recording)
+        context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
             await fault_injection.reach("call.start")
             await self._guard_repeats(prepared, part, context)

@@ -3,7 +3,6 @@
 import asyncio
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.recording import Recording
 from codeloop.agent.recovery import part_event
 from codeloop.schema.agent import Agent
 from codeloop.schema.limits import PROGRESS
@@ -12,12 +11,13 @@ from codeloop.schema.permission import Need, ToolRef
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.tool import Subtask, SubtaskResult
+from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 
 class CallContext:
-    """The ToolContext of one call."""
+    """The ToolContext of one call. `recorder`: notes what it is about to change; None: nothing is recorded."""
 
-    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, recording: Recording) -> None:
+    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, recorder: StepRecorder | None = None) -> None:
         self.session_id = part.session_id
         self.message_id = part.message_id
         self.call_id = part.call_id
@@ -27,7 +27,7 @@ class CallContext:
         self._engine = engine
         self._agent = agent
         self._part = part
-        self._recording = recording
+        self._recorder = recorder
         self._timer: asyncio.TimerHandle | None = None
         self._changed = False
         self.asks_first = False
@@ -44,7 +44,8 @@ class CallContext:
         self.asks_first = self._asked == 1
         await self._engine.gate.pass_through(need, self.session_id, tool, *rulesets, within=ceilings)
         self.asks_first = False
-        await self._recording.allowed(need)
+        if self._recorder is not None and need.writes is not None:
+            await self._recorder.before(need.writes.files, everything=need.writes.ignored)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client, at most ten times a second; the last report always shows."""

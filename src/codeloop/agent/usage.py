@@ -1,11 +1,14 @@
 """What a request uses: as its service counts it, else estimated from the characters that went out and came in."""
 
+from contextlib import aclosing
+
 import msgspec
 
 from codeloop.model.chat import (
     CallDelta,
     CallPiece,
     CallStarted,
+    ChatModel,
     Finished,
     ImagePiece,
     ModelEvent,
@@ -95,6 +98,25 @@ class Usage:
         sums = added(store, session_id, cost - cost_before, tokens.plus(tokens_before, -1))
         store.append(*events, *sums)
         self._added = (cost, tokens)
+
+
+async def text_answer(model: ChatModel, request: ModelRequest, usage: Usage) -> tuple[str, Finished]:
+    """Send a request whose answer is text alone, counting it; return the text and how the request ended."""
+    pieces: list[str] = []
+    async with aclosing(model.stream(request)) as events:
+        async for event in events:
+            usage.take(event)
+            match event:
+                case TextDelta(text=text):
+                    pieces.append(text)
+                case Retrying():
+                    pieces.clear()
+                case Finished():
+                    return "".join(pieces).strip(), event
+                case _:
+                    pass
+    usage.take(Finished("stop"))
+    return "".join(pieces).strip(), Finished("stop")
 
 
 def added(store: Store, session_id: str | None, cost: float, tokens: Tokens) -> list[StoredEvent]:

@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-from codeloop.agent.recording import Recording
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.handlers.session.prompt import agent_of, check_model, joined, prompt, sent_before, summarize
 from codeloop.app.project import Project
@@ -128,7 +127,7 @@ async def _text(project: Project, args: RunCommand, found: Command, agent: Agent
         tool="bash",
         state=ToolPending(input={}, raw=""),
     )
-    context = CallContext(project.engine, agent, part, Recording())
+    context = CallContext(project.engine, agent, part)
     working = asyncio.create_task(_said(project, found.name, context, pieces))
     return (await project.runs.before_turn(args.session_id, working)).strip()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from codeloop.agent.queued import queued
+from codeloop.agent.moves import queued
 from codeloop.app.project import Project
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import ListMessages, OfOneMessage, OfOnePart, OfOneSession, UpdatePart

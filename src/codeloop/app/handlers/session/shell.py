@@ -3,7 +3,6 @@
 import asyncio
 
 from codeloop.agent.engine import Policy
-from codeloop.agent.recording import Recording
 from codeloop.agent.recovery import message_event, part_event
 from codeloop.agent.step import new_message
 from codeloop.agent.tool_context import CallContext
@@ -82,7 +81,7 @@ class _Command:
     async def run(self) -> None:
         """Store the messages, run the command, store what came of it; a cancel leaves it completed, with a note."""
         info, part = self._begin()
-        context = _OwnContext(self._project.engine, self._agent, part, Recording())
+        context = _OwnContext(self._project.engine, self._agent, part)
         params = BashParams(command=self._line, timeout=SHELL_TIMEOUT_MAX.value)
         try:
             result = await bash.run(params, context)
