@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, put_back, unwound
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder
+from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder, file_diffs
 from codeloop.workspace.snapshot.tree_diff import TreeChange, differences
 from tests.support.examples import SHARES_A_FIXTURE, examples
 from tests.workspace.snapshot.trees_on_disk import (
@@ -140,7 +140,7 @@ async def test_undo_twice_and_without_changes_does_nothing(tmp_path: Path) -> No
     root = repository(tmp_path / "work", FILES)
     agent = Agent(root, tmp_path)
     step = await agent.shell("true")
-    assert (step.files, step.diffs, step.before) == ((), (), step.after)
+    assert (step.files, step.before) == ((), step.after)
     assert agent.undo() == RestoreResult()
     await agent.edit("a.txt", "A\n")
     assert agent.undo().restored == ("a.txt",)
@@ -181,9 +181,10 @@ async def test_steps_of_named_files_do_not_claim_what_the_user_did_meanwhile(tmp
     await recorder.before([root / "a.txt"])
     write(root, {"a.txt": "agent\n", "z": "user\n"})
     step = await recorded(recorder)
-    assert [each.file for each in step.diffs] == ["a.txt"]
-    assert step.diffs[0].additions == step.diffs[0].deletions == 1
     agent.steps.append(step)
+    assert step.files == (f"{root}/a.txt",)
+    [diff] = file_diffs(agent.snapshots.objects, agent.changes()["a.txt"])
+    assert diff.additions == diff.deletions == 1
     agent.undo()
     assert (root / "z").read_text() == "user\n"
     assert (root / "a.txt").read_text() == "a\n"
@@ -195,7 +196,7 @@ async def test_what_the_user_did_before_a_shell_command_is_not_the_agents(tmp_pa
     await agent.shell("echo 1 > a.txt")
     write(root, {"z": "user\n", "a.txt": "user\n"})
     step = await agent.shell("echo 2 > deep/c.txt")
-    assert [each.file for each in step.diffs] == ["deep/c.txt"]
+    assert step.files == (f"{root}/deep/c.txt",)
 
 
 async def test_an_ignored_file_that_a_tool_names_can_be_undone_beside_a_shell_command(tmp_path: Path) -> None:

@@ -15,15 +15,14 @@ from codeloop.workspace.snapshot.tree_diff import TreeChange, differences, looku
 
 
 class StepChanges(msgspec.Struct, frozen=True):
-    """The changes of a step. `before` and `after` name trees; `notes` say what can't be undone, for a person.
+    """The changes of a step. `before` and `after` name trees, `files` absolute paths.
 
-    `diffs` name files relative to the work tree, `files` the same ones absolutely.
+    `notes` say what can't be undone, for a person.
     """
 
     before: str
     after: str
     files: tuple[str, ...]
-    diffs: tuple[FileDiff, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -143,7 +142,7 @@ class StepRecorder:
             changes = [change for change in changes if change.path in self._seen]
         self._bring(changes)
         files = tuple(f"{self._snapshots.root}/{change.path}" for change in changes)
-        return StepChanges(before, closing, files, file_diffs(objects, changes), self.notes)
+        return StepChanges(before, closing, files, self.notes)
 
     def _now(self) -> dict[str, TreeEntry | None]:
         now: dict[str, TreeEntry | None] = {}
