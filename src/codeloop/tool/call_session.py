@@ -67,7 +67,7 @@ class CallSession:
         nothing. A result that was cut, compacted or itself only a reference to an earlier one does not count.
         """
         lines: dict[int, str] = {}
-        entries = self._store.recent(self._id).entries
+        entries = self._store.context_view(self._id).entries
         for entry in entries[shown_from(entries) :]:
             if entry.info.id == self._call.message_id:
                 break
