@@ -20,8 +20,9 @@ from codeloop.schema.message import (
 from codeloop.schema.part import PatchPart, StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
+from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
-from codeloop.workspace.snapshot.snapshots import Failed, Snapshots
+from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import file_diffs
 from codeloop.workspace.snapshot.tree_diff import TreeChange, differences
 
@@ -73,7 +74,7 @@ async def turn_diffs(
         steps = [step for entry in changed if (step := step_changes(snapshots, entry, 0)) is not None]
         return file_diffs(snapshots.objects, joined(change for step in steps for change in step.changes))
 
-    return await snapshots.beside(compare, limit)
+    return await snapshots.jobs.beside(compare, limit)
 
 
 def joined(changes: Iterable[TreeChange]) -> list[TreeChange]:

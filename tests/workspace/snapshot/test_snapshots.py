@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from codeloop.schema.limits import Limit
-from codeloop.workspace.snapshot import scanner
-from codeloop.workspace.snapshot import snapshots as snapshot
+from codeloop.workspace.snapshot import file_jobs, scanner
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 from codeloop.workspace.snapshot.snapshots import Skipped, Snapshot, Snapshots
 from tests.support.auditing import audited
@@ -221,8 +220,8 @@ async def test_a_look_that_takes_too_long_goes_on_behind_the_turn(
 
     try:
         with audited(hold), monkeypatch.context() as short:
-            short.setattr(snapshot, "SNAPSHOT_TIME", Limit("snapshot.time", 1, "ms", "for this test"))
-            short.setattr(snapshot, "SNAPSHOT_AGAIN", Limit("snapshot.again", 1, "ms", "for this test"))
+            short.setattr(file_jobs, "SNAPSHOT_TIME", Limit("snapshot.time", 1, "ms", "for this test"))
+            short.setattr(file_jobs, "SNAPSHOT_AGAIN", Limit("snapshot.again", 1, "ms", "for this test"))
             first = await snapshots.take()
             assert isinstance(first, Skipped)
             assert "takes longer" in first.reason
@@ -231,9 +230,9 @@ async def test_a_look_that_takes_too_long_goes_on_behind_the_turn(
             assert "still being looked through" in second.reason
     finally:
         slow_disk.set()
-    await snapshots.ended()
+    await snapshots.jobs.ended()
     assert snapshots.facts().files == len(FILES)
-    monkeypatch.setattr(snapshot, "SNAPSHOT_TIME", Limit("snapshot.time", 60_000, "ms", "for this test"))
+    monkeypatch.setattr(file_jobs, "SNAPSHOT_TIME", Limit("snapshot.time", 60_000, "ms", "for this test"))
     assert (await taken(snapshots)).tree == git(root, "rev-parse", "HEAD^{tree}").strip()
 
 

@@ -96,7 +96,7 @@ def show_snapshot(*, prune: bool) -> None:
     async def command(client: LocalClient) -> None:
         snapshots = client.project.snapshots
         if isinstance(await snapshots.take(), Skipped):
-            await snapshots.ended()  # who asks for it may wait for it
+            await snapshots.jobs.ended()  # who asks for it may wait for it
         removed = snapshots.prune() if prune else 0
         facts = snapshots.facts()
         rows = [("folder", str(facts.folder)), ("files", f"{facts.files:,}"), ("objects", f"{facts.objects:,}")]

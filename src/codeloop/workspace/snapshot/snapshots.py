@@ -1,40 +1,28 @@
 """Snapshots of a work tree in a shadow git directory: bounded in time, never in a turn's way or in the user's git."""
 
-import asyncio
 import os
 import re
-import threading
 import time
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from hashlib import sha1
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from codeloop.kit import fault_injection
 from codeloop.schema.limits import (
-    SNAPSHOT_AGAIN,
     SNAPSHOT_AGE,
     SNAPSHOT_PRUNE,
-    SNAPSHOT_QUICK,
-    SNAPSHOT_SCAN,
     SNAPSHOT_SIZE,
-    SNAPSHOT_TIME,
     SNAPSHOT_TRACKED,
-    Limit,
 )
 from codeloop.workspace.files.temp_files import FOLDER
 from codeloop.workspace.git.index import read_small
 from codeloop.workspace.snapshot.blob import Unreadable, git_mode, read_contents
-from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore, TreeEntry
+from codeloop.workspace.snapshot.file_jobs import Failed, FileJobs
+from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.scanner import Scanner, ScanOptions, ScanRefused
-from codeloop.workspace.snapshot.stat_cache import load, save
-
-T = TypeVar("T")
-_SMALL = 5_000  # a table of at most this many files is saved now and then, a larger one when the project closes
-_SAVE_EVERY = 5.0
+from codeloop.workspace.snapshot.stat_cache import StatCacheFile
 
 
 class Omitted(msgspec.Struct, frozen=True):
@@ -58,12 +46,6 @@ class Skipped(msgspec.Struct, frozen=True):
     first: bool
 
 
-class Failed(msgspec.Struct, frozen=True):
-    """A job with files could not be done; `reason` is a clause for a person."""
-
-    reason: str
-
-
 class SnapshotStats(msgspec.Struct, frozen=True):
     """What `codeloop debug snapshot` shows. `files`: known in the work tree; `objects`, `bytes`: in the store."""
 
@@ -77,7 +59,7 @@ class SnapshotStats(msgspec.Struct, frozen=True):
 
 
 class Snapshots:
-    """The snapshots of one work tree. `take` and `work` never raise because a snapshot can't be made."""
+    """The snapshots of one work tree. `take` never raises because one can't be made. `jobs` runs what reads files."""
 
     def __init__(self, root: Path, folder: Path, environment: Mapping[str, str], own: Collection[Path] = ()) -> None:
         """`folder`: where our project keeps its snapshots. `own`: our data folders, should they be in the work tree."""
@@ -86,18 +68,14 @@ class Snapshots:
         self.notes = folder.with_name(FOLDER)
         """Where undo notes the writes under way."""
         self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
-        self._table_file = self.objects.folder / "files.msgpack"
+        self.jobs = FileJobs(self._counted)
+        self._cache_file = StatCacheFile(self.root, self.objects.folder / "files.msgpack")
         self._own = tuple(Path(os.path.realpath(path)) for path in (*own, folder))
         self._off = _too_wide(self.root, environment)
         self._scan: Scanner | None = None
         self._last: Snapshot | None = None
         self._changed = True
-        self._saved = True
-        self._saved_at = -_SAVE_EVERY
         self._reported: set[str] = set()
-        self._lock = asyncio.Lock()
-        self._busy: asyncio.Future[None] | None = None
-        self._is_quick = False  # a look that took so little is not worth a thread
 
     def mark_changed(self) -> None:
         """Note that something may have changed since the last snapshot."""
@@ -121,44 +99,12 @@ class Snapshots:
         if self._last is not None and not (self._changed or fresh or paths or everything):
             return self._last
         self._changed = False
-        made = await self.work(lambda: self._look(tuple(paths), everything=everything))
+        made = await self.jobs.work(lambda: self._look(tuple(paths), everything=everything))
         if isinstance(made, Failed):
             self._changed = True
             return self._skip(made.reason)
         self._last = made
         return made
-
-    async def work(self, job: Callable[[], T]) -> T | Failed:
-        """Do something with files on a thread, after what is still going on there; gives Failed when it fails.
-
-        What takes longer than SNAPSHOT_TIME goes on without us; what comes after it waits SNAPSHOT_AGAIN for it.
-        """
-        async with self._lock:
-            deadline = time.monotonic() + SNAPSHOT_TIME.seconds
-            if self._busy is not None and self._is_busy:
-                await asyncio.wait([self._busy], timeout=SNAPSHOT_AGAIN.seconds)
-                if self._is_busy:
-                    return Failed(f"the work tree is still being looked through ({self._counted():,} files so far)")
-            result: list[T | Failed] = []
-            start = time.monotonic()
-            if self._is_quick:
-                _do(job, result)
-            else:
-                self._busy = _on_thread(job, result)
-                await asyncio.wait([self._busy], timeout=max(deadline - start, 0))
-            self._is_quick = self._counted() <= _SMALL and time.monotonic() - start < SNAPSHOT_QUICK.seconds
-            if not result:
-                return Failed(f"looking through the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
-            return result[0]
-
-    async def beside(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | Failed:
-        """Do something with the store and single files only, which need not wait for a look at the work tree."""
-        result: list[T | Failed] = []
-        if self._is_quick:
-            _do(job, result)
-        else:
-            await asyncio.wait([_on_thread(job, result)], timeout=limit.seconds)
-        return result[0] if result else Failed(f"it takes longer than {limit.seconds:g} s")
 
     def keep(self, path: str) -> TreeEntry | None:
         """Store what lies at a path now; None: nothing, or a folder. Blocks. Raises Unreadable, OSError."""
@@ -185,22 +131,17 @@ class Snapshots:
             return None
         return str((folder / path.name).relative_to(self.root))
 
-    async def ended(self) -> None:
-        """Wait until a look that goes on in the background has ended, SNAPSHOT_SCAN at most."""
-        if self._busy is not None:
-            await asyncio.wait([self._busy], timeout=SNAPSHOT_SCAN.seconds)
-
     async def close(self) -> None:
         """Keep what is known for the next run, and remove old contents once in a while."""
-        if self._scan is not None and not self._is_busy:
-            await self.work(self._put_away)
+        if self._scan is not None and not self.jobs.is_busy:
+            await self.jobs.work(self._put_away)
 
     def prune(self, *, age_ms: int = SNAPSHOT_AGE.value, size: int = SNAPSHOT_SIZE.value) -> int:
         """Remove blobs not wanted for `age_ms`, and the oldest beyond `size` bytes; returns how many. Blocks.
 
         What the present state of the work tree needs is kept.
         """
-        table = self._scan.table if self._scan is not None else load(self.root, self._table_file)
+        table = self._scan.table if self._scan is not None else self._cache_file.load()
         keep: set[str] = set()
         if table is not None:
             keep = {entry.item.blob for entry in table.entries()} | {folder.tree for folder in table.folders.values()}
@@ -209,14 +150,14 @@ class Snapshots:
     def facts(self) -> SnapshotStats:
         """Return figures for a person. Blocks: reads the store's folder."""
         stored = list(self.objects.stored())
-        table = self._scan.table if self._scan is not None else load(self.root, self._table_file)
+        table = self._scan.table if self._scan is not None else self._cache_file.load()
         return SnapshotStats(
             folder=self.objects.folder,
             files=table.files if table is not None else 0,
             objects=len(stored),
             bytes=sum(row[1] for row in stored),
             watched=self._scan is not None and self._scan.watch is not None,
-            left=_left(self._scan) if self._scan is not None and not self._is_busy else (),
+            left=_left(self._scan) if self._scan is not None and not self.jobs.is_busy else (),
             off=self._off,
         )
 
@@ -225,7 +166,7 @@ class Snapshots:
         self.objects.ensure()
         if self._scan is None:
             surroundings = ScanOptions(self._own, user_excludes(self.environment))
-            self._scan = Scanner(self.root, self.objects, load(self.root, self._table_file), surroundings)
+            self._scan = Scanner(self.root, self.objects, self._cache_file.load(), surroundings)
         scan = self._scan
         try:
             scan.look(everything=everything)
@@ -234,24 +175,16 @@ class Snapshots:
         except ScanRefused as error:
             self._off = f"{error}; there are no snapshots of it"
             raise
-        self._saved = self._saved and not scan.table.stale
+        self._cache_file.note(scan.table)
         tree = scan.tree()
-        if not self._saved and scan.table.files <= _SMALL and time.monotonic() - self._saved_at > _SAVE_EVERY:
-            self._save(scan)
+        self._cache_file.save_soon(scan.table)
         return Snapshot(tree, _left(scan))
-
-    def _save(self, scan: Scanner) -> None:
-        with suppress(OSError):  # it only saves time
-            save(scan.table, self.root, self._table_file)
-            self._saved = True
-            self._saved_at = time.monotonic()
 
     def _put_away(self) -> None:
         scan = self._scan
         if scan is None:
             return
-        if not self._saved:
-            self._save(scan)
+        self._cache_file.save(scan.table)
         scan.close()
         mark = self.objects.folder / "pruned"
         if not mark.exists():
@@ -259,10 +192,6 @@ class Snapshots:
         elif time.time() - mark.stat().st_mtime > SNAPSHOT_PRUNE.seconds:
             mark.touch()
             self.prune()
-
-    @property
-    def _is_busy(self) -> bool:
-        return self._busy is not None and not self._busy.done()
 
     def _counted(self) -> int:
         return self._scan.table.files if self._scan is not None else 0
@@ -281,37 +210,6 @@ def _left(scan: Scanner) -> tuple[Omitted, ...]:
         for name, reason in names.items()
     ]
     return tuple(sorted(found, key=lambda each: each.path))
-
-
-def _on_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future[None]:
-    """Run a blocking job on a thread that a stuck disk may keep for ever without keeping the program."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def settle() -> None:
-        if not done.done():
-            done.set_result(None)
-
-    def body() -> None:
-        try:
-            _do(job, result)
-        finally:
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(settle)
-
-    threading.Thread(target=body, daemon=True, name="snapshot").start()
-    return done
-
-
-def _do(job: Callable[[], T], result: list[T | Failed]) -> None:
-    try:
-        result.append(job())
-    except (ScanRefused, Unreadable) as error:
-        result.append(Failed(str(error)))
-    except MissingObject as error:
-        result.append(Failed(f"the contents {error} are not kept any more"))
-    except OSError as error:
-        result.append(Failed(f"a file of the snapshot failed: {error}"))
 
 
 def _too_wide(root: Path, environment: Mapping[str, str]) -> str | None:

@@ -1,7 +1,9 @@
 """What a snapshot knows of a work tree: for each folder its files as they were looked at last; kept between runs."""
 
 import os
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +15,8 @@ from codeloop.workspace.git.ignore import Patterns
 from codeloop.workspace.snapshot.object_store import TreeEntry
 
 _VERSION = 1
+_SMALL = 5_000
+_SAVE_EVERY = 5.0
 
 
 class CachedFile(NamedTuple):
@@ -139,34 +143,56 @@ class _Kept(msgspec.Struct, array_like=True):
     folders: list[tuple[bytes, bool, str, list[_Row]]]
 
 
-def save(table: StatCache, root: Path, file: Path) -> None:
-    """Keep the table for the next run. Raises OSError."""
-    folders: list[tuple[bytes, bool, str, list[_Row]]] = []
-    for path, folder in table.folders.items():
-        rows = [
-            (os.fsencode(name), e.item.mode, e.item.blob, e.mode, e.mtime_ns, e.ctime_ns, e.size, e.inode, e.borrowed)
-            for name, e in folder.entries.items()
-        ]
-        folders.append((os.fsencode(path), folder.ignored, "" if path in table.stale else folder.tree, rows))
-    write_atomically(file, msgspec.msgpack.encode(_Kept(_VERSION, os.fsencode(root), folders)))
+class StatCacheFile:
+    """Where a work tree's table is kept from one run to the next. It only saves time."""
 
+    def __init__(self, root: Path, file: Path) -> None:
+        self._root = root
+        self._file = file
+        self._is_saved = True
+        self._saved_at = -_SAVE_EVERY
 
-def load(root: Path, file: Path) -> StatCache | None:
-    """Return the table of the last run; None when this work tree has no table."""
-    try:
-        kept = msgspec.msgpack.decode(file.read_bytes(), type=_Kept)
-    except (OSError, msgspec.DecodeError):
-        return None
-    if kept.version != _VERSION or kept.root != os.fsencode(root):
-        return None
-    table = StatCache()
-    for path, ignored, tree, rows in kept.folders:
-        folder = table.make(os.fsdecode(path))
-        folder.ignored, folder.tree = ignored, tree
-        for name, mode, blob, kind, mtime, ctime, size, inode, borrowed in rows:
-            folder.entries[os.fsdecode(name)] = CachedFile(
-                TreeEntry(mode, blob), kind, mtime, ctime, size, inode, borrowed
-            )
-        table.files += len(rows)
-    table.stale = {path for path, folder in table.folders.items() if not folder.tree} | {""}
-    return table
+    def note(self, table: StatCache) -> None:
+        """Note whether the table has changed; call it before its trees are rebuilt."""
+        self._is_saved = self._is_saved and not table.stale
+
+    def save_soon(self, table: StatCache) -> None:
+        """Save a small table that has changed, now and then; a larger one is saved when the project closes."""
+        if table.files <= _SMALL and time.monotonic() - self._saved_at > _SAVE_EVERY:
+            self.save(table)
+
+    def save(self, table: StatCache) -> None:
+        """Save the table if it has changed."""
+        if self._is_saved:
+            return
+        folders: list[tuple[bytes, bool, str, list[_Row]]] = []
+        for path, folder in table.folders.items():
+            rows = [
+                (os.fsencode(name), entry.item.mode, entry.item.blob, *entry[1:])
+                for name, entry in folder.entries.items()
+            ]
+            folders.append((os.fsencode(path), folder.ignored, "" if path in table.stale else folder.tree, rows))
+        with suppress(OSError):
+            write_atomically(self._file, msgspec.msgpack.encode(_Kept(_VERSION, os.fsencode(self._root), folders)))
+            self._is_saved = True
+            self._saved_at = time.monotonic()
+
+    def load(self) -> StatCache | None:
+        """Return the table of the last run; None when this work tree has no table."""
+        try:
+            kept = msgspec.msgpack.decode(self._file.read_bytes(), type=_Kept)
+        except (OSError, msgspec.DecodeError):
+            return None
+        if kept.version != _VERSION or kept.root != os.fsencode(self._root):
+            return None
+        table = StatCache()
+        for path, ignored, tree, rows in kept.folders:
+            folder = table.make(os.fsdecode(path))
+            folder.ignored, folder.tree = ignored, tree
+            for name, mode, blob, kind, mtime, ctime, size, inode, borrowed in rows:
+                folder.entries[os.fsdecode(name)] = CachedFile(
+                    TreeEntry(mode, blob), kind, mtime, ctime, size, inode, borrowed
+                )
+            table.files += len(rows)
+        table.stale = {path for path, folder in table.folders.items() if not folder.tree} | {""}
+        return table

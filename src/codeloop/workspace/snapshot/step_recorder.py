@@ -9,8 +9,9 @@ from codeloop.kit.diff import unified
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_DIFF, SNAPSHOT_DIFFS, SNAPSHOT_SHARED
 from codeloop.schema.message import FileDiff
 from codeloop.workspace.snapshot.blob import Unreadable
+from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, MissingObject, ObjectStore, TreeEntry
-from codeloop.workspace.snapshot.snapshots import Failed, Skipped, Snapshot, Snapshots
+from codeloop.workspace.snapshot.snapshots import Skipped, Snapshot, Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange, differences, lookup, overlaid
 
 
@@ -49,7 +50,7 @@ class StepRecorder:
             await self._before_anything(everything=everything)
             return
         named = {name for path in paths if (name := self._snapshots.relative(path)) is not None}
-        kept = await self._snapshots.beside(lambda: self._keep(named))
+        kept = await self._snapshots.jobs.beside(lambda: self._keep(named))
         if isinstance(kept, Failed):
             self._notes.append(f"What this step writes can't be undone: {kept.reason}.")
 
@@ -66,7 +67,7 @@ class StepRecorder:
                 self._left |= {each.path for each in taken.left}
             else:
                 self._notes.append(f"What the shell changed in this step can't be undone: {taken.reason}.")
-        made = await self._snapshots.beside(lambda: self._compare(after), SNAPSHOT_COMPARE)
+        made = await self._snapshots.jobs.beside(lambda: self._compare(after), SNAPSHOT_COMPARE)
         if isinstance(made, Failed):
             self._notes.append(f"This step can't be undone: {made.reason}.")
             return None
@@ -107,7 +108,7 @@ class StepRecorder:
             more = {each.path: each.after for each in differences(objects, plain.tree, whole.tree) if not each.before}
             return overlaid(objects, base, more)
 
-        made = await self._snapshots.beside(joined)
+        made = await self._snapshots.jobs.beside(joined)
         self._base = base if isinstance(made, Failed) else made
         self._left |= {each.path for each in whole.left}
         self._note_left(whole)

@@ -9,7 +9,7 @@ from codeloop.schema.api.session_requests import AskSessionDiff
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import AssistantMessage, FileDiff
 from codeloop.store.conversation import Entry
-from codeloop.workspace.snapshot.snapshots import Failed
+from codeloop.workspace.snapshot.file_jobs import Failed
 
 
 async def diff(project: Project, args: AskSessionDiff) -> list[FileDiff]:

@@ -34,9 +34,10 @@ from codeloop.schema.message import (
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
+from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
 from codeloop.workspace.snapshot.restore import Conflict, Restoration, RestoreResult, is_unwound, put_back, unwound
-from codeloop.workspace.snapshot.snapshots import Failed, Snapshots
+from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import file_diffs
 from codeloop.workspace.snapshot.tree_diff import TreeChange, lookup, overlaid
 
@@ -122,7 +123,7 @@ async def undone(place: Place, view: Conversation) -> tuple[FileDiff, ...]:
     if start is None:
         return ()
     snapshots = place.snapshots
-    plan = await snapshots.beside(lambda: _plan(snapshots, view, start), UNDO_TIME)
+    plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, start), UNDO_TIME)
     return () if isinstance(plan, Failed) else plan.diffs
 
 
@@ -135,7 +136,7 @@ async def _move(
     between leaves each file old or new, and the same call finishes the work.
     """
     session, snapshots = view.session, place.snapshots
-    plan = await snapshots.beside(lambda: _plan(snapshots, view, target), UNDO_TIME)
+    plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, target), UNDO_TIME)
     if isinstance(plan, Failed):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
@@ -147,7 +148,7 @@ async def _move(
     if not args.dry_run:  # a point without a diff is one that the files are still on their way to
         begun = replace(point, diff=None) if point is not None else None
         _store(place, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else begun)
-    outcome = await snapshots.beside(
+    outcome = await snapshots.jobs.beside(
         lambda: put_back(snapshots.objects, snapshots.root, plan.moves, snapshots.notes, dry_run=args.dry_run),
         UNDO_TIME,
     )

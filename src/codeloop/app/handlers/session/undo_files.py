@@ -13,9 +13,10 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.store.conversation import Conversation
+from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Conflict, Restoration, is_unwound, put_back, unwound
-from codeloop.workspace.snapshot.snapshots import Failed, Snapshots
+from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange
 
 UNTOUCHED = "no turn of this session changed it"
@@ -38,10 +39,10 @@ async def undo_files(place: Place, args: UndoFiles) -> UndoneFiles:
     snapshots = place.snapshots
     names = [_relative(snapshots.root, session, each) for each in args.files]
     async with held(place, args):
-        plan = await snapshots.beside(lambda: _plan(snapshots, view, names, redo=args.redo), UNDO_TIME)
+        plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, names, redo=args.redo), UNDO_TIME)
         if isinstance(plan, Failed):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
-        outcome = await snapshots.beside(
+        outcome = await snapshots.jobs.beside(
             lambda: put_back(snapshots.objects, snapshots.root, plan.moves, snapshots.notes, dry_run=args.dry_run),
             UNDO_TIME,
         )

@@ -1,0 +1,109 @@
+"""Jobs with files: on a thread that a stuck disk may keep, one look at the work tree at a time, bounded in time."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+import msgspec
+
+from codeloop.schema.limits import SNAPSHOT_AGAIN, SNAPSHOT_QUICK, SNAPSHOT_SCAN, SNAPSHOT_TIME, Limit
+from codeloop.workspace.snapshot.blob import Unreadable
+from codeloop.workspace.snapshot.object_store import MissingObject
+from codeloop.workspace.snapshot.scanner import ScanRefused
+
+T = TypeVar("T")
+SMALL = 5_000
+"""Files; a work tree of at most so many may be looked at without a thread."""
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A job with files could not be done; `reason` is a clause for a person."""
+
+    reason: str
+
+
+class FileJobs:
+    """Runs the jobs of one work tree. `count` returns how many of its files are known so far."""
+
+    def __init__(self, count: Callable[[], int]) -> None:
+        self._count = count
+        self._lock = asyncio.Lock()
+        self._busy: asyncio.Future[None] | None = None
+        self._is_quick = False
+        """The last look took so little time that the next one is not worth a thread."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a look still goes on."""
+        return self._busy is not None and not self._busy.done()
+
+    async def work(self, job: Callable[[], T]) -> T | Failed:
+        """Do something with files on a thread, after what is still going on there; gives Failed when it fails.
+
+        What takes longer than SNAPSHOT_TIME goes on without us; what comes after it waits SNAPSHOT_AGAIN for it.
+        """
+        async with self._lock:
+            deadline = time.monotonic() + SNAPSHOT_TIME.seconds
+            if self._busy is not None and self.is_busy:
+                await asyncio.wait([self._busy], timeout=SNAPSHOT_AGAIN.seconds)
+                if self.is_busy:
+                    return Failed(f"the work tree is still being looked through ({self._count():,} files so far)")
+            result: list[T | Failed] = []
+            start = time.monotonic()
+            if self._is_quick:
+                _do(job, result)
+            else:
+                self._busy = _on_thread(job, result)
+                await asyncio.wait([self._busy], timeout=max(deadline - start, 0))
+            self._is_quick = self._count() <= SMALL and time.monotonic() - start < SNAPSHOT_QUICK.seconds
+            if not result:
+                return Failed(f"looking through the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
+            return result[0]
+
+    async def beside(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | Failed:
+        """Do something with the store and single files only, which need not wait for a look at the work tree."""
+        result: list[T | Failed] = []
+        if self._is_quick:
+            _do(job, result)
+        else:
+            await asyncio.wait([_on_thread(job, result)], timeout=limit.seconds)
+        return result[0] if result else Failed(f"it takes longer than {limit.seconds:g} s")
+
+    async def ended(self) -> None:
+        """Wait until a look that goes on in the background has ended, SNAPSHOT_SCAN at most."""
+        if self._busy is not None:
+            await asyncio.wait([self._busy], timeout=SNAPSHOT_SCAN.seconds)
+
+
+def _on_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future[None]:
+    """Run a blocking job on a thread that a stuck disk may keep for ever without keeping the program."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    def body() -> None:
+        try:
+            _do(job, result)
+        finally:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(settle)
+
+    threading.Thread(target=body, daemon=True, name="snapshot").start()
+    return done
+
+
+def _do(job: Callable[[], T], result: list[T | Failed]) -> None:
+    try:
+        result.append(job())
+    except (ScanRefused, Unreadable) as error:
+        result.append(Failed(str(error)))
+    except MissingObject as error:
+        result.append(Failed(f"the contents {error} are not kept any more"))
+    except OSError as error:
+        result.append(Failed(f"a file of the snapshot failed: {error}"))
