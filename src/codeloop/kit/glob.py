@@ -1,11 +1,22 @@
 """File patterns as people write them: `*` and `?` within a name, `**` across folders, `[a-z]`, `{ts,tsx}`. Pure."""
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
 _ALTERNATIVES = 500
 _MAGIC = frozenset("*?[{")
+_CLASS_NAME = re.compile(r"\[:(\w+):\]")
+_NAMED = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": r" \t",
+    "digit": "0-9",
+    "lower": "a-z",
+    "upper": "A-Z",
+    "space": r"\s",
+    "xdigit": "0-9A-Fa-f",
+    "punct": r"!-/:-@\[-`{-~",
+}
 
 
 def has_magic(text: str) -> bool:
@@ -29,7 +40,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     """
     alternatives = _expanded(pattern)
     try:
-        body = "|".join(expression(plain, _class) for plain in alternatives)
+        body = "|".join(expression(plain) for plain in alternatives)
         return re.compile(f"(?:{body})", re.DOTALL)
     except (ValueError, re.error) as error:
         raise ValueError(f"the pattern {pattern} is not valid: {error}") from error
@@ -84,13 +95,9 @@ def _find(text: str, at: int, wanted: str) -> int:
     return -1
 
 
-ClassReader = Callable[[str, int], tuple[str, int]]
-"""Takes a pattern and where a `[` stands in it; returns its expression and where it ends. Raises ValueError."""
-
-
-def expression(plain: str, read_class: ClassReader) -> str:
-    """Return the expression of a pattern in which braces are plain characters. Raises ValueError as `read_class`."""
-    before, *others = _split(plain, read_class)
+def expression(plain: str) -> str:
+    """Return the expression of a pattern in which braces are plain characters. Raises ValueError for a bad class."""
+    before, *others = _split(plain)
     body = _steps(before[1])
     for number, (opener, pieces) in enumerate(others, 1):
         found = opener + _steps(pieces)
@@ -98,7 +105,7 @@ def expression(plain: str, read_class: ClassReader) -> str:
     return body
 
 
-def _split(plain: str, read_class: ClassReader) -> list[tuple[str, list[str]]]:
+def _split(plain: str) -> list[tuple[str, list[str]]]:
     """Split a pattern at each `**`: what opens a part, and its pieces; a piece is an expression, `*` or `/`."""
     parts: list[tuple[str, list[str]]] = [("", [])]
     at = 0
@@ -106,7 +113,7 @@ def _split(plain: str, read_class: ClassReader) -> list[tuple[str, list[str]]]:
         pieces = parts[-1][1]
         match plain[at]:
             case "[":
-                piece, at = read_class(plain, at)
+                piece, at = _class(plain, at)
                 pieces.append(piece)
                 continue
             case "?":
@@ -157,13 +164,24 @@ def _step(pieces: list[str]) -> str:
     return first + middle + (f"[^/]*{others[-1]}" if others else "")
 
 
-def _class(plain: str, at: int) -> tuple[str, int]:
-    at += 1
-    negated = plain[at : at + 1] in {"!", "^"}
-    start = at + negated
-    end = plain.find("]", start + 1)
-    if end < 0:
+def _class(glob: str, at: int) -> tuple[str, int]:
+    """Translate the bracket expression at `at`; returns its regular expression and where it ends."""
+    start = at + 1
+    negated = glob[start : start + 1] in {"!", "^"}
+    here = start + negated
+    body = ""
+    while here < len(glob) and (here == start + negated or glob[here] != "]"):
+        named = _CLASS_NAME.match(glob, here)
+        if named is not None:
+            if named[1] not in _NAMED:
+                raise ValueError(f"there is no class {named[0]}")
+            body, here = body + _NAMED[named[1]], named.end()
+            continue
+        if glob[here] == "-" and body and here + 1 < len(glob) and glob[here + 1] != "]":
+            body, here = body + "-", here + 1
+            continue
+        here += glob[here] == "\\"
+        body, here = body + re.escape(glob[here : here + 1]), here + 1
+    if here >= len(glob):
         raise ValueError("a [ is never closed")
-    members = plain[start:end].replace("\\", "\\\\").replace("[", "\\[").replace("&", "\\&").replace("~", "\\~")
-    members = members.replace("|", "\\|").replace("]", "\\]").replace("^", "\\^")
-    return (f"[^/{members}]" if negated else f"[{members}]"), end + 1
+    return f"(?!/)[{'^' if negated else ''}{body}]", here + 1

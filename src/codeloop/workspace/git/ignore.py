@@ -112,44 +112,8 @@ def _translate(glob: str) -> str:
     if not glob or (len(glob) - len(glob.rstrip("\\"))) % 2:
         raise ValueError(glob)
     if "/" not in glob:
-        return expression(_PLAIN_STARS.sub("*", glob), _class)
+        return expression(_PLAIN_STARS.sub("*", glob))
     # git compares what comes before the first wildcard by itself, and takes the rest as a pattern of its own
     at = next((at for at, character in enumerate(glob) if character in "*?[\\"), len(glob))
     head = glob[: glob.rfind("/", 0, at) + 1] if not glob.startswith("**", at) else glob[:at]
-    return re.escape(head) + expression(_PLAIN_STARS.sub("*", glob[len(head) :]), _class)
-
-
-def _class(glob: str, at: int) -> tuple[str, int]:
-    """Translate the bracket expression at `at`; returns its regular expression and where it ends."""
-    start = at + 1
-    negated = glob[start : start + 1] in {"!", "^"}
-    here = start + negated
-    body = ""
-    while here < len(glob) and (here == start + negated or glob[here] != "]"):
-        named = re.compile(r"\[:(\w+):\]").match(glob, here)
-        if named is not None:
-            if named[1] not in _NAMED:
-                raise ValueError(glob)
-            body, here = body + _NAMED[named[1]], named.end()
-            continue
-        if glob[here] == "-" and body and here + 1 < len(glob) and glob[here + 1] != "]":
-            body, here = body + "-", here + 1
-            continue
-        here += glob[here] == "\\"
-        body, here = body + re.escape(glob[here : here + 1]), here + 1
-    if here >= len(glob):
-        raise ValueError(glob)
-    return f"(?!/)[{'^' if negated else ''}{body}]", here + 1
-
-
-_NAMED = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "blank": r" \t",
-    "digit": "0-9",
-    "lower": "a-z",
-    "upper": "A-Z",
-    "space": r"\s",
-    "xdigit": "0-9A-Fa-f",
-    "punct": r"!-/:-@\[-`{-~",
-}
+    return re.escape(head) + expression(_PLAIN_STARS.sub("*", glob[len(head) :]))
