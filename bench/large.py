@@ -41,8 +41,8 @@ from codeloop.schema.part import (
     StepFinishPart,
     StepStartPart,
     TextPart,
-    ToolCompleted,
     ToolPart,
+    ToolStateCompleted,
     ToolTime,
 )
 from codeloop.schema.wire import replace
@@ -123,7 +123,7 @@ def _parts(asked: UserMessage, said: AssistantMessage, number: int, at: int) -> 
     session_id = said.session_id
     yield TextPart(id=new_id("prt"), session_id=session_id, message_id=asked.id, text=f"prompt {number}")
     yield StepStartPart(id=new_id("prt"), session_id=session_id, message_id=said.id)
-    state = ToolCompleted(
+    state = ToolStateCompleted(
         input={"command": f"echo {number}", "description": "Says it"},
         output=f"{number}\n" * 20,
         title="echo",

@@ -35,7 +35,7 @@ from codeloop.model.chat import (
     TextDelta,
     ToolTurn,
 )
-from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextInput
+from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.event import MessageUpdated
 from codeloop.schema.message import AssistantMessage, CacheTokens, Tokens
@@ -169,7 +169,7 @@ async def day(folder: Path, turns: int, idle: float = 0) -> Day:
             if turn % every == 0:
                 gc.collect()
                 found.samples.append(sample(turn, start))
-            await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text=f"Go on, part {turn}.")]))
+            await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text=f"Go on, part {turn}.")]))
         end = time.monotonic() + idle
         while idle and time.monotonic() < end:
             gc.collect()
@@ -202,7 +202,7 @@ async def tokens_sent(folder: Path, *, compact: bool) -> int:
         client = LocalClient(project)
         session = await client.call(SESSION_CREATE, CreateSession(title="Steps"))
         limits = RunLimits(steps=STEPS, compact=compact)
-        await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text="Work.")], limits=limits))
+        await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="Work.")], limits=limits))
     finally:
         await project.close()
     return talker.sent

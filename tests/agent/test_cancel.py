@@ -8,12 +8,12 @@ import pytest
 
 from codeloop.kit.processes import processes
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.schema.api.session_inputs import Prompt, TextInput
-from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import MessageAbortedError
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC
-from codeloop.schema.part import ReasoningPart, TextPart, ToolError, ToolPart, ToolPending, ToolRunning
+from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateError, ToolStatePending, ToolStateRunning
 from tests.support.project import Rig, call, calls, check_turns, rig, told, until, within, words
 
 AFTER = ScriptedAnswer(text="After.")
@@ -37,11 +37,11 @@ def is_thinking(it: Rig) -> bool:
 
 
 def is_writing_a_call(it: Rig) -> bool:
-    return any(isinstance(part.state, ToolPending) for part in it.calls())
+    return any(isinstance(part.state, ToolStatePending) for part in it.calls())
 
 
 def is_running(it: Rig) -> bool:
-    return (it.work / "begun").exists() and any(isinstance(part.state, ToolRunning) for part in it.calls())
+    return (it.work / "begun").exists() and any(isinstance(part.state, ToolStateRunning) for part in it.calls())
 
 
 def is_asking(it: Rig) -> bool:
@@ -65,7 +65,7 @@ def check_closed(it: Rig) -> None:
             assert entry.info.time.completed is not None
         for part in entry.parts:
             if isinstance(part, ToolPart):
-                assert not isinstance(part.state, ToolPending | ToolRunning)
+                assert not isinstance(part.state, ToolStatePending | ToolStateRunning)
             if isinstance(part, ReasoningPart):
                 assert part.time.end is not None
     assert it.project.store.pending_permissions() == []
@@ -73,7 +73,7 @@ def check_closed(it: Rig) -> None:
 
 async def begin(it: Rig) -> None:
     (it.work / "x.env").write_text("KEY=1\n")
-    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
 
 
 @pytest.mark.parametrize("phase", PHASES)
@@ -84,7 +84,7 @@ async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Pa
         await until(lambda: reached(it))
         task = it.project.runs._run(it.session_id).turn
         assert task is not None
-        assert await within(it.client.call(ABORT, OfOneSession(session_id=it.session_id))) is True
+        assert await within(it.client.call(ABORT, SessionId(session_id=it.session_id))) is True
         assert task.result().reason == "aborted"
         check_closed(it)
         last = it.view().entries[-1].info
@@ -101,9 +101,9 @@ async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path:
     async with rig(tmp_path, [SLOW_BASH, AFTER]) as it:
         await begin(it)
         await until(lambda: is_running(it))
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         (made,) = it.calls()
-        assert isinstance(made.state, ToolError)
+        assert isinstance(made.state, ToolStateError)
         assert made.state.metadata is not None
         assert made.state.metadata["interrupted"] is True
         assert "begun" in made.state.metadata["output"]
@@ -118,7 +118,7 @@ async def test_text_that_had_come_is_kept_and_marked_for_the_model(tmp_path: Pat
         await begin(it)
         await until(lambda: has_text(it))
         await asyncio.sleep(0.05)
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         part = it.view().entries[-1].parts[1]
         assert isinstance(part, TextPart)
         assert part.text.startswith("word")
@@ -155,22 +155,22 @@ async def test_closing_the_project_stops_a_running_command(tmp_path: Path) -> No
 
 async def test_an_abort_of_an_idle_session_does_nothing(tmp_path: Path) -> None:
     async with rig(tmp_path, [AFTER]) as it:
-        assert await it.client.call(ABORT, OfOneSession(session_id=it.session_id)) is True
+        assert await it.client.call(ABORT, SessionId(session_id=it.session_id)) is True
         assert words((await it.prompt()).parts) == "After."
 
 
 async def test_an_abort_right_after_the_prompt_leaves_a_session_that_goes_on(tmp_path: Path) -> None:
     async with rig(tmp_path, [AFTER, AFTER]) as it:
         await begin(it)
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         assert not it.project.runs.is_running(it.session_id)
         assert words((await it.prompt("go on")).parts) == "After."
 
 
 async def test_a_call_that_still_waited_for_leave_is_told_as_not_run(tmp_path: Path) -> None:
     async with rig(tmp_path, [ASKS, AFTER]) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         await until(lambda: is_asking(it))
-        await within(it.client.call(ABORT, OfOneSession(session_id=it.session_id)))
+        await within(it.client.call(ABORT, SessionId(session_id=it.session_id)))
         assert it.results() == ["Interrupted while it waited for leave. It was not run."]
         assert not is_asking(it), "the question is withdrawn"

@@ -9,7 +9,7 @@ from codeloop.model.testing.chaos import ChaosModel, Rates
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.part import ToolCompleted, ToolError
+from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from tests.support.examples import examples
 from tests.support.project import call, check_turns, rig
 
@@ -48,10 +48,12 @@ async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start:
             for request in it.model.requests:
                 check_turns(request.turns)
             check_turns(project(it.view().entries, SCRIPTED))
-            assert all(isinstance(part.state, ToolCompleted | ToolError) for part in it.calls())
+            assert all(isinstance(part.state, ToolStateCompleted | ToolStateError) for part in it.calls())
             effects = (it.work / "ran").read_text() if (it.work / "ran").exists() else ""
             done = [each for each in it.calls() if each.tool == "bash" and "echo" in str(each.state.input)]
-            assert effects == "x\n" * sum(isinstance(each.state, ToolCompleted) for each in done), "a call is run once"
+            assert effects == "x\n" * sum(isinstance(each.state, ToolStateCompleted) for each in done), (
+                "a call is run once"
+            )
             ran += len(done)
             assert len(it.project.store.pending_permissions()) == 0
     assert ran, "under none of these faults did the command run"

@@ -11,7 +11,7 @@ from codeloop.schema.api.session_requests import UpdatePart
 from codeloop.schema.errors import ContextOverflowError, OverflowData
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import PART_UPDATE, SUMMARIZE
-from codeloop.schema.part import CompactionPart, TextPart, ToolCompleted, ToolPart
+from codeloop.schema.part import CompactionPart, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
 from tests.support.project import rig, words
@@ -95,7 +95,7 @@ async def test_old_outputs_are_left_out_before_anything_is_summarised(tmp_path: 
             p.state
             for e in it.project.store.conversation(it.session_id).entries
             for p in e.parts
-            if isinstance(p, ToolPart) and isinstance(p.state, ToolCompleted)
+            if isinstance(p, ToolPart) and isinstance(p.state, ToolStateCompleted)
         ]
         assert "word" in stored[0].output
 

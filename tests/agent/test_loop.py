@@ -10,12 +10,12 @@ import pytest
 from codeloop.model.chat import CallReady, Finished, ModelEvent, ModelInfo, ModelRequest, Prices, TextDelta
 from codeloop.model.testing.script import Count, RetryBlock, ScriptedAnswer, ScriptedCall, TextBlock
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
-from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextInput
+from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.live_events import PartDelta, SessionIdle
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.operation import PROMPT_ASYNC
-from codeloop.schema.part import StepFinishPart, StepStartPart, TextPart, ToolCompleted, ToolError
+from codeloop.schema.part import StepFinishPart, StepStartPart, TextPart, ToolStateCompleted, ToolStateError
 from tests.support.project import call, calls, check_turns, rig, told, until, words
 
 DONE = ScriptedAnswer(text="Done.", tokens=Count(input=7, output=3))
@@ -44,7 +44,7 @@ async def test_a_text_answer_is_one_step(tmp_path: Path) -> None:
 async def test_deltas_are_shown_live_and_add_up_to_the_stored_text(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="one two three four", deltas=5)]) as it:
         stream = it.client.follow()
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="hi")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="hi")]))
         shown, kinds = "", list[str]()
         async for stamped in stream:
             kinds.append(type(stamped.event).__name__)
@@ -67,7 +67,7 @@ async def test_a_call_is_run_and_its_result_sent_back(tmp_path: Path) -> None:
         answer = await it.prompt()
         assert words(answer.parts) == "Done."
         (made,) = it.calls()
-        assert isinstance(made.state, ToolCompleted)
+        assert isinstance(made.state, ToolStateCompleted)
         assert "the content" in made.state.output
         assert made.state.input == {"filePath": "a.txt"}
         assert made.state.time.end >= made.state.time.start
@@ -96,7 +96,7 @@ async def test_reads_of_one_step_run_side_by_side(tmp_path: Path) -> None:
     async with rig(tmp_path, [made, DONE]) as it:
         for name in ("a", "b"):
             (it.work / f"{name}.env").write_text(f"KEY={name}\n")
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         both = await it.questions(2)
         for request in both:
             await it.answer(request, "once")
@@ -117,7 +117,7 @@ async def test_a_call_that_changes_something_waits_for_those_before_it(tmp_path:
         assert results[2].strip() == "two"
         assert "two" in results[3]
         times = [
-            (s.time.start, s.time.end) for s in (part.state for part in it.calls()) if isinstance(s, ToolCompleted)
+            (s.time.start, s.time.end) for s in (part.state for part in it.calls()) if isinstance(s, ToolStateCompleted)
         ]
         assert len(times) == 4
         assert all(before[1] <= after[0] for before, after in pairwise(times))
@@ -197,9 +197,9 @@ async def test_a_limit_ends_the_turn_and_the_next_prompt_goes_on(
 async def test_a_prompt_sent_while_the_session_is_busy_is_taken_up_at_the_next_step(tmp_path: Path) -> None:
     made = calls(call("bash", command="until [ -e go ]; do sleep 0.01; done"))
     async with rig(tmp_path, [made, DONE]) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="first")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="first")]))
         await until(lambda: it.calls() and it.calls()[0].state.input)
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="second")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="second")]))
         (it.work / "go").touch()
         await until(lambda: not it.project.runs.is_running(it.session_id))
         assert len(it.model.requests) == 2
@@ -211,7 +211,7 @@ async def test_a_prompt_sent_while_the_session_is_busy_is_taken_up_at_the_next_s
 async def test_a_prompt_sent_during_the_last_step_gets_its_own_answer(tmp_path: Path) -> None:
     script = [ScriptedAnswer(text="a long answer", deltas=5, delay_ms=20), ScriptedAnswer(text="to the second")]
     async with rig(tmp_path, script) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="first")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="first")]))
         await until(lambda: len(it.view().entries) == 2)
         answer = await it.prompt("second")
         assert words(answer.parts) == "to the second"
@@ -265,7 +265,7 @@ async def test_an_answer_cut_at_the_output_limit_runs_no_half_call_and_goes_on(t
         assert answer.stop.reason == "done"
         assert not (it.work / "a.txt").exists()
         (made,) = it.calls()
-        assert isinstance(made.state, ToolError)
+        assert isinstance(made.state, ToolStateError)
         assert "output limit" in made.state.error
         check_turns(it.model.requests[1].turns)
 

@@ -10,7 +10,7 @@ from codeloop.agent.engine import Policy
 from codeloop.agent.moves import REJECTED, AskModel, Recover, Stop, next_move, open_calls, steps_of_turn
 from codeloop.schema.errors import APIError, APIErrorData, ErrorText, MessageAbortedError
 from codeloop.schema.message import AssistantMessage, Session
-from codeloop.schema.part import ToolError, ToolPart, ToolPending, ToolTime
+from codeloop.schema.part import ToolPart, ToolStateError, ToolStatePending, ToolTime
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from tests.store.states import assistant, session, user
@@ -35,7 +35,7 @@ def view(*entries: Entry) -> Conversation:
 
 
 def with_call(entry: Entry, metadata: dict[str, Any] | None) -> Entry:
-    state = ToolError(input={}, error="no", time=ToolTime(start=1, end=1), metadata=metadata)
+    state = ToolStateError(input={}, error="no", time=ToolTime(start=1, end=1), metadata=metadata)
     part = ToolPart(id="prt_1", session_id="s", message_id=entry.info.id, call_id="c", tool="bash", state=state)
     return Entry(entry.info, (part,))
 
@@ -118,7 +118,9 @@ def test_a_finished_turn_is_done_whatever_its_limits() -> None:
 
 
 def test_calls_without_a_result_are_open() -> None:
-    part = ToolPart(id="p", session_id="s", message_id="m", call_id="c", tool="t", state=ToolPending(input={}, raw=""))
+    part = ToolPart(
+        id="p", session_id="s", message_id="m", call_id="c", tool="t", state=ToolStatePending(input={}, raw="")
+    )
     closed = with_call(answered("stop"), None).parts[0]
     assert open_calls((part, closed)) == [part]
 

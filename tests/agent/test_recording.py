@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import Prompt, TextInput
-from codeloop.schema.api.session_requests import OfOneSession, RevertSession, UnrevertSession
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_requests import RevertSession, SessionId, UnrevertSession
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC, SESSION_REVERT, SESSION_UNREVERT
 from codeloop.schema.part import PatchPart, StepFinishPart
 from tests.support.project import Rig, call, calls, rig, until, words
@@ -69,9 +69,9 @@ async def test_a_prompt_after_an_undo_makes_it_final(tmp_path: Path) -> None:
 async def test_what_an_aborted_step_changed_is_recorded(tmp_path: Path) -> None:
     work = made(tmp_path, a="one\n")
     async with rig(tmp_path, [calls(call("bash", command="echo x > a.txt; touch begun; sleep 30"))]) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         await until(lambda: (work / "begun").exists())
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         assert str(work / "a.txt") in patches(it)[0].files
         await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt_of(it)))
         assert (work / "a.txt").read_text() == "one\n"

@@ -21,12 +21,12 @@ from codeloop.schema.part import (
     ReasoningPart,
     Span,
     TextPart,
-    ToolCompleted,
-    ToolError,
     ToolPart,
-    ToolPending,
-    ToolRunning,
     ToolStart,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
+    ToolStateRunning,
     ToolTime,
 )
 from codeloop.schema.wire import replace
@@ -40,7 +40,7 @@ VICTIM = """
 import asyncio, sys
 from pathlib import Path
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import TextInput
+from codeloop.schema.api.session_inputs import TextPartInput
 from tests.support.project import call, calls, rig
 async def main():
     script = [
@@ -79,11 +79,11 @@ def left_by_a_crash(it: Rig) -> AssistantMessage:
         TextPart(id=new_id("prt"), text="half a sent", time=Span(start=1), **of),
         ToolPart(
             id=new_id("prt"), call_id="a", tool="bash",
-            state=ToolRunning(
+            state=ToolStateRunning(
                 input={"command": "touch x"}, time=ToolStart(start=5), metadata={"output": "so far\n"}
             ), **of,
         ),
-        ToolPart(id=new_id("prt"), call_id="b", tool="write", state=ToolPending(input={}, raw=""), **of),
+        ToolPart(id=new_id("prt"), call_id="b", tool="write", state=ToolStatePending(input={}, raw=""), **of),
     ]  # fmt: skip
     it.project.store.append(
         said(asking),
@@ -106,10 +106,10 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
         assert entry.info.error == ABORTED
         assert entry.info.time.completed is not None
         running, pending = it.calls()
-        assert isinstance(running.state, ToolError)
+        assert isinstance(running.state, ToolStateError)
         assert (running.state.error, running.state.time.start) == (INTERRUPTED, 5)
         assert running.state.metadata == {"output": "so far\n", "interrupted": True}
-        assert isinstance(pending.state, ToolError)
+        assert isinstance(pending.state, ToolStateError)
         assert pending.state.error == NOT_STARTED
         assert it.project.store.pending_permissions() == []
         assert not (it.work / "x").exists(), "it is not run again"
@@ -138,10 +138,10 @@ async def test_a_crash_during_recovery_is_recovered_from(tmp_path: Path) -> None
     async with rig(tmp_path, [AFTER]) as it:
         left_by_a_crash(it)
         running = it.calls()[0]
-        state = ToolError(input={}, error="closed before", time=replace_time(running))
+        state = ToolStateError(input={}, error="closed before", time=replace_time(running))
         it.project.store.append(put(replace(running, state=state)))
         await it.prompt("go on")
-        assert [part.state.error for part in it.calls() if isinstance(part.state, ToolError)] == [
+        assert [part.state.error for part in it.calls() if isinstance(part.state, ToolStateError)] == [
             "closed before",
             NOT_STARTED,
         ]
@@ -149,7 +149,7 @@ async def test_a_crash_during_recovery_is_recovered_from(tmp_path: Path) -> None
 
 
 def replace_time(part: ToolPart) -> ToolTime:
-    assert isinstance(part.state, ToolRunning)
+    assert isinstance(part.state, ToolStateRunning)
     return ToolTime(start=part.state.time.start, end=part.state.time.start)
 
 
@@ -185,7 +185,7 @@ async def test_a_process_killed_in_a_call_never_runs_it_twice(tmp_path: Path) ->
     victim.stdout.close()
     async with rig(tmp_path, [AFTER], session_id=session_id) as it:
         await it.prompt("go on")
-        assert [part.state.error for part in it.calls() if isinstance(part.state, ToolError)] == [
+        assert [part.state.error for part in it.calls() if isinstance(part.state, ToolStateError)] == [
             INTERRUPTED,
             NOT_STARTED,
         ]
@@ -207,11 +207,11 @@ async def test_a_turn_killed_at_any_time_goes_on_and_nothing_is_done_twice(tmp_p
     with closing(sqlite3.connect(next((tmp_path / "home").rglob("codeloop.db")))) as db:
         assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     async with rig(tmp_path, [AFTER], session_id=session_id) as it:
-        done = [part.state for part in it.calls() if isinstance(part.state, ToolCompleted) and part.tool == "bash"]
+        done = [part.state for part in it.calls() if isinstance(part.state, ToolStateCompleted) and part.tool == "bash"]
         await it.prompt("go on")
         check_turns(it.model.requests[0].turns)
         log = it.work / "log"
         lines = log.read_text().split() if log.exists() else []
         assert lines == [str(n) for n in range(len(lines))]
         assert len(lines) - len(done) in {0, 1}, "what was shown as done is done, and at most one call is unknown"
-        assert all(isinstance(part.state, ToolCompleted | ToolError) for part in it.calls())
+        assert all(isinstance(part.state, ToolStateCompleted | ToolStateError) for part in it.calls())

@@ -15,8 +15,8 @@ from codeloop.client.local import LocalClient
 from codeloop.model.chat import Prices
 from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
-from codeloop.schema.api.session_inputs import Prompt, TextInput
-from codeloop.schema.api.session_requests import CreateSession, OfOneSession, UpdateSession
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_requests import CreateSession, SessionId, UpdateSession
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.operation import ABORT, PROMPT, SESSION_CREATE, SESSION_UPDATE
 from tests.support.project import startup, until
@@ -51,7 +51,7 @@ async def titled(tmp_path: Path, answers: Sequence[ScriptedAnswer], prompt: str,
     client = LocalClient(project)
     session = await client.call(SESSION_CREATE, CreateSession(title=title))
     assert is_untitled(session.title) is (title is None)
-    await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text=prompt)]))
+    await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text=prompt)]))
     given = project.store.session(session.id).title
     await project.close()
     return given
@@ -76,7 +76,7 @@ async def test_a_turn_and_its_process_end_without_waiting_for_a_title(tmp_path: 
 async def test_a_title_that_comes_after_its_turn_is_taken_while_the_process_lives(tmp_path: Path) -> None:
     side = ScriptedAnswer(kind="side", text="just in time", deltas=4, delay_ms=40)
     async with opened(tmp_path, [ScriptedAnswer(text="Done."), side]) as (project, session_id):
-        await LocalClient(project).call(PROMPT, Prompt(session_id=session_id, parts=[TextInput(text="fix it")]))
+        await LocalClient(project).call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="fix it")]))
         assert project.store.session(session_id).title == "fix it"
         assert not project.runs.is_running(session_id)
         await until(lambda: project.store.session(session_id).title == "just in time", 5)
@@ -86,7 +86,7 @@ async def test_a_title_does_not_take_the_place_of_a_person_s(tmp_path: Path) -> 
     side = ScriptedAnswer(kind="side", text="another", deltas=4, delay_ms=40)
     async with opened(tmp_path, [ScriptedAnswer(text="Done."), side]) as (project, session_id):
         client = LocalClient(project)
-        await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextInput(text="fix it")]))
+        await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="fix it")]))
         await client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, title="mine"))
         await until(lambda: not project.runs.any_running, 5)
         assert project.store.session(session_id).title == "mine"
@@ -101,7 +101,7 @@ async def test_what_a_title_costs_is_in_the_sums_of_its_session(tmp_path: Path) 
     project = await open_project(startup(tmp_path / "home", work), WithSmall(ScriptedModel([main, side], priced)))
     client = LocalClient(project)
     session = await client.call(SESSION_CREATE, CreateSession())
-    await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text="go")]))
+    await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="go")]))
     after = project.store.session(session.id)
     await project.close()
     assert after.tokens is not None
@@ -113,9 +113,9 @@ async def test_an_abort_ends_the_making_of_a_title(tmp_path: Path) -> None:
     side = ScriptedAnswer(kind="side", text="slow", deltas=4, delay_ms=30_000)
     async with opened(tmp_path, [ScriptedAnswer(text="Done."), side]) as (project, session_id):
         client = LocalClient(project)
-        await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextInput(text="go")]))
+        await client.call(PROMPT, Prompt(session_id=session_id, parts=[TextPartInput(text="go")]))
         assert project.runs.any_running
-        await asyncio.wait_for(client.call(ABORT, OfOneSession(session_id=session_id)), 5)
+        await asyncio.wait_for(client.call(ABORT, SessionId(session_id=session_id)), 5)
         assert not project.runs.any_running
         assert project.store.session(session_id).title == "go"
 

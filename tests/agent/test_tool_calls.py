@@ -13,9 +13,9 @@ from codeloop.app.runs import Runs
 from codeloop.app.toolbox import toolbox_of
 from codeloop.model.chat import CallReady, CallStarted, Finished
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.schema.api.session_inputs import Prompt, TextInput
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.operation import PROMPT_ASYNC
-from codeloop.schema.part import ToolCompleted, ToolError, ToolPending
+from codeloop.schema.part import ToolStateCompleted, ToolStateError, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolResult, tool
 from tests.store.states import assistant, said, user
@@ -39,7 +39,7 @@ print(Gate(store).reply(answer))
 
 
 async def start(it: Rig) -> None:
-    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
 
 
 async def end(it: Rig) -> None:
@@ -55,7 +55,7 @@ async def test_an_unknown_tool_becomes_invalid_and_the_model_goes_on(tmp_path: P
         assert answer.stop.reason == "done"
         assert len(it.model.requests) == 2, "the model is told of it"
         (made,) = it.calls()
-        assert (made.tool, type(made.state)) == ("invalid", ToolCompleted)
+        assert (made.tool, type(made.state)) == ("invalid", ToolStateCompleted)
         assert "There is no tool named teleport. The tools are: " in result(made)
         assert made.state.input["tool"] == "teleport"
         check_turns(it.model.requests[1].turns)
@@ -85,7 +85,7 @@ async def test_wrong_types_are_told_with_the_expected_schema(tmp_path: Path) -> 
     async with rig(tmp_path, [calls(call("read", filePath=["x"])), DONE]) as it:
         await it.prompt()
         (made,) = it.calls()
-        assert (made.tool, type(made.state)) == ("read", ToolError)
+        assert (made.tool, type(made.state)) == ("read", ToolStateError)
         assert "filePath" in result(made)
         assert '"properties"' in result(made)
         check_turns(it.model.requests[1].turns)
@@ -106,9 +106,9 @@ async def test_a_call_forbidden_by_a_rule_is_told_and_the_turn_goes_on(tmp_path:
         assert answer.stop.reason == "done"
         denied, other = it.calls()
         assert "Permission denied by the rule bash touch *: deny" in result(denied)
-        assert isinstance(denied.state, ToolError)
+        assert isinstance(denied.state, ToolStateError)
         assert denied.state.metadata == {"denied": True}
-        assert isinstance(other.state, ToolCompleted)
+        assert isinstance(other.state, ToolStateCompleted)
         assert not (it.work / "x").exists()
 
 
@@ -143,7 +143,7 @@ async def test_always_settles_the_others_that_wait_and_is_not_asked_again(tmp_pa
         waiting = await it.questions(3)
         await it.answer(waiting[1], "always")
         await end(it)
-        assert all(isinstance(made.state, ToolCompleted) for made in it.calls())
+        assert all(isinstance(made.state, ToolStateCompleted) for made in it.calls())
         assert len(it.calls()) == 4
 
 
@@ -153,7 +153,7 @@ async def test_a_rejection_without_words_ends_the_turn_after_the_step(tmp_path: 
         await start(it)
         await it.answer(await it.question(), "reject")
         await end(it)
-        assert [type(part.state) for part in it.calls()] == [ToolError, ToolError]
+        assert [type(part.state) for part in it.calls()] == [ToolStateError, ToolStateError]
         assert "rejected an earlier call" in it.results()[1]
         assert list(it.work.iterdir()) == []
         assert len(it.model.requests) == 1
@@ -193,7 +193,7 @@ async def test_the_third_identical_call_in_a_row_is_asked_about(tmp_path: Path) 
         assert len(it.calls()) == 3
         await it.answer(request, "always")
         await end(it)
-        assert [type(made.state) for made in it.calls()] == [ToolCompleted] * 4
+        assert [type(made.state) for made in it.calls()] == [ToolStateCompleted] * 4
 
 
 async def test_calls_that_differ_are_not_a_loop(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_calls_that_differ_are_not_a_loop(tmp_path: Path) -> None:
     async with rig(tmp_path, [*(calls(call("glob", pattern=p)) for p in patterns), DONE]) as it:
         await it.prompt()
         assert len(it.calls()) == 5
-        assert all(isinstance(made.state, ToolCompleted) for made in it.calls())
+        assert all(isinstance(made.state, ToolStateCompleted) for made in it.calls())
 
 
 class NoParams(msgspec.Struct, frozen=True):
@@ -220,7 +220,7 @@ async def test_a_tool_that_breaks_gives_an_error_without_a_traceback(tmp_path: P
         assert answer.stop is not None
         assert answer.stop.reason == "done"
         assert it.results()[0] == "The broken tool failed unexpectedly: ZeroDivisionError: a fault of the tool"
-        assert isinstance(it.calls()[1].state, ToolCompleted)
+        assert isinstance(it.calls()[1].state, ToolStateCompleted)
 
 
 async def test_two_calls_of_one_id_have_a_result_each(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ async def test_calls_begun_twice_or_never_completed_are_all_closed(tmp_path: Pat
         made.ready(CallReady("a", "glob", '{"pattern": "*.b"}'))
         assert made.any_made
         await made.join(Finished("cut"))
-        assert not [part for part in it.calls() if isinstance(part.state, ToolPending)]
+        assert not [part for part in it.calls() if isinstance(part.state, ToolStatePending)]
         assert [part.state.input for part in it.calls()] == [{"pattern": "*.a"}, {"pattern": "*.b"}, {}]
         assert "connection broke" in it.results()[2]
 
@@ -270,14 +270,14 @@ async def test_calls_of_a_try_that_was_given_up_are_closed_too(tmp_path: Path) -
         made.forget()
         assert not made.any_made
         await made.join(Finished("error"))
-        assert [type(part.state) for part in it.calls()] == [ToolError]
+        assert [type(part.state) for part in it.calls()] == [ToolStateError]
 
 
 async def test_long_output_is_cut_and_the_whole_is_kept_in_a_file(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("bash", command="seq 1 50000")), DONE]) as it:
         await it.prompt()
         (made,) = it.calls()
-        assert isinstance(made.state, ToolCompleted)
+        assert isinstance(made.state, ToolStateCompleted)
         assert len(made.state.output) < 60_000
         whole = Path(made.state.metadata["outputPath"])
         assert whole.read_text().splitlines()[-1] == "50000"

@@ -8,7 +8,7 @@ from codeloop.agent.usage import Usage
 from codeloop.model.chat import Finished, ModelRequest, Prices, TextDelta, TextPiece, UserTurn
 from codeloop.model.testing.script import Count, RetryBlock, ScriptedAnswer, TextBlock
 from codeloop.model.testing.scripted import SCRIPTED
-from codeloop.schema.api.session_requests import AskStats
+from codeloop.schema.api.session_requests import StatsQuery
 from codeloop.schema.errors import UnknownData, UnknownError
 from codeloop.schema.message import NO_TOKENS, AssistantMessage
 from codeloop.schema.operation import SESSION_STATS
@@ -31,7 +31,7 @@ async def test_a_try_that_broke_off_and_was_repeated_is_paid_for(tmp_path: Path)
         assert info.cost == pytest.approx((info.used.input + 2 * info.used.output) / 1e6)
         session = it.view().session
         assert (session.tokens, session.cost) == (info.used, pytest.approx(info.cost))
-        total = (await it.client.call(SESSION_STATS, AskStats())).total
+        total = (await it.client.call(SESSION_STATS, StatsQuery())).total
         assert (total.tokens, total.cost) == (info.used, pytest.approx(info.cost))
 
 

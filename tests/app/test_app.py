@@ -13,8 +13,8 @@ from codeloop.app.dispatch import carry_out
 from codeloop.app.open_models import OneModel
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
-from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, TextInput
-from codeloop.schema.api.session_requests import CreateSession, OfOneSession
+from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import PROJECTS
 from codeloop.schema.live_events import BranchUpdated
@@ -46,7 +46,7 @@ async def made(app: App, directory: Path) -> Session:
 
 
 def saying(session: Session) -> Prompt:
-    return Prompt(session_id=session.id, parts=[TextInput(text="go")])
+    return Prompt(session_id=session.id, parts=[TextPartInput(text="go")])
 
 
 async def test_a_directory_has_one_project_however_it_is_named_and_however_often_at_once(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them
         await until((work / "begun").exists)
         assert await it.project_of(session.id, work) is not before
         await carry_out(it, GLOBAL_DISPOSE, NoArguments(), work)
-        await carry_out(it, ABORT, OfOneSession(session_id=session.id), work)
+        await carry_out(it, ABORT, SessionId(session_id=session.id), work)
         assert (await within(second, 20)).stop.reason == "aborted"
 
 
@@ -171,7 +171,7 @@ async def test_a_prompt_that_is_on_its_way_in_keeps_its_session_where_it_is(tmp_
             await asyncio.sleep(0)
             await carry_out(it, GLOBAL_DISPOSE, NoArguments(), work)
             assert await it.project_of(session.id, work) is project
-            await carry_out(it, ABORT, OfOneSession(session_id=session.id), work)
+            await carry_out(it, ABORT, SessionId(session_id=session.id), work)
             with pytest.raises(OperationError, match="Aborted"):
                 await within(coming)
         assert await it.project_of(session.id, work) is not project

@@ -14,8 +14,8 @@ from codeloop.app.dispatch import ANSWERS, HANDLERS, PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
 from codeloop.kit.lazy import load
 from codeloop.model.testing.script import Count, ScriptedAnswer
-from codeloop.schema.api.session_inputs import AgentInput, AnswerPermission, FileInput, Prompt, TextInput
-from codeloop.schema.api.session_requests import CreateSession, ListMessages, ListSessions, OfOneSession
+from codeloop.schema.api.session_inputs import AgentPartInput, AnswerPermission, FilePartInput, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import CreateSession, ListMessages, ListSessions, SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
@@ -79,12 +79,12 @@ async def test_a_session_is_made_listed_read_and_deleted(tmp_path: Path) -> None
         assert made.directory == str(it.work)
         assert made.id.startswith("ses_")
         assert len(made.slug.split("-")) == 2
-        assert await it.client.call(SESSION_GET, OfOneSession(session_id=made.id)) == made
+        assert await it.client.call(SESSION_GET, SessionId(session_id=made.id)) == made
         listed = await it.client.call(SESSION_LIST, ListSessions(directory=str(it.work)))
         assert {one.id for one in listed} == {made.id, it.session_id}
         assert await LocalClient(it.project).call(SESSION_LIST, ListSessions(directory="/elsewhere")) == []
-        assert await it.client.call(SESSION_DELETE, OfOneSession(session_id=made.id)) is True
-        assert (await refused(it.client.call(SESSION_GET, OfOneSession(session_id=made.id)))).kind == "NotFoundError"
+        assert await it.client.call(SESSION_DELETE, SessionId(session_id=made.id)) is True
+        assert (await refused(it.client.call(SESSION_GET, SessionId(session_id=made.id)))).kind == "NotFoundError"
 
 
 async def test_deleting_a_session_deletes_its_children(tmp_path: Path) -> None:
@@ -92,20 +92,20 @@ async def test_deleting_a_session_deletes_its_children(tmp_path: Path) -> None:
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id))
         grandchild = await it.client.call(SESSION_CREATE, CreateSession(parent_id=child.id))
         other = await it.client.call(SESSION_CREATE, CreateSession())
-        await it.client.call(SESSION_DELETE, OfOneSession(session_id=it.session_id))
+        await it.client.call(SESSION_DELETE, SessionId(session_id=it.session_id))
         assert [one.id for one in it.project.store.sessions()] == [other.id]
         assert it.project.store.find_session(grandchild.id) is None
 
 
 async def test_a_busy_session_is_not_deleted(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("bash", command="touch begun; sleep 77"))]) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         await until((it.work / "begun").exists)
         assert (
-            await refused(it.client.call(SESSION_DELETE, OfOneSession(session_id=it.session_id)))
+            await refused(it.client.call(SESSION_DELETE, SessionId(session_id=it.session_id)))
         ).kind == "SessionBusyError"
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
-        assert await it.client.call(SESSION_DELETE, OfOneSession(session_id=it.session_id)) is True
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
+        assert await it.client.call(SESSION_DELETE, SessionId(session_id=it.session_id)) is True
 
 
 async def test_a_prompt_is_stored_before_anything_else_and_may_ask_for_no_answer(tmp_path: Path) -> None:
@@ -164,10 +164,10 @@ async def test_what_a_prompt_brings_along_becomes_parts(tmp_path: Path) -> None:
         (it.work / "a b.txt").write_text("inside\n")
         (it.work / "p.png").write_bytes(base64.b64decode(PNG))
         given = [
-            TextInput(text="look"),
-            FileInput(mime="text/plain", url=(it.work / "a b.txt").as_uri()),
-            FileInput(mime="image/png", url=(it.work / "p.png").as_uri()),
-            AgentInput(name="general"),
+            TextPartInput(text="look"),
+            FilePartInput(mime="text/plain", url=(it.work / "a b.txt").as_uri()),
+            FilePartInput(mime="image/png", url=(it.work / "p.png").as_uri()),
+            AgentPartInput(name="general"),
         ]
         await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=given))
         parts = it.view().entries[0].parts
@@ -188,13 +188,13 @@ async def test_what_a_prompt_brings_along_becomes_parts(tmp_path: Path) -> None:
         ({"message_id": "abc"}, "BadRequest"),
         ({"agent": "nobody"}, "NotFoundError"),
         ({"session_id": "ses_none"}, "NotFoundError"),
-        ({"parts": [FileInput(mime="text/plain", url="file:///no/such/file")]}, "BadRequest"),
-        ({"parts": [FileInput(mime="text/plain", url="file:///proc/self/exe")]}, "BadRequest"),
+        ({"parts": [FilePartInput(mime="text/plain", url="file:///no/such/file")]}, "BadRequest"),
+        ({"parts": [FilePartInput(mime="text/plain", url="file:///proc/self/exe")]}, "BadRequest"),
     ],
 )
 async def test_a_bad_prompt_is_refused_and_stores_nothing(tmp_path: Path, args: dict[str, Any], kind: str) -> None:
     async with rig(tmp_path, [DONE]) as it:
-        given: dict[str, Any] = {"session_id": it.session_id, "parts": [TextInput(text="x")], **args}
+        given: dict[str, Any] = {"session_id": it.session_id, "parts": [TextPartInput(text="x")], **args}
         assert (await refused(it.client.call(PROMPT, Prompt(**given)))).kind == kind
         assert it.view().entries == ()
         assert words((await it.prompt()).parts) == "Done."
@@ -208,7 +208,7 @@ async def test_a_session_of_an_unknown_parent_or_agent_is_refused(tmp_path: Path
 
 async def test_questions_are_listed_and_answered_once(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("bash", command="echo")), DONE], permission={"bash": "ask"}) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         request = await it.question()
         assert await it.client.call(PERMISSION_LIST, NoArguments()) == [request]
         assert await it.client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply="once")) is True

@@ -20,9 +20,9 @@ from codeloop.schema.api.session_inputs import (
     RejectQuestion,
     RunShell,
     Summarize,
-    TextInput,
+    TextPartInput,
 )
-from codeloop.schema.api.session_requests import CreateSession, OfOneMessage, OfOneSession, RevertSession, UpdateSession
+from codeloop.schema.api.session_requests import CreateSession, MessageId, RevertSession, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PermissionAsked, QuestionAsked
 from codeloop.schema.ids import new_id
@@ -46,7 +46,7 @@ from codeloop.schema.operation import (
 )
 from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import PermissionRequest
-from codeloop.schema.question import Question, QuestionRequest
+from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import Wire
 from tests.support.project import Rig, call, calls, result, rig, startup, until, within, words
 
@@ -63,13 +63,13 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
     try:
         for moment in range(60):
             session = await client.call(SESSION_CREATE, CreateSession())
-            said = client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text="go")]))
+            said = client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="go")]))
             turn = asyncio.create_task(said)
             while not project.runs.is_running(session.id):
                 await asyncio.sleep(0)
             for _ in range(moment):
                 await asyncio.sleep(0)
-            await within(client.call(ABORT, OfOneSession(session_id=session.id)), 5)
+            await within(client.call(ABORT, SessionId(session_id=session.id)), 5)
             ends.add((await within(turn, 5)).stop.reason)
             assert not project.runs.any_running
     finally:
@@ -87,7 +87,7 @@ async def test_a_summary_that_is_aborted_is_no_fault_of_the_server(tmp_path: Pat
         )
         working = asyncio.create_task(summary)
         await until(lambda: it.project.runs.is_running(it.session_id))
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         with pytest.raises(OperationError, match="not summarised: Aborted") as caught:
             await within(working, 5)
         assert caught.value.kind == "BadRequest"
@@ -100,7 +100,7 @@ async def test_a_prompt_to_a_subagent_at_work_is_taken_up_by_it(tmp_path: Path) 
         parent = asyncio.create_task(it.prompt())
         await until((it.work / "begun").exists)
         (child,) = it.project.store.sessions(parent=it.session_id)
-        said = it.client.call(PROMPT, Prompt(session_id=child.id, parts=[TextInput(text="and this")]))
+        said = it.client.call(PROMPT, Prompt(session_id=child.id, parts=[TextPartInput(text="and this")]))
         second: asyncio.Task[MessageWithParts] = asyncio.create_task(said)
         await until(lambda: len(it.project.store.conversation(child.id).entries) == 3)
         (it.work / "go").touch()
@@ -125,15 +125,15 @@ async def test_nothing_else_is_done_to_a_session_while_its_files_are_put_back(tm
 
 
 def attempts(it: Rig, message_id: str) -> list[Coroutine[Any, Any, Any]]:
-    asked = [TextInput(text="go")]
+    asked = [TextPartInput(text="go")]
     return [
         it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=asked)),
         it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=asked, no_reply=True)),
         it.client.call(SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script")),
         it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command="true")),
         it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=message_id)),
-        it.client.call(MESSAGE_DELETE, OfOneMessage(session_id=it.session_id, message_id=message_id)),
-        it.client.call(SESSION_DELETE, OfOneSession(session_id=it.session_id)),
+        it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=message_id)),
+        it.client.call(SESSION_DELETE, SessionId(session_id=it.session_id)),
     ]
 
 
@@ -145,7 +145,7 @@ async def test_files_are_not_put_back_while_a_prompt_is_on_its_way_in(tmp_path: 
         await asyncio.sleep(0)
         with pytest.raises(OperationError, match="busy"):
             await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         with pytest.raises(OperationError, match="Aborted"):
             await within(coming)
         await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=answer.info.id))
@@ -172,7 +172,7 @@ async def test_questions_of_a_process_that_has_ended_are_neither_shown_nor_answe
         request = PermissionRequest(
             id=new_id("per"), session_id=left.id, permission="bash", patterns=["ls"], metadata={}, always=["ls *"]
         )
-        info = Question(question="Which?", header="h", options=[])
+        info = QuestionInfo(question="Which?", header="h", options=[])
         question = QuestionRequest(id=new_id("que"), session_id=left.id, questions=[info])
         it.project.store.append(PermissionAsked(properties=request), QuestionAsked(properties=question))
         turn = asyncio.create_task(it.prompt())
@@ -198,7 +198,7 @@ async def test_what_comes_before_a_prompt_keeps_other_processes_away_and_leaves_
         coming = asyncio.create_task(it.project.runs.before_turn(it.session_id, reading))
         await asyncio.sleep(0)
         assert leases.is_held(it.session_id)
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         with pytest.raises(OperationError, match="Aborted"):
             await within(coming)
         await until(lambda: not leases.is_held(it.session_id))

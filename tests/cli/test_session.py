@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.schema.api.session_inputs import Prompt, TextInput
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.operation import PROMPT_ASYNC
 from tests.cli.program import Desk, bash, call, result, serving, steps
 from tests.cli.terminal import Terminal
@@ -146,7 +146,7 @@ def test_sums_are_shown_for_people_and_programs(tmp_path: Path) -> None:
 async def test_a_waiting_prompt_is_marked_where_the_session_is_shown(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(project.call("bash", command="sleep 77"))]) as it:
         for text in ("begin", "later"):
-            await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text=text)]))
+            await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text=text)]))
             await until(it.calls)
         seen = await asyncio.to_thread(shown, Desk(tmp_path), "session", "show", it.session_id)
         lines = [line.strip() for line in seen.splitlines()]

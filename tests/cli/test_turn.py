@@ -13,7 +13,7 @@ from codeloop.cli.run.result import Outcome
 from codeloop.cli.run.signals import Signals
 from codeloop.cli.run.turn import Turn
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import Prompt, TextInput
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.event import Event, PartUpdated
 from codeloop.schema.operation import PROMPT
 from codeloop.schema.part import TextPart, ToolPart
@@ -48,7 +48,7 @@ class Broken:
 async def outcome(made: Rig, view: Broken) -> Outcome:
     stdout, _ = standard(Outlet(asyncio.get_running_loop()))
     turn = Turn(made.client, made.view().session, view, Answerer(None, auto=False), stdout, "codeloop run")
-    prompt = Prompt(session_id=made.session_id, parts=[TextInput(text="go")])
+    prompt = Prompt(session_id=made.session_id, parts=[TextPartInput(text="go")])
     return await within(
         turn.run("", lambda: made.client.call(PROMPT, prompt), None, Signals(lambda: None, lambda: None)), 20
     )

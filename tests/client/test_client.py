@@ -10,7 +10,7 @@ import pytest
 
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import MessageWithParts, TextInput
+from codeloop.schema.api.session_inputs import MessageWithParts, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, ListMessages
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated, StoredEvent
@@ -90,8 +90,8 @@ async def test_what_is_called_after_following_began_is_seen(tmp_path: Path) -> N
     [
         (SESSION_GET, {"session_id": "ses_no?such#thing%"}),
         (SESSION_GET, {"session_id": "ses_ä b"}),
-        (PROMPT, {"parts": [TextInput(text="x")], "model": ModelRef(provider_id="nobody", model_id="x")}),
-        (PROMPT, {"parts": [TextInput(text="x")], "agent": "nobody"}),
+        (PROMPT, {"parts": [TextPartInput(text="x")], "model": ModelRef(provider_id="nobody", model_id="x")}),
+        (PROMPT, {"parts": [TextPartInput(text="x")], "agent": "nobody"}),
         (QUESTION_REJECT, {"request_id": "que_x"}),
     ],
 )

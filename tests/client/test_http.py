@@ -12,8 +12,8 @@ import pytest
 from codeloop.client import http, link
 from codeloop.client.http import HttpClient
 from codeloop.client.link import ServerLost
-from codeloop.schema.api.session_inputs import TextInput
-from codeloop.schema.api.session_requests import ArchiveTime, OfOneSession
+from codeloop.schema.api.session_inputs import TextPartInput
+from codeloop.schema.api.session_requests import ArchiveTime, SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import Stamped
 from codeloop.schema.ids import new_id
@@ -144,7 +144,7 @@ async def test_a_request_says_what_its_row_of_the_table_says() -> None:
             (FIND_FILES, {"query": "x", "dirs": "false"}, "GET /find/file?query=x&dirs=false", None),
             (
                 PROMPT_ASYNC,
-                {"session_id": "ses_1", "parts": [TextInput(text="hi")]},
+                {"session_id": "ses_1", "parts": [TextPartInput(text="hi")]},
                 "POST /session/ses_1/prompt_async",
                 {"parts": [{"type": "text", "text": "hi"}]},
             ),
@@ -165,7 +165,7 @@ async def test_a_request_says_what_its_row_of_the_table_says() -> None:
 async def test_a_value_that_would_change_the_path_is_never_sent(session_id: str) -> None:
     async with wire(said("200 OK", b"true")) as server, client(server.url) as it:
         with pytest.raises(OperationError, match="sessionID can't be"):
-            await it.call(ABORT, OfOneSession(session_id=session_id))
+            await it.call(ABORT, SessionId(session_id=session_id))
         assert server.requests == []
 
 
@@ -192,7 +192,7 @@ async def test_a_value_that_would_change_the_path_is_never_sent(session_id: str)
 async def test_an_answer_that_is_none_is_told(status: str, body: bytes, words: str) -> None:
     async with wire(said(status, body)) as server, client(server.url) as it:
         with pytest.raises(CodeloopError, match=words):
-            await it.call(SESSION_GET, OfOneSession(session_id="ses_1"))
+            await it.call(SESSION_GET, SessionId(session_id="ses_1"))
 
 
 async def test_the_credential_goes_to_the_named_server_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ async def test_the_credential_goes_to_the_named_server_alone(monkeypatch: pytest
             monkeypatch.setenv(name, other.url)
         async with wire(said("302 Found", b"", f"location: {other.url}/session")) as server, client(server.url) as it:
             with pytest.raises(CodeloopError, match="sends clients elsewhere"):
-                await it.call(ABORT, OfOneSession(session_id="ses_1"))
+                await it.call(ABORT, SessionId(session_id="ses_1"))
             assert len(server.requests) == 1
         assert other.requests == []
 
@@ -235,7 +235,7 @@ async def test_nobody_there_says_what_to_do() -> None:
         url = server.url
     await asyncio.sleep(0)
     async with client(url) as it:
-        for wait in (it.call(ABORT, OfOneSession(session_id="ses_1")), taken(it, 1)):
+        for wait in (it.call(ABORT, SessionId(session_id="ses_1")), taken(it, 1)):
             with pytest.raises(ServerLost, match="codeloop serve"):
                 await within(wait)
 
@@ -243,7 +243,7 @@ async def test_nobody_there_says_what_to_do() -> None:
 async def test_a_server_that_goes_away_in_an_answer_is_told() -> None:
     async with wire(b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{") as server, client(server.url) as it:
         with pytest.raises(ServerLost, match="was lost"):
-            await it.call(SESSION_GET, OfOneSession(session_id="ses_1"))
+            await it.call(SESSION_GET, SessionId(session_id="ses_1"))
 
 
 async def test_a_lost_stream_goes_on_where_it_was() -> None:
@@ -291,7 +291,7 @@ async def test_a_server_that_was_restarted_with_another_password_is_told_that_on
     answers = said("401 No"), said("200 OK", b"true"), said("401 No"), OPEN + CONNECTED % 4 + toast(5, "a")
     async with wire(*answers) as server:
         it = HttpClient(server.url, None, ("me", "old"), lambda: (server.url, ("me", current[0])))
-        assert await it.call(ABORT, OfOneSession(session_id="ses_1")) is True
+        assert await it.call(ABORT, SessionId(session_id="ses_1")) is True
         following = asyncio.create_task(taken(it, 1))
         await asyncio.sleep(0)
         current[0] = "newer"
@@ -305,7 +305,7 @@ async def test_a_wrong_password_that_stays_the_same_is_said_once() -> None:
     async with wire(said("401 No")) as server:
         it = HttpClient(server.url, None, ("me", "old"), lambda: (server.url, ("me", "old")))
         with pytest.raises(CodeloopError, match="--password"):
-            await it.call(ABORT, OfOneSession(session_id="ses_1"))
+            await it.call(ABORT, SessionId(session_id="ses_1"))
         await it.close()
         assert len(server.requests) == 1
 

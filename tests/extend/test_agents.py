@@ -12,7 +12,7 @@ from codeloop.permission.rules import decide
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.operation import AGENT_LIST, NoArguments
-from codeloop.schema.permission import Need, Rule
+from codeloop.schema.permission import Need, PermissionRule
 from tests.extend.settings import write
 from tests.support.project import Rig, call, calls, rig
 
@@ -52,7 +52,7 @@ def test_configuration_adds_changes_and_disables() -> None:
 
 
 def test_restrictions_of_an_untrusted_project_make_no_agent() -> None:
-    deny = Rule(permission="bash", pattern="*", action="deny")
+    deny = PermissionRule(permission="bash", pattern="*", action="deny")
     found = agents(ghost=AgentConfig(restrictions=[deny]), build=AgentConfig(restrictions=[deny]))
     assert "ghost" not in found
     rules = (*BASE, *found["build"].permission)
@@ -80,7 +80,7 @@ def test_the_task_tool_names_the_subagents_that_the_rules_leave() -> None:
     planning = told(BASE, tuple(found["plan"].permission))
     assert planning is not None
     assert "- general" not in planning
-    assert told((Rule(permission="task", pattern="*", action="deny"),)) is None
+    assert told((PermissionRule(permission="task", pattern="*", action="deny"),)) is None
 
 
 def test_very_many_subagents_are_named_within_bounds() -> None:

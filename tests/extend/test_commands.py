@@ -9,8 +9,8 @@ import pytest
 
 from codeloop.model.chat import ToolTurn, UserTurn
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import FileInput, MessageWithParts, Prompt, RunCommand, SubtaskInput
-from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.api.session_inputs import FilePartInput, InvokeCommand, MessageWithParts, Prompt, SubtaskPartInput
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import CommandExecuted
 from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
@@ -24,7 +24,7 @@ OK = ScriptedAnswer(text="ok")
 
 async def run(it: Rig, name: str, arguments: str = "", **more: Any) -> MessageWithParts:
     """Run a command."""
-    call = it.client.call(COMMAND, RunCommand(session_id=it.session_id, command=name, arguments=arguments, **more))
+    call = it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command=name, arguments=arguments, **more))
     return await within(call, 20)
 
 
@@ -79,7 +79,7 @@ async def test_files_and_subagents_that_are_mentioned_come_along(tmp_path: Path)
     write(tmp_path, "work/notes.txt", "remember")
     template = "Look at @notes.txt, @missing.txt and ask @explore about @plan. $ARGUMENTS"
     async with rig(tmp_path, [OK], command=commands(look=template)) as it:
-        extra = FileInput(mime="text/plain", url="data:text/plain,extra", filename="extra.txt")
+        extra = FilePartInput(mime="text/plain", url="data:text/plain,extra", filename="extra.txt")
         await run(it, "look", "@work", parts=[extra])
         texts = "\n".join(said(it))
         assert "remember" in texts
@@ -133,7 +133,7 @@ async def test_an_abort_ends_a_shell_line_and_sends_nothing(tmp_path: Path) -> N
         async with asyncio.timeout(5):
             while not (it.work / "begun").exists():
                 await asyncio.sleep(0.01)
-        await within(it.client.call(ABORT, OfOneSession(session_id=it.session_id)), 3)
+        await within(it.client.call(ABORT, SessionId(session_id=it.session_id)), 3)
         with pytest.raises(OperationError, match="Aborted before anything was sent"):
             await within(running)
         assert not it.view().entries
@@ -169,8 +169,8 @@ async def test_a_subtask_goes_to_the_subagent_before_the_model_is_asked(tmp_path
 
 
 async def test_several_subtasks_of_prompts_run_side_by_side(tmp_path: Path) -> None:
-    def part(prompt: str) -> SubtaskInput:
-        return SubtaskInput(prompt=prompt, description=prompt, agent="explore")
+    def part(prompt: str) -> SubtaskPartInput:
+        return SubtaskPartInput(prompt=prompt, description=prompt, agent="explore")
 
     async with rig(
         tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]
@@ -185,8 +185,8 @@ async def test_several_subtasks_of_prompts_run_side_by_side(tmp_path: Path) -> N
 async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> None:
     other = ModelRef(provider_id="p", model_id="other")
     parts = [
-        SubtaskInput(prompt="a", description="a", agent="explore", model=other),
-        SubtaskInput(prompt="b", description="b", agent="explore"),
+        SubtaskPartInput(prompt="a", description="a", agent="explore", model=other),
+        SubtaskPartInput(prompt="b", description="b", agent="explore"),
     ]
     async with rig(tmp_path, [ScriptedAnswer(text="found"), ScriptedAnswer(text="found"), OK]) as it:
         await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts)))
@@ -198,7 +198,7 @@ async def test_a_subtask_runs_with_the_model_that_it_names(tmp_path: Path) -> No
 
 async def test_an_unknown_subagent_is_a_result_that_the_model_reads(tmp_path: Path) -> None:
     async with rig(tmp_path, [OK]) as it:
-        work = SubtaskInput(prompt="x", description="x", agent="nobody")
+        work = SubtaskPartInput(prompt="x", description="x", agent="nobody")
         await within(it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[work])))
         assert "There is no subagent named nobody" in it.results()[0]
         check_turns(it.model.requests[-1].turns)
@@ -210,7 +210,7 @@ async def test_an_abort_ends_a_subtask_which_is_never_run_again(tmp_path: Path) 
     async with rig(tmp_path, [slow, OK], command=commands(find=own)) as it:
         running = asyncio.create_task(run(it, "find"))
         await until(lambda: it.model.requests)
-        await within(it.client.call(ABORT, OfOneSession(session_id=it.session_id)), 3)
+        await within(it.client.call(ABORT, SessionId(session_id=it.session_id)), 3)
         await within(running)
         assert "Interrupted" in it.results()[0]
         await it.prompt("go on")

@@ -7,7 +7,7 @@ import pytest
 from codeloop.extend.folders import is_name
 from codeloop.extend.markdown import agent_page, plain
 from codeloop.kit.frontmatter import split
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import settings_of, write
 
 REVIEWER = """\
@@ -47,8 +47,8 @@ def test_an_agent_is_found_in_each_folder(tmp_path: Path, folder: str) -> None:
     assert own.prompt == "Be strict."
     assert own.options == {"reasoningEffort": "high"}
     assert own.permission == [
-        Rule(permission="edit", pattern="*", action="deny"),
-        Rule(permission="bash", pattern="git *", action="allow"),
+        PermissionRule(permission="edit", pattern="*", action="deny"),
+        PermissionRule(permission="bash", pattern="git *", action="allow"),
     ]
 
 

@@ -9,7 +9,7 @@ from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.permission.gate import Denied
 from codeloop.schema.limits import SKILL_FILES, SKILL_LISTING
 from codeloop.schema.operation import SKILL_LIST, NoArguments
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import PermissionRule
 from codeloop.tool.tool import ToolFailure
 from tests.extend.settings import settings_of, write
 from tests.support.project import call, calls, rig
@@ -154,8 +154,8 @@ def test_the_list_leaves_out_what_is_denied_and_stays_within_bounds(tmp_path: Pa
         skill(tmp_path, "work/.claude/skills", f"s{number:02}", "\u200bWords " * 60)
     skills = settings_of(tmp_path).skills
     rules = (
-        Rule(permission="skill", pattern="s0*", action="deny"),
-        Rule(permission="skill", pattern="s05", action="ask"),
+        PermissionRule(permission="skill", pattern="s0*", action="deny"),
+        PermissionRule(permission="skill", pattern="s05", action="ask"),
     )
     allowed = allowed_skills(skills, rules)
     assert [each.name for each in allowed[:2]] == ["s05", "s10"]
@@ -166,7 +166,7 @@ def test_the_list_leaves_out_what_is_denied_and_stays_within_bounds(tmp_path: Pa
     assert skill_tool(skills).describe is not None
     everything = skill_tool(skills).describe
     assert everything is not None
-    assert everything((Rule(permission="skill", pattern="*", action="deny"),)) is None
+    assert everything((PermissionRule(permission="skill", pattern="*", action="deny"),)) is None
 
 
 async def test_the_tool_is_offered_only_when_there_is_a_skill(tmp_path: Path) -> None:

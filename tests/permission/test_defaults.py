@@ -7,7 +7,7 @@ import pytest
 from codeloop.permission.defaults import agent_rules, base_rules
 from codeloop.permission.rules import decide, is_offered
 from codeloop.permission.shell.analyse import analyse, need_of
-from codeloop.schema.permission import Action, Need, Rule, Ruleset
+from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset
 
 SCRATCH = Path("/data/scratch")
 SKILLS = Path("/data/skills")
@@ -70,7 +70,7 @@ def test_a_plain_session_runs_any_line_without_a_question() -> None:
 
 
 def test_a_persons_own_rule_wins_over_the_git_folder() -> None:
-    own = (Rule(permission="edit", pattern=".git/info/exclude", action="allow"),)
+    own = (PermissionRule(permission="edit", pattern=".git/info/exclude", action="allow"),)
     wanted = Need(permission="edit", patterns=(".git/info/exclude",))
     assert decide(wanted, rules_of("build"), own).action == "allow"
 

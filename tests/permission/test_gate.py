@@ -21,11 +21,11 @@ from codeloop.schema.event import (
     SessionInfo,
 )
 from codeloop.schema.message import Session, SessionTime
-from codeloop.schema.permission import Action, Need, PermissionRequest, Reply, Rule, ToolRef
+from codeloop.schema.permission import Action, Need, PermissionRequest, PermissionRule, QuestionTool, Reply
 from codeloop.store.store import Store
 
-TOOL = ToolRef(message_id="msg_1", call_id="call_1")
-ASK = (Rule(permission="*", pattern="*", action="ask"),)
+TOOL = QuestionTool(message_id="msg_1", call_id="call_1")
+ASK = (PermissionRule(permission="*", pattern="*", action="ask"),)
 
 
 def session(session_id: str, parent: str | None = None) -> Session:
@@ -41,8 +41,8 @@ def session(session_id: str, parent: str | None = None) -> Session:
     )
 
 
-def rule(pattern: str, action: Action, permission: str = "bash") -> Rule:
-    return Rule(permission=permission, pattern=pattern, action=action)
+def rule(pattern: str, action: Action, permission: str = "bash") -> PermissionRule:
+    return PermissionRule(permission=permission, pattern=pattern, action=action)
 
 
 def need(*patterns: str, always: tuple[str, ...] = (), possible: tuple[str, ...] = ()) -> Need:

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.rules import decide, expand_home, is_offered
-from codeloop.schema.permission import Action, Need, Rule, Ruleset
+from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset
 
 ACTIONS: st.SearchStrategy[Action] = st.sampled_from(["allow", "ask", "deny"])
 NAMES = st.sampled_from(["bash", "edit", "read"])
 TEXTS = st.text("ab ", min_size=1, max_size=3)
 WILDCARDS = st.sampled_from(["*", "a*", "b *", "?", "ab", "a b"])
 RULES = st.builds(
-    lambda permission, pattern, action: Rule(permission=permission, pattern=pattern, action=action),
+    lambda permission, pattern, action: PermissionRule(permission=permission, pattern=pattern, action=action),
     st.sampled_from(["*", "bash", "edit", "b*"]),
     WILDCARDS,
     ACTIONS,
@@ -32,8 +32,8 @@ NEEDS = st.builds(
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 
 
-def rule(permission: str, pattern: str, action: Action) -> Rule:
-    return Rule(permission=permission, pattern=pattern, action=action)
+def rule(permission: str, pattern: str, action: Action) -> PermissionRule:
+    return PermissionRule(permission=permission, pattern=pattern, action=action)
 
 
 def need(*patterns: str, permission: str = "bash", possible: tuple[str, ...] = ()) -> Need:
@@ -69,7 +69,7 @@ def test_home_is_expanded_in_patterns() -> None:
 
 
 @given(NEEDS, RULESETS, RULES)
-def test_a_rule_for_everything_at_the_end_decides(wanted: Need, rules: Ruleset, last: Rule) -> None:
+def test_a_rule_for_everything_at_the_end_decides(wanted: Need, rules: Ruleset, last: PermissionRule) -> None:
     blanket = rule("*", "*", last.action)
     assert decide(wanted, rules, (blanket,)).action == last.action
 
@@ -87,7 +87,7 @@ def test_a_grant_never_lifts_a_denial_nor_takes_leave_away(wanted: Need, rules: 
 
 
 @given(NEEDS, RULESETS, RULES)
-def test_a_deny_at_the_end_only_tightens(wanted: Need, rules: Ruleset, last: Rule) -> None:
+def test_a_deny_at_the_end_only_tightens(wanted: Need, rules: Ruleset, last: PermissionRule) -> None:
     tighter = rule(last.permission, last.pattern, "deny")
     assert STRICTNESS[decide(wanted, rules, (tighter,)).action] >= STRICTNESS[decide(wanted, rules).action]
 

@@ -10,7 +10,7 @@ from codeloop.schema.event import Event, StoredEvent, session_of
 from codeloop.schema.live_events import LiveEvent
 from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
-from codeloop.schema.permission import PermissionRequest, Rule
+from codeloop.schema.permission import PermissionRequest, PermissionRule
 from codeloop.schema.wire import wire_name
 
 SES, MSG, PRT, EVT, PER, QUE = (
@@ -254,7 +254,7 @@ def test_every_event_has_an_example_here() -> None:
 def test_rules_questions_and_todos_are_written_as_they_were_read() -> None:
     assert again(QUESTION, PermissionRequest) == QUESTION
     rule = {"permission": "*", "pattern": "*.env", "action": "ask"}
-    assert again(rule, Rule) == rule
+    assert again(rule, PermissionRule) == rule
     todo = {"content": "c", "status": "cancelled", "priority": "low"}
     assert again(todo, Todo) == todo
 
@@ -271,7 +271,7 @@ def test_unknown_fields_are_passed_over_when_reading() -> None:
         (tool({"status": "nonsense"}), Part),
         ({key: value for key, value in SMALL_SESSION.items() if key != "title"}, Session),
         ({**USER, "role": "system"}, Message),
-        ({"permission": "a", "pattern": "b", "action": "maybe"}, Rule),
+        ({"permission": "a", "pattern": "b", "action": "maybe"}, PermissionRule),
     ],
 )
 def test_what_is_none_of_the_shapes_is_refused(shape: dict[str, Any], kind: Any) -> None:
@@ -288,7 +288,7 @@ def test_names_on_the_wire(field: str, name: str) -> None:
 
 
 def test_a_record_does_not_change() -> None:
-    rule = Rule(permission="a", pattern="b", action="ask")
+    rule = PermissionRule(permission="a", pattern="b", action="ask")
     field = "action"
     with pytest.raises(AttributeError):
         setattr(rule, field, "allow")

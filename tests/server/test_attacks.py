@@ -19,7 +19,7 @@ from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED, play
 from codeloop.schema.message import AssistantMessage, Tokens
 from codeloop.schema.operation import GLOBAL_DISPOSE, INSTANCE_DISPOSE, OPERATIONS, AnyOperation
-from codeloop.schema.part import ToolPart, ToolPending, ToolRunning
+from codeloop.schema.part import ToolPart, ToolStatePending, ToolStateRunning
 from tests.server.support.raw import ask, basic, request
 from tests.server.support.serving import Served, served
 from tests.support.project import until
@@ -230,7 +230,7 @@ async def test_many_clients_at_once_leave_sessions_whole(tmp_path: Path, caplog:
             answers = [entry.info for entry in entries if isinstance(entry.info, AssistantMessage)]
             assert [each.id for each in answers if each.time.completed is None] == []
             calls = [part for entry in entries for part in entry.parts if isinstance(part, ToolPart)]
-            assert [call.id for call in calls if isinstance(call.state, ToolPending | ToolRunning)] == []
+            assert [call.id for call in calls if isinstance(call.state, ToolStatePending | ToolStateRunning)] == []
             used = session.tokens or Tokens(input=0, output=0, reasoning=0, cache=answers[0].tokens.cache)
             own = sum(each.tokens.input for each in answers)
             handed_on = any(call.tool == "task" for call in calls) or project.store.sessions(parent=session.id)

@@ -32,10 +32,10 @@ from codeloop.model.chat import (
 )
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
-from codeloop.schema.api.session_inputs import AnswerPermission, MessageWithParts, Prompt, TextInput
+from codeloop.schema.api.session_inputs import AnswerPermission, MessageWithParts, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE
-from codeloop.schema.part import Part, TextPart, ToolCompleted, ToolError, ToolPart
+from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.server.server import Listening, Server
 from codeloop.store.conversation import Conversation
@@ -76,7 +76,7 @@ class Rig:
 
     async def prompt(self, text: str = "go", **more: Any) -> MessageWithParts:
         """Say something and wait for the end of the turn."""
-        given = [TextInput(text=text)]
+        given = [TextPartInput(text=text)]
         async with asyncio.timeout(20):
             return await self.client.call(PROMPT, Prompt(session_id=self.session_id, parts=given, **more))
 
@@ -109,9 +109,9 @@ class Rig:
 def result(part: ToolPart) -> str:
     """Return a call's output or error; fails when there is none."""
     match part.state:
-        case ToolCompleted(output=output):
+        case ToolStateCompleted(output=output):
             return output
-        case ToolError(error=error):
+        case ToolStateError(error=error):
             return error
         case _:
             raise AssertionError(f"no result: {part}")

@@ -11,7 +11,7 @@ from codeloop.permission.rules import Verdict
 from codeloop.schema.event import SessionCreated, SessionInfo
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionTime
-from codeloop.schema.permission import Need, Rule, ToolRef
+from codeloop.schema.permission import Need, PermissionRule, QuestionTool
 from codeloop.store.store import Store
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
@@ -36,7 +36,7 @@ class TestContext:
     session: CallSession = field(init=False)
 
     def __post_init__(self) -> None:
-        call = ToolRef(message_id=self.message_id, call_id=self.call_id)
+        call = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         self.session = CallSession(self.store, self.session_id, call)
 
     async def ask(self, need: Need) -> None:
@@ -45,7 +45,7 @@ class TestContext:
             permission, _, pattern = entry.partition(":")
             hit = tuple(p for p in need.patterns if not pattern or matches(p, pattern))
             if matches(need.permission, permission) and hit:
-                rule = Rule(permission=permission, pattern=pattern or "*", action="deny")
+                rule = PermissionRule(permission=permission, pattern=pattern or "*", action="deny")
                 raise Denied(need, Verdict("deny", hit, rule))
 
     def report(self, *, title: str | None = None, metadata: dict[str, Any] | None = None) -> None:

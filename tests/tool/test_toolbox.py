@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.app.toolbox import toolbox_of
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import PermissionRule
 from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
 from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
 
@@ -54,11 +54,11 @@ def invalid(name: str, arguments: str) -> Invalid:
     return found
 
 
-def rule(permission: str, action: Any, pattern: str = "*") -> Rule:
-    return Rule(permission=permission, pattern=pattern, action=action)
+def rule(permission: str, action: Any, pattern: str = "*") -> PermissionRule:
+    return PermissionRule(permission=permission, pattern=pattern, action=action)
 
 
-def names(*rules: Rule) -> list[str]:
+def names(*rules: PermissionRule) -> list[str]:
     return [spec.name for spec in BOX.specs("any", rules)]
 
 

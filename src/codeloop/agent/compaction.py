@@ -41,9 +41,9 @@ from codeloop.schema.limits import (
     SUMMARY_INPUT,
     SUMMARY_OUTPUT,
 )
-from codeloop.schema.live_events import Busy, OfSession, SessionCompacted
+from codeloop.schema.live_events import Busy, SessionCompacted, SessionRef
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, MessagePath, UserMessage, UserTime
-from codeloop.schema.part import CompactionPart, FilePart, Part, Span, TextPart, ToolCompleted, ToolPart
+from codeloop.schema.part import CompactionPart, FilePart, Part, Span, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, next_created
 
@@ -97,7 +97,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         store_finish(engine, info, finished, usage)
     await fault_injection.reach("compaction.done")
     if finished.error is None:
-        engine.store.publish_live(SessionCompacted(properties=OfSession(session_id=session_id)))
+        engine.store.publish_live(SessionCompacted(properties=SessionRef(session_id=session_id)))
         if move.auto:
             engine.store.append(*_going_on(engine.store.context_view(session_id), request, overflow=move.overflow))
 
@@ -108,7 +108,7 @@ def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
     kept = 0
     for entry in reversed(window(view.entries).of(view.entries)):
         for part in reversed(entry.parts):
-            if not isinstance(part, ToolPart) or not isinstance(part.state, ToolCompleted):
+            if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
                 continue
             kept += len(part.state.output)
             if kept > KEPT_OUTPUTS.value * BYTES and part.state.time.compacted is None:
@@ -157,7 +157,7 @@ def _characters(part: Part) -> int:
     match part:
         case TextPart(text=text):
             return len(text)
-        case ToolPart(state=ToolCompleted(output=output, time=time)) if time.compacted is None:
+        case ToolPart(state=ToolStateCompleted(output=output, time=time)) if time.compacted is None:
             return len(output) + 200
         case ToolPart():
             return 400

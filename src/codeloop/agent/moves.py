@@ -9,7 +9,15 @@ from codeloop.agent.engine import Policy
 from codeloop.agent.request.window import compaction_of
 from codeloop.schema.errors import ContextOverflowError, MessageAbortedError, error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
-from codeloop.schema.part import Part, SubtaskPart, ToolCompleted, ToolError, ToolPart, ToolPending, ToolRunning
+from codeloop.schema.part import (
+    Part,
+    SubtaskPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
+    ToolStateRunning,
+)
 from codeloop.store.conversation import Conversation, Entry, is_final
 
 StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "limit", "aborted"]
@@ -106,7 +114,7 @@ def _left_out(entry: Entry, since: int) -> int:
     return sum(
         len(state.output) // 4
         for state in outputs
-        if isinstance(state, ToolCompleted) and (state.time.compacted or 0) >= since
+        if isinstance(state, ToolStateCompleted) and (state.time.compacted or 0) >= since
     )
 
 
@@ -172,7 +180,7 @@ def is_open(entry: Entry) -> bool:
 
 def open_calls(parts: tuple[Part, ...]) -> list[ToolPart]:
     """Return the tool calls that have no result."""
-    return [p for p in parts if isinstance(p, ToolPart) and isinstance(p.state, ToolPending | ToolRunning)]
+    return [p for p in parts if isinstance(p, ToolPart) and isinstance(p.state, ToolStatePending | ToolStateRunning)]
 
 
 def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
@@ -192,7 +200,11 @@ def _ended(info: AssistantMessage, parts: tuple[Part, ...]) -> Stop | None:
 
 
 def _is_rejected(part: Part) -> bool:
-    return isinstance(part, ToolPart) and isinstance(part.state, ToolError) and REJECTED in (part.state.metadata or {})
+    return (
+        isinstance(part, ToolPart)
+        and isinstance(part.state, ToolStateError)
+        and REJECTED in (part.state.metadata or {})
+    )
 
 
 def _over_limit(view: Conversation, policy: Policy) -> Stop | None:

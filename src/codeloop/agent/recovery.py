@@ -21,10 +21,10 @@ from codeloop.schema.part import (
     ReasoningPart,
     Span,
     TextPart,
-    ToolError,
     ToolPart,
-    ToolPending,
-    ToolRunning,
+    ToolStateError,
+    ToolStatePending,
+    ToolStateRunning,
     ToolTime,
 )
 from codeloop.schema.wire import replace
@@ -77,12 +77,12 @@ def interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> ToolPart
     metadata = {"interrupted": True}
     start, why = now, NOT_STARTED
     match call.state:
-        case ToolRunning(time=time, metadata=progress):
+        case ToolStateRunning(time=time, metadata=progress):
             metadata = {**(progress or {}), **metadata}
             start, why = time.start, reason
-        case ToolPending() | _:
+        case ToolStatePending() | _:
             pass
-    state = ToolError(
+    state = ToolStateError(
         input=call.state.input, error=why, metadata=metadata, time=ToolTime(start=start, end=max(now, start))
     )
     return replace(call, state=state)

@@ -16,7 +16,15 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import REPEATED_CALLS
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.part import ToolCompleted, ToolError, ToolPart, ToolPending, ToolRunning, ToolStart, ToolTime
+from codeloop.schema.part import (
+    ToolPart,
+    ToolStart,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
+    ToolStateRunning,
+    ToolTime,
+)
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
@@ -72,7 +80,7 @@ class ToolCalls:
             message_id=self._info.id,
             call_id=call_id,
             tool=name,
-            state=ToolPending(input={}, raw=""),
+            state=ToolStatePending(input={}, raw=""),
         )
         self._begun.setdefault(call_id, []).append(part)
         self._engine.store.append(part_event(part))
@@ -129,7 +137,7 @@ class ToolCalls:
         if before:
             await asyncio.wait(before)
         start = now_ms()
-        part = replace(part, state=ToolRunning(input=prepared.input, time=ToolStart(start=start)))
+        part = replace(part, state=ToolStateRunning(input=prepared.input, time=ToolStart(start=start)))
         if self._rejected:
             self._store_error(part, start, CANCELLED)
             return
@@ -175,7 +183,7 @@ class ToolCalls:
         await context.ask(need)
 
     def _store_result(self, part: ToolPart, start: int, result: ToolResult) -> None:
-        state = ToolCompleted(
+        state = ToolStateCompleted(
             input=part.state.input,
             output=result.output,
             title=result.title,
@@ -187,21 +195,21 @@ class ToolCalls:
 
     def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
         time = ToolTime(start=start, end=max(now_ms(), start))
-        state = ToolError(input=part.state.input, error=error, metadata=metadata, time=time)
+        state = ToolStateError(input=part.state.input, error=error, metadata=metadata, time=time)
         self._engine.store.append(part_event(replace(part, state=state)))
 
 
-def _failed(reason: str) -> ToolError:
-    return ToolError(input={}, error=reason, time=ToolTime(start=now_ms(), end=now_ms()))
+def _failed(reason: str) -> ToolStateError:
+    return ToolStateError(input={}, error=reason, time=ToolTime(start=now_ms(), end=now_ms()))
 
 
 def refused(part: ToolPart, invalid: Invalid) -> ToolPart:
     """Return the part of a call that can't run: the tool `invalid` when it makes no sense, else its own error."""
     time = ToolTime(start=now_ms(), end=now_ms())
     if not invalid.unusable:
-        return replace(part, state=ToolError(input=invalid.input, error=invalid.reason, time=time))
+        return replace(part, state=ToolStateError(input=invalid.input, error=invalid.reason, time=time))
     given = {"tool": part.tool, "error": invalid.reason}
-    state = ToolCompleted(
+    state = ToolStateCompleted(
         input=given, output=invalid.reason, title="Invalid Tool", metadata={"truncated": False}, time=time
     )
     return replace(part, tool="invalid", state=state)

@@ -6,8 +6,8 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.recovery import part_event
 from codeloop.schema.agent import Agent
 from codeloop.schema.limits import PROGRESS
-from codeloop.schema.part import ToolPart, ToolRunning
-from codeloop.schema.permission import Need, ToolRef
+from codeloop.schema.part import ToolPart, ToolStateRunning
+from codeloop.schema.permission import Need, QuestionTool
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.tool import Subtask, SubtaskResult
@@ -22,7 +22,7 @@ class CallContext:
         self.message_id = part.message_id
         self.call_id = part.call_id
         self.workspace = engine.workspace
-        call = ToolRef(message_id=part.message_id, call_id=part.call_id)
+        call = QuestionTool(message_id=part.message_id, call_id=part.call_id)
         self.session = CallSession(engine.store, part.session_id, call)
         self._engine = engine
         self._agent = agent
@@ -38,7 +38,7 @@ class CallContext:
         """Return when allowed; raise Denied or Rejected else."""
         self._engine.refresh()
         rulesets = self._engine.rulesets(self.session_id, self._agent)
-        tool = ToolRef(message_id=self.message_id, call_id=self.call_id)
+        tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         ceilings = self._engine.ceilings(self.session_id, self._agent)
         self._asked += 1
         self.asks_first = self._asked == 1
@@ -50,7 +50,7 @@ class CallContext:
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client, at most ten times a second; the last report always shows."""
         state = self._part.state
-        if not isinstance(state, ToolRunning):
+        if not isinstance(state, ToolStateRunning):
             return
         merged = {**(state.metadata or {}), **(metadata or {})}
         self._part = replace(self._part, state=replace(state, title=title or state.title, metadata=merged))

@@ -10,10 +10,10 @@ from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_TIME, Limit
 from codeloop.schema.message import (
     AssistantMessage,
-    FileDiff,
     Message,
     Session,
     SessionSummary,
+    SnapshotFileDiff,
     UserMessage,
     UserSummary,
 )
@@ -63,13 +63,13 @@ def _changes(objects: ObjectStore, before: str, after: str, named: set[str]) -> 
 
 async def turn_diffs(
     snapshots: Snapshots, entries: Sequence[Entry], limit: Limit = SNAPSHOT_COMPARE
-) -> tuple[FileDiff, ...] | Failed:
+) -> tuple[SnapshotFileDiff, ...] | Failed:
     """Return how the files that the steps of a turn changed differ between its begin and its end."""
     changed = [entry for entry in entries if any(isinstance(part, PatchPart) for part in entry.parts)]
     if not changed:
         return ()
 
-    def compare() -> tuple[FileDiff, ...]:
+    def compare() -> tuple[SnapshotFileDiff, ...]:
         snapshots.objects.ensure()
         steps = [step for entry in changed if (step := step_changes(snapshots, entry, 0)) is not None]
         return file_diffs(snapshots.objects, joined(change for step in steps for change in step.changes))
@@ -110,7 +110,7 @@ def _untold(view: Conversation) -> list[tuple[str, list[Entry]]]:
     return found[::-1]
 
 
-def _told(view: Conversation, prompt: str, diffs: list[FileDiff]) -> list[StoredEvent]:
+def _told(view: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
     """Return the events that tell what a turn changed; none when its prompt is gone."""
     prompts = [entry.info for entry in view.entries if isinstance(entry.info, UserMessage)]
     message = next((info for info in reversed(prompts) if info.id == prompt), None)
@@ -126,7 +126,7 @@ def _told(view: Conversation, prompt: str, diffs: list[FileDiff]) -> list[Stored
     return events
 
 
-def with_diffs(session: Session, diffs: Iterable[FileDiff], others: set[str], times: int = 1) -> Session:
+def with_diffs(session: Session, diffs: Iterable[SnapshotFileDiff], others: set[str], times: int = 1) -> Session:
     """Return the session with a turn's diffs added to its sums; `others`: files that other turns changed too.
 
     `times` -1: taken off, never below 0.
@@ -147,6 +147,6 @@ def files_of(messages: Iterable[Message]) -> set[str]:
     return {each.file for info in messages for each in diffs_of(info) if each.file is not None}
 
 
-def diffs_of(info: Message) -> list[FileDiff]:
+def diffs_of(info: Message) -> list[SnapshotFileDiff]:
     """Return what is told with a prompt of the changes of its turn."""
     return info.summary.diffs if isinstance(info, UserMessage) and info.summary is not None else []

@@ -13,7 +13,7 @@ from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import PROJECT_IDLE, PROJECT_LOOK, PROJECTS
-from codeloop.schema.live_events import GlobalDisposed, InstanceDisposed, OfDirectory
+from codeloop.schema.live_events import DirectoryRef, GlobalDisposed, InstanceDisposed
 from codeloop.schema.message import Session
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
@@ -126,7 +126,7 @@ class App:
             return
         self._retire(project)
         place = str(project.settings.place.directory)
-        project.tell(InstanceDisposed(properties=OfDirectory(directory=place)))
+        project.tell(InstanceDisposed(properties=DirectoryRef(directory=place)))
         await self._close_idle(self._leaving)
 
     async def renew_all(self) -> None:

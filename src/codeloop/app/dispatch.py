@@ -9,7 +9,7 @@ from codeloop.app.app import App
 from codeloop.app.project import Project
 from codeloop.kit.lazy import load
 from codeloop.schema import operation
-from codeloop.schema.api.project import Capabilities, ConsoleState
+from codeloop.schema.api.project import ConsoleState, ExperimentalCapabilities
 from codeloop.schema.operation import Gives, Operation, Takes
 from codeloop.store.database import StoreError
 
@@ -116,7 +116,7 @@ ANSWERS: dict[str, Any] = {
     operation.RESOURCE_LIST.id: {},
     operation.WORKSPACE_LIST.id: [],
     operation.WORKSPACE_STATUS.id: [],
-    operation.CAPABILITIES.id: Capabilities(background_subagents=False),
+    operation.CAPABILITIES.id: ExperimentalCapabilities(background_subagents=False),
     operation.CONSOLE.id: ConsoleState(console_managed_providers=[], switchable_org_count=0),
 }
 """What is answered everywhere and always: language servers, formatters and the like are not there yet."""

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
-from codeloop.schema.api.session_inputs import AgentInput, FileInput, PartInput, SubtaskInput, TextInput
+from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, SubtaskPartInput, TextPartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import ATTACHED_FILE, IMAGE_FILE, READ_PDF
@@ -22,7 +22,7 @@ def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> li
     """Return the parts of one piece of a prompt. Raises OperationError when a named file can't be read."""
     session_id, message_id = message.session_id, message.id
     match given:
-        case TextInput():
+        case TextPartInput():
             return [
                 TextPart(
                     id=given.id or new_id("prt"),
@@ -34,7 +34,7 @@ def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> li
                     message_id=message_id,
                 )
             ]
-        case AgentInput():
+        case AgentPartInput():
             note = f"The user asks for the subagent {given.name}: hand this to it with the task tool."
             mention = AgentPart(
                 id=given.id or new_id("prt"),
@@ -47,7 +47,7 @@ def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> li
                 id=new_id("prt"), session_id=session_id, message_id=message_id, text=note, synthetic=True
             )
             return [mention, request]
-        case SubtaskInput():
+        case SubtaskPartInput():
             work = SubtaskPart(
                 id=given.id or new_id("prt"),
                 session_id=session_id,
@@ -59,7 +59,7 @@ def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> li
                 command=given.command,
             )
             return [work]
-        case FileInput():
+        case FilePartInput():
             part = FilePart(
                 id=given.id or new_id("prt"),
                 mime=given.mime,

@@ -18,11 +18,11 @@ from codeloop.schema.api.providers import (
     CachePrice,
     KnownProviders,
     Modalities,
+    Model,
     ModelApi,
     ModelCapabilities,
-    ModelDetails,
+    ModelCost,
     ModelLimit,
-    ModelPrice,
     ModelStatus,
     ProviderDetails,
     ProviderSource,
@@ -49,7 +49,7 @@ class ProviderList:
     def __init__(self, providers: Providers, source: Source) -> None:
         self.providers = providers
         self.source = source
-        self._models: dict[str, dict[str, ModelDetails]] = {}
+        self._models: dict[str, dict[str, Model]] = {}
         self._default: dict[str, str] = {}
         self._building = asyncio.Lock()
 
@@ -133,14 +133,14 @@ class ProviderList:
 
     def _local(self, found: DiscoveredServer) -> ProviderDetails:
         best = local_model(found.models)
-        models: dict[str, ModelDetails] = {}
+        models: dict[str, Model] = {}
         for name in sorted(found.models, key=lambda name: name != best):
             with suppress(UnknownModel):  # the configuration may leave it out
                 models[name] = _model(self.providers.info(f"{found.server.id}/{name}"), found.server.url)
         return _unasked(found.server.id, found.server.name, models)
 
 
-def _unasked(provider_id: str, name: str, models: dict[str, ModelDetails]) -> ProviderDetails:
+def _unasked(provider_id: str, name: str, models: dict[str, Model]) -> ProviderDetails:
     """Return a provider that needs no key."""
     return ProviderDetails(id=provider_id, name=name, source="custom", env=[], options={}, models=models)
 
@@ -169,9 +169,9 @@ def _reads(names: frozenset[str]) -> Modalities:
     )
 
 
-def _model(info: ModelInfo, url: str) -> ModelDetails:
+def _model(info: ModelInfo, url: str) -> Model:
     prices, limits = info.prices, info.limits
-    return ModelDetails(
+    return Model(
         id=info.id,
         provider_id=info.provider_id,
         api=ModelApi(id=info.api_id or info.id, url=url, npm=info.npm),
@@ -186,7 +186,7 @@ def _model(info: ModelInfo, url: str) -> ModelDetails:
             output=_TEXT,
             interleaved={"field": info.reasoning_field} if info.reasoning_field else False,
         ),
-        cost=ModelPrice(
+        cost=ModelCost(
             input=prices.input, output=prices.output, cache=CachePrice(read=prices.cache_read, write=prices.cache_write)
         ),
         limit=ModelLimit(context=limits.context, output=limits.output, input=limits.input or None),

@@ -14,7 +14,7 @@ from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title, store_first_line
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
-from codeloop.schema.live_events import Busy, Idle, OfSession, SessionIdle
+from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
@@ -186,7 +186,7 @@ class Runs:
             with suppress(CodeloopError):
                 self._engine.store.leases.drop(session_id)
             show_status(self._engine, session_id, Idle())
-            self._engine.store.publish_live(SessionIdle(properties=OfSession(session_id=session_id)))
+            self._engine.store.publish_live(SessionIdle(properties=SessionRef(session_id=session_id)))
             self._ended()
 
     async def _after_subagent(self, session_id: str) -> None:

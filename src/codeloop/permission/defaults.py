@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from codeloop.schema.permission import Action, Rule, Ruleset
+from codeloop.schema.permission import Action, PermissionRule, Ruleset
 
 GIT_FOLDERS = (".git", ".git/*", "*/.git", "*/.git/*")
 
 
-def _rules(permission: str, action: Action, *patterns: str) -> list[Rule]:
-    return [Rule(permission=permission, pattern=pattern, action=action) for pattern in patterns or ("*",)]
+def _rules(permission: str, action: Action, *patterns: str) -> list[PermissionRule]:
+    return [PermissionRule(permission=permission, pattern=pattern, action=action) for pattern in patterns or ("*",)]
 
 
 SECRETS = (*_rules("read", "ask", "*.env", "*.env.*"), *_rules("read", "allow", "*.env.example"))

@@ -7,7 +7,7 @@ from msgspec import Struct
 from codeloop.permission.rules import Verdict, decide, strictest
 from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied, SessionDeleted, Stamped
 from codeloop.schema.ids import new_id
-from codeloop.schema.permission import NOBODY, Need, PermissionRequest, Rule, Ruleset, ToolRef
+from codeloop.schema.permission import NOBODY, Need, PermissionRequest, PermissionRule, QuestionTool, Ruleset
 from codeloop.store.follow import GapError
 from codeloop.store.store import Store
 
@@ -45,7 +45,7 @@ class Gate(Struct, frozen=True):
     store: Store
 
     async def pass_through(
-        self, need: Need, session_id: str, tool: ToolRef | None, *rulesets: Ruleset, within: Sequence[Ruleset] = ()
+        self, need: Need, session_id: str, tool: QuestionTool | None, *rulesets: Ruleset, within: Sequence[Ruleset] = ()
     ) -> None:
         """Return when allowed. Asks when the rules say so, and waits for as long as the person needs.
 
@@ -107,7 +107,9 @@ class Gate(Struct, frozen=True):
             current = session.parent_id if session else None
         return False
 
-    async def _question(self, need: Need, verdict: Verdict, session_id: str, tool: ToolRef | None) -> PermissionAnswer:
+    async def _question(
+        self, need: Need, verdict: Verdict, session_id: str, tool: QuestionTool | None
+    ) -> PermissionAnswer:
         request = PermissionRequest(
             id=new_id("per"),
             session_id=session_id,
@@ -165,8 +167,8 @@ def _same_reply(request: PermissionRequest, answer: PermissionAnswer) -> Permiss
     )
 
 
-def _allowed_by(request: PermissionRequest) -> tuple[Rule, ...]:
-    return tuple(Rule(permission=request.permission, pattern=p, action="allow") for p in request.always)
+def _allowed_by(request: PermissionRequest) -> tuple[PermissionRule, ...]:
+    return tuple(PermissionRule(permission=request.permission, pattern=p, action="allow") for p in request.always)
 
 
 def _covers(settled: PermissionRequest, other: PermissionRequest) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from codeloop.kit.wildcard import covers, expand_home, matches, overlaps
-from codeloop.schema.permission import Action, Need, Rule, Ruleset
+from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset
 
 
 class Verdict(Struct, frozen=True):
@@ -16,14 +16,14 @@ class Verdict(Struct, frozen=True):
 
     action: Action
     patterns: tuple[str, ...] = ()
-    rule: Rule | None = None
+    rule: PermissionRule | None = None
     doubtful: bool = False
 
 
-ASK = Rule(permission="*", pattern="*", action="ask")
+ASK = PermissionRule(permission="*", pattern="*", action="ask")
 
 
-def last_match(permission: str, pattern: str, rules: Iterable[Rule]) -> Rule | None:
+def last_match(permission: str, pattern: str, rules: Iterable[PermissionRule]) -> PermissionRule | None:
     """Return the last rule whose permission and pattern wildcards both match."""
     found = None
     for rule in rules:
@@ -44,8 +44,8 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     if not need.patterns:
         return Verdict("ask", ("*",), ASK)
     asked: list[str] = []
-    asking: Rule | None = None
-    allowing: Rule | None = None
+    asking: PermissionRule | None = None
+    allowing: PermissionRule | None = None
     for pattern in need.patterns:
         rule = last_match(need.permission, pattern, rules) or ASK
         if rule.action == "deny":
@@ -77,7 +77,7 @@ def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
     return granted is not None and granted.action == "allow"
 
 
-def _doubt(need: Need, rules: Sequence[Rule], grants: Ruleset) -> Rule | None:
+def _doubt(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> PermissionRule | None:
     """Return the rule that could deny or ask for something possible. `rules` are those for the need's permission."""
     granted = [expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)]
     for text in need.possible:
@@ -87,7 +87,7 @@ def _doubt(need: Need, rules: Sequence[Rule], grants: Ruleset) -> Rule | None:
     return None
 
 
-def _doubtful(text: str, rules: Sequence[Rule], *, is_granted: bool) -> Rule | None:
+def _doubtful(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -> PermissionRule | None:
     for rule in reversed(rules):
         pattern = expand_home(rule.pattern)
         is_settled = rule.action == "allow" or (rule.action == "ask" and is_granted)

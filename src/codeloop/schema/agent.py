@@ -3,7 +3,7 @@
 from typing import Literal
 
 from codeloop.schema.message import ModelRef
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -12,7 +12,7 @@ class Agent(Wire):
 
     name: str
     mode: Literal["primary", "subagent", "all"]
-    permission: list[Rule]
+    permission: list[PermissionRule]
     options: JSON
     description: str | None = None
     native: bool | None = None

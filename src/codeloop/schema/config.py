@@ -5,7 +5,7 @@ The names are those of the reference's configuration files, so that people can s
 
 from typing import Literal
 
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -81,8 +81,8 @@ class AgentConfig(Wire, rename=None):
     color: str | None = None
     hidden: bool = False
     disable: bool = False
-    permission: list[Rule] = []
-    restrictions: list[Rule] = []
+    permission: list[PermissionRule] = []
+    restrictions: list[PermissionRule] = []
     options: JSON = {}
 
 
@@ -150,8 +150,8 @@ class Config(Wire, rename=None):
     disabled_providers: list[str] = []
     agent: dict[str, AgentConfig] = {}
     command: dict[str, CommandConfig] = {}
-    permission: list[Rule] = []
-    restrictions: list[Rule] = []
+    permission: list[PermissionRule] = []
+    restrictions: list[PermissionRule] = []
     mcp: dict[str, JSON] = {}
     plugin: list[JSON | str | list[JSON | str]] = []
     lsp: bool | dict[str, JSON] | None = None

@@ -8,7 +8,7 @@ from codeloop.schema.api.project import ProjectInfo
 from codeloop.schema.api.pty import Pty
 from codeloop.schema.errors import MessageError, Nothing
 from codeloop.schema.ids import new_id
-from codeloop.schema.message import FileDiff
+from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.wire import Wire
 
 
@@ -58,7 +58,7 @@ class SessionState(Wire):
     status: Status
 
 
-class OfSession(Wire):
+class SessionRef(Wire):
     """Properties of events that only name a session."""
 
     session_id: str
@@ -75,7 +75,7 @@ class SessionDiffs(Wire):
     """Properties of `session.diff`."""
 
     session_id: str
-    diff: list[FileDiff]
+    diff: list[SnapshotFileDiff]
 
 
 class FilePath(Wire):
@@ -117,13 +117,13 @@ class StatusChanged(EventId, tag="session.status"):
 class SessionIdle(EventId, tag="session.idle"):
     """A turn is over."""
 
-    properties: OfSession
+    properties: SessionRef
 
 
 class SessionCompacted(EventId, tag="session.compacted"):
     """From here on requests hold a summary in place of what was before."""
 
-    properties: OfSession
+    properties: SessionRef
 
 
 class SessionErrored(EventId, tag="session.error"):
@@ -200,7 +200,7 @@ class PtyEnd(Wire):
     exit_code: int
 
 
-class PtyId(Wire):
+class PtyGone(Wire):
     """Properties of `pty.deleted`."""
 
     id: str
@@ -227,7 +227,7 @@ class PtyExited(EventId, tag="pty.exited"):
 class PtyDeleted(EventId, tag="pty.deleted"):
     """A terminal was closed by a client."""
 
-    properties: PtyId
+    properties: PtyGone
 
 
 class PromptText(Wire):
@@ -257,10 +257,10 @@ class CommandSent(EventId, tag="tui.command.execute"):
 class SessionSelected(EventId, tag="tui.session.select"):
     """An attached terminal UI is to show a session."""
 
-    properties: OfSession
+    properties: SessionRef
 
 
-class OfDirectory(Wire):
+class DirectoryRef(Wire):
     """Properties of `server.instance.disposed`; absolute."""
 
     directory: str
@@ -293,7 +293,7 @@ class ServerResync(EventId, tag="server.resync"):
 class InstanceDisposed(EventId, tag="server.instance.disposed"):
     """A directory's configuration is read anew: what a client knows of agents, models and commands is old."""
 
-    properties: OfDirectory
+    properties: DirectoryRef
 
 
 class GlobalDisposed(EventId, tag="global.disposed"):

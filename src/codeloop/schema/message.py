@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from codeloop.schema.errors import MessageError
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -74,7 +74,7 @@ class SessionTime(Wire):
     archived: int | None = None
 
 
-class FileDiff(Wire):
+class SnapshotFileDiff(Wire):
     """How one file changed; `patch` is unified diff text."""
 
     additions: int
@@ -90,7 +90,7 @@ class SessionSummary(Wire):
     additions: int
     deletions: int
     files: int
-    diffs: list[FileDiff] | None = None
+    diffs: list[SnapshotFileDiff] | None = None
 
 
 class Share(Wire):
@@ -131,7 +131,7 @@ class Session(Wire):
     summary: SessionSummary | None = None
     share: Share | None = None
     metadata: JSON | None = None
-    permission: list[Rule] | None = None
+    permission: list[PermissionRule] | None = None
     revert: Revert | None = None
 
     @property
@@ -156,7 +156,7 @@ class AssistantTime(Wire):
 class UserSummary(Wire):
     """What the turn that this message started has changed."""
 
-    diffs: list[FileDiff]
+    diffs: list[SnapshotFileDiff]
     title: str | None = None
     body: str | None = None
 

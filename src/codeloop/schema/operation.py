@@ -7,72 +7,72 @@ from msgspec import Struct
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.files import (
-    AskDiff,
+    File,
     FileContent,
     FileNode,
-    FileStatus,
+    FileQuery,
     FindFiles,
     FindSymbols,
     FindText,
     FoundFiles,
     FoundLine,
-    OfOnePath,
     Symbol,
+    VcsDiffQuery,
     VcsFileDiff,
     VcsFileStatus,
     VcsInfo,
 )
 from codeloop.schema.api.project import (
     AddMcp,
-    AskTools,
-    Capabilities,
     ConsoleState,
+    ExperimentalCapabilities,
     FormatterStatus,
     Health,
     LocationInfo,
-    Log,
-    LspStatus,
-    McpStatus,
-    OfOneMcp,
-    OfOneProject,
+    LSPStatus,
+    McpName,
+    MCPStatus,
     PathInfo,
     ProjectDirectory,
+    ProjectId,
     ProjectInfo,
-    ToolItem,
+    ToolListItem,
+    ToolListQuery,
     UpdateConfig,
+    WriteLog,
 )
-from codeloop.schema.api.providers import AuthMethod, KnownProviders, OfOneProvider, SetAuth, UsableProviders
-from codeloop.schema.api.pty import CreatePty, OfOnePty, Pty, PtyShell, PtyTicket, UpdatePty
+from codeloop.schema.api.providers import KnownProviders, ProviderAuthMethod, ProviderId, SetAuth, UsableProviders
+from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtyShell, PtyTicketConnectToken, UpdatePty
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
     AnswerQuestion,
     InitSession,
+    InvokeCommand,
     MessageWithParts,
     Prompt,
     RejectQuestion,
     RespondPermission,
-    RunCommand,
     RunShell,
     Summarize,
 )
 from codeloop.schema.api.session_requests import (
-    AskSessionDiff,
-    AskStats,
     CreateSession,
     ForkSession,
     ImportedSession,
     ImportSession,
-    ListEverything,
+    ListAllSessions,
     ListMessages,
     ListSessions,
-    OfOneMessage,
-    OfOnePart,
-    OfOneSession,
+    MessageId,
+    PartId,
     RevertedSession,
     RevertSession,
     SearchResult,
     SearchSessions,
+    SessionDiffQuery,
+    SessionId,
     Stats,
+    StatsQuery,
     UndoFiles,
     UndoneFiles,
     UnrevertSession,
@@ -82,7 +82,7 @@ from codeloop.schema.api.session_requests import (
 from codeloop.schema.api.skill import Skill
 from codeloop.schema.api.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
 from codeloop.schema.live_events import Status
-from codeloop.schema.message import FileDiff, Session, Todo
+from codeloop.schema.message import Session, SnapshotFileDiff, Todo
 from codeloop.schema.part import Part
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
@@ -119,24 +119,24 @@ SESSION_CREATE = Operation("session.create", "POST", "/session", CreateSession, 
 SESSION_LIST = Operation("session.list", "GET", "/session", ListSessions, list[Session])
 SESSION_STATUS = Operation("session.status", "GET", "/session/status", NoArguments, dict[str, Status])
 SESSION_SEARCH = Operation("session.search", "GET", "/session/search", SearchSessions, SearchResult)
-SESSION_EVERYTHING = Operation("session.everything", "GET", "/session/everything", ListEverything, list[Session])
-SESSION_STATS = Operation("session.stats", "GET", "/session/stats", AskStats, Stats)
+SESSION_EVERYTHING = Operation("session.everything", "GET", "/session/everything", ListAllSessions, list[Session])
+SESSION_STATS = Operation("session.stats", "GET", "/session/stats", StatsQuery, Stats)
 SESSION_IMPORT = Operation("session.import", "POST", "/session/import", ImportSession, ImportedSession)
-SESSION_GET = Operation("session.get", "GET", "/session/{sessionID}", OfOneSession, Session)
+SESSION_GET = Operation("session.get", "GET", "/session/{sessionID}", SessionId, Session)
 SESSION_UPDATE = Operation("session.update", "PATCH", "/session/{sessionID}", UpdateSession, Session)
-SESSION_DELETE = Operation("session.delete", "DELETE", "/session/{sessionID}", OfOneSession, bool)
-SESSION_CHILDREN = Operation("session.children", "GET", "/session/{sessionID}/children", OfOneSession, list[Session])
-SESSION_TODO = Operation("session.todo", "GET", "/session/{sessionID}/todo", OfOneSession, list[Todo])
+SESSION_DELETE = Operation("session.delete", "DELETE", "/session/{sessionID}", SessionId, bool)
+SESSION_CHILDREN = Operation("session.children", "GET", "/session/{sessionID}/children", SessionId, list[Session])
+SESSION_TODO = Operation("session.todo", "GET", "/session/{sessionID}/todo", SessionId, list[Todo])
 SESSION_FORK = Operation("session.fork", "POST", "/session/{sessionID}/fork", ForkSession, Session)
-SESSION_QUEUED = Operation("session.queued", "GET", "/session/{sessionID}/queued", OfOneSession, list[MessageWithParts])
+SESSION_QUEUED = Operation("session.queued", "GET", "/session/{sessionID}/queued", SessionId, list[MessageWithParts])
 SESSION_MESSAGES = Operation(
     "session.messages", "GET", "/session/{sessionID}/message", ListMessages, list[MessageWithParts]
 )
 MESSAGE_GET = Operation(
-    "session.message", "GET", "/session/{sessionID}/message/{messageID}", OfOneMessage, MessageWithParts
+    "session.message", "GET", "/session/{sessionID}/message/{messageID}", MessageId, MessageWithParts
 )
 MESSAGE_DELETE = Operation(
-    "session.deleteMessage", "DELETE", "/session/{sessionID}/message/{messageID}", OfOneMessage, bool
+    "session.deleteMessage", "DELETE", "/session/{sessionID}/message/{messageID}", MessageId, bool
 )
 PART_UPDATE = Operation(
     "part.update",
@@ -146,14 +146,12 @@ PART_UPDATE = Operation(
     _PART,
     body="part",
 )
-PART_DELETE = Operation(
-    "part.delete", "DELETE", "/session/{sessionID}/message/{messageID}/part/{partID}", OfOnePart, bool
-)
+PART_DELETE = Operation("part.delete", "DELETE", "/session/{sessionID}/message/{messageID}/part/{partID}", PartId, bool)
 PROMPT = Operation("session.prompt", "POST", "/session/{sessionID}/message", Prompt, MessageWithParts)
 PROMPT_ASYNC = Operation("session.prompt_async", "POST", "/session/{sessionID}/prompt_async", Prompt, type(None))
-COMMAND = Operation("session.command", "POST", "/session/{sessionID}/command", RunCommand, MessageWithParts)
+COMMAND = Operation("session.command", "POST", "/session/{sessionID}/command", InvokeCommand, MessageWithParts)
 SUMMARIZE = Operation("session.summarize", "POST", "/session/{sessionID}/summarize", Summarize, bool)
-ABORT = Operation("session.abort", "POST", "/session/{sessionID}/abort", OfOneSession, bool)
+ABORT = Operation("session.abort", "POST", "/session/{sessionID}/abort", SessionId, bool)
 PERMISSION_LIST = Operation("permission.list", "GET", "/permission", NoArguments, list[PermissionRequest])
 PERMISSION_REPLY = Operation("permission.reply", "POST", "/permission/{requestID}/reply", AnswerPermission, bool)
 QUESTION_LIST = Operation("question.list", "GET", "/question", NoArguments, list[QuestionRequest])
@@ -167,11 +165,11 @@ SESSION_UNREVERT = Operation(
     "session.unrevert", "POST", "/session/{sessionID}/unrevert", UnrevertSession, RevertedSession
 )
 UNDO_FILES = Operation("session.undoFiles", "POST", "/session/{sessionID}/undo", UndoFiles, UndoneFiles)
-SESSION_DIFF = Operation("session.diff", "GET", "/session/{sessionID}/diff", AskSessionDiff, list[FileDiff])
+SESSION_DIFF = Operation("session.diff", "GET", "/session/{sessionID}/diff", SessionDiffQuery, list[SnapshotFileDiff])
 SESSION_SHELL = Operation("session.shell", "POST", "/session/{sessionID}/shell", RunShell, MessageWithParts)
 SESSION_INIT = Operation("session.init", "POST", "/session/{sessionID}/init", InitSession, bool)
-SESSION_SHARE = Operation("session.share", "POST", "/session/{sessionID}/share", OfOneSession, Session)
-SESSION_UNSHARE = Operation("session.unshare", "DELETE", "/session/{sessionID}/share", OfOneSession, Session)
+SESSION_SHARE = Operation("session.share", "POST", "/session/{sessionID}/share", SessionId, Session)
+SESSION_UNSHARE = Operation("session.unshare", "DELETE", "/session/{sessionID}/share", SessionId, Session)
 PERMISSION_RESPOND = Operation(
     "permission.respond", "POST", "/session/{sessionID}/permissions/{permissionID}", RespondPermission, bool
 )
@@ -179,38 +177,38 @@ PATH_GET = Operation("path.get", "GET", "/path", NoArguments, PathInfo)
 PROJECT_LIST = Operation("project.list", "GET", "/project", NoArguments, list[ProjectInfo])
 PROJECT_CURRENT = Operation("project.current", "GET", "/project/current", NoArguments, ProjectInfo)
 PROJECT_DIRECTORIES = Operation(
-    "project.directories", "GET", "/project/{projectID}/directories", OfOneProject, list[ProjectDirectory]
+    "project.directories", "GET", "/project/{projectID}/directories", ProjectId, list[ProjectDirectory]
 )
 CONFIG_GET = Operation("config.get", "GET", "/config", NoArguments, JSON)
 CONFIG_UPDATE = Operation("config.update", "PATCH", "/config", UpdateConfig, JSON, body="config")
 CONFIG_WARNINGS = Operation("config.warnings", "GET", "/config/warnings", NoArguments, list[str])
 CONFIG_PROVIDERS = Operation("config.providers", "GET", "/config/providers", NoArguments, UsableProviders)
 PROVIDER_LIST = Operation("provider.list", "GET", "/provider", NoArguments, KnownProviders)
-PROVIDER_AUTH = Operation("provider.auth", "GET", "/provider/auth", NoArguments, dict[str, list[AuthMethod]])
+PROVIDER_AUTH = Operation("provider.auth", "GET", "/provider/auth", NoArguments, dict[str, list[ProviderAuthMethod]])
 AUTH_SET = Operation("auth.set", "PUT", "/auth/{providerID}", SetAuth, bool, body="auth")
-AUTH_REMOVE = Operation("auth.remove", "DELETE", "/auth/{providerID}", OfOneProvider, bool)
-LOG = Operation("app.log", "POST", "/log", Log, bool)
-LSP_STATUS = Operation("lsp.status", "GET", "/lsp", NoArguments, list[LspStatus])
+AUTH_REMOVE = Operation("auth.remove", "DELETE", "/auth/{providerID}", ProviderId, bool)
+LOG = Operation("app.log", "POST", "/log", WriteLog, bool)
+LSP_STATUS = Operation("lsp.status", "GET", "/lsp", NoArguments, list[LSPStatus])
 FORMATTER_STATUS = Operation("formatter.status", "GET", "/formatter", NoArguments, list[FormatterStatus])
-MCP_STATUS = Operation("mcp.status", "GET", "/mcp", NoArguments, dict[str, McpStatus])
-MCP_ADD = Operation("mcp.add", "POST", "/mcp", AddMcp, dict[str, McpStatus])
-MCP_CONNECT = Operation("mcp.connect", "POST", "/mcp/{name}/connect", OfOneMcp, bool)
-MCP_DISCONNECT = Operation("mcp.disconnect", "POST", "/mcp/{name}/disconnect", OfOneMcp, bool)
+MCP_STATUS = Operation("mcp.status", "GET", "/mcp", NoArguments, dict[str, MCPStatus])
+MCP_ADD = Operation("mcp.add", "POST", "/mcp", AddMcp, dict[str, MCPStatus])
+MCP_CONNECT = Operation("mcp.connect", "POST", "/mcp/{name}/connect", McpName, bool)
+MCP_DISCONNECT = Operation("mcp.disconnect", "POST", "/mcp/{name}/disconnect", McpName, bool)
 VCS_GET = Operation("vcs.get", "GET", "/vcs", NoArguments, VcsInfo)
 VCS_STATUS = Operation("vcs.status", "GET", "/vcs/status", NoArguments, list[VcsFileStatus])
-VCS_DIFF = Operation("vcs.diff", "GET", "/vcs/diff", AskDiff, list[VcsFileDiff])
-FILE_LIST = Operation("file.list", "GET", "/file", OfOnePath, list[FileNode])
-FILE_READ = Operation("file.read", "GET", "/file/content", OfOnePath, FileContent)
-FILE_STATUS = Operation("file.status", "GET", "/file/status", NoArguments, list[FileStatus])
+VCS_DIFF = Operation("vcs.diff", "GET", "/vcs/diff", VcsDiffQuery, list[VcsFileDiff])
+FILE_LIST = Operation("file.list", "GET", "/file", FileQuery, list[FileNode])
+FILE_READ = Operation("file.read", "GET", "/file/content", FileQuery, FileContent)
+FILE_STATUS = Operation("file.status", "GET", "/file/status", NoArguments, list[File])
 FIND_TEXT = Operation("find.text", "GET", "/find", FindText, list[FoundLine])
 FIND_FILES = Operation("find.files", "GET", "/find/file", FindFiles, list[str])
 FIND_SYMBOLS = Operation("find.symbols", "GET", "/find/symbol", FindSymbols, list[Symbol])
 LOCATION_GET = Operation("v2.location.get", "GET", "/api/location", NoArguments, LocationInfo)
 FS_FIND = Operation("v2.fs.find", "GET", "/api/fs/find", FindFiles, FoundFiles)
 TOOL_IDS = Operation("tool.ids", "GET", "/experimental/tool/ids", NoArguments, list[str])
-TOOL_LIST = Operation("tool.list", "GET", "/experimental/tool", AskTools, list[ToolItem])
+TOOL_LIST = Operation("tool.list", "GET", "/experimental/tool", ToolListQuery, list[ToolListItem])
 CAPABILITIES = Operation(
-    "experimental.capabilities.get", "GET", "/experimental/capabilities", NoArguments, Capabilities
+    "experimental.capabilities.get", "GET", "/experimental/capabilities", NoArguments, ExperimentalCapabilities
 )
 CONSOLE = Operation("experimental.console.get", "GET", "/experimental/console", NoArguments, ConsoleState)
 RESOURCE_LIST = Operation("experimental.resource.list", "GET", "/experimental/resource", NoArguments, JSON)
@@ -221,10 +219,10 @@ WORKSPACE_STATUS = Operation(
 PTY_SHELLS = Operation("pty.shells", "GET", "/pty/shells", NoArguments, list[PtyShell])
 PTY_LIST = Operation("pty.list", "GET", "/pty", NoArguments, list[Pty])
 PTY_CREATE = Operation("pty.create", "POST", "/pty", CreatePty, Pty)
-PTY_GET = Operation("pty.get", "GET", "/pty/{ptyID}", OfOnePty, Pty)
+PTY_GET = Operation("pty.get", "GET", "/pty/{ptyID}", PtyId, Pty)
 PTY_UPDATE = Operation("pty.update", "PUT", "/pty/{ptyID}", UpdatePty, Pty)
-PTY_REMOVE = Operation("pty.remove", "DELETE", "/pty/{ptyID}", OfOnePty, bool)
-PTY_TICKET = Operation("pty.connectToken", "POST", "/pty/{ptyID}/connect-token", OfOnePty, PtyTicket)
+PTY_REMOVE = Operation("pty.remove", "DELETE", "/pty/{ptyID}", PtyId, bool)
+PTY_TICKET = Operation("pty.connectToken", "POST", "/pty/{ptyID}/connect-token", PtyId, PtyTicketConnectToken)
 TUI_APPEND_PROMPT = Operation("tui.appendPrompt", "POST", "/tui/append-prompt", AppendPrompt, bool)
 TUI_SUBMIT_PROMPT = Operation("tui.submitPrompt", "POST", "/tui/submit-prompt", NoArguments, bool)
 TUI_CLEAR_PROMPT = Operation("tui.clearPrompt", "POST", "/tui/clear-prompt", NoArguments, bool)
@@ -235,7 +233,7 @@ TUI_OPEN_MODELS = Operation("tui.openModels", "POST", "/tui/open-models", NoArgu
 TUI_EXECUTE = Operation("tui.executeCommand", "POST", "/tui/execute-command", ExecuteCommand, bool)
 TUI_TOAST = Operation("tui.showToast", "POST", "/tui/show-toast", ShowToast, bool)
 TUI_PUBLISH = Operation("tui.publish", "POST", "/tui/publish", PublishTui, bool, body="event")
-TUI_SELECT = Operation("tui.selectSession", "POST", "/tui/select-session", OfOneSession, bool)
+TUI_SELECT = Operation("tui.selectSession", "POST", "/tui/select-session", SessionId, bool)
 HEALTH = Operation("global.health", "GET", "/global/health", NoArguments, Health, scope="process")
 INSTANCE_DISPOSE = Operation("instance.dispose", "POST", "/instance/dispose", NoArguments, bool, scope="process")
 GLOBAL_DISPOSE = Operation("global.dispose", "POST", "/global/dispose", NoArguments, bool, scope="process")

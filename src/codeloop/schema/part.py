@@ -16,7 +16,7 @@ class Span(Wire):
     end: int | None = None
 
 
-class SourceText(Wire):
+class FilePartSourceText(Wire):
     """Where a mention stands in the text part: character offsets of `value`."""
 
     value: str
@@ -28,7 +28,7 @@ class FileSource(Wire, tag_field="type", tag="file"):
     """A file that was mentioned."""
 
     path: str
-    text: SourceText
+    text: FilePartSourceText
 
 
 class SymbolSource(Wire, tag_field="type", tag="symbol"):
@@ -38,7 +38,7 @@ class SymbolSource(Wire, tag_field="type", tag="symbol"):
     range: Any
     name: str
     kind: int
-    text: SourceText
+    text: FilePartSourceText
 
 
 class ResourceSource(Wire, tag_field="type", tag="resource"):
@@ -46,7 +46,7 @@ class ResourceSource(Wire, tag_field="type", tag="resource"):
 
     client_name: str
     uri: str
-    text: SourceText
+    text: FilePartSourceText
 
 
 FilePartSource = FileSource | SymbolSource | ResourceSource
@@ -102,14 +102,14 @@ class ToolStart(Wire):
     start: int
 
 
-class ToolPending(Wire, tag_field="status", tag="pending"):
+class ToolStatePending(Wire, tag_field="status", tag="pending"):
     """The call's arguments are still streaming in."""
 
     input: JSON
     raw: str
 
 
-class ToolRunning(Wire, tag_field="status", tag="running"):
+class ToolStateRunning(Wire, tag_field="status", tag="running"):
     """The call runs, or waits for a permission."""
 
     input: JSON
@@ -118,7 +118,7 @@ class ToolRunning(Wire, tag_field="status", tag="running"):
     metadata: JSON | None = None
 
 
-class ToolCompleted(Wire, tag_field="status", tag="completed"):
+class ToolStateCompleted(Wire, tag_field="status", tag="completed"):
     """The call is done. `output` is what the model reads, `metadata` what a client shows."""
 
     input: JSON
@@ -129,7 +129,7 @@ class ToolCompleted(Wire, tag_field="status", tag="completed"):
     attachments: list[FilePart] | None = None
 
 
-class ToolError(Wire, tag_field="status", tag="error"):
+class ToolStateError(Wire, tag_field="status", tag="error"):
     """The call failed, was refused or was interrupted (`metadata.interrupted`)."""
 
     input: JSON
@@ -138,7 +138,7 @@ class ToolError(Wire, tag_field="status", tag="error"):
     metadata: JSON | None = None
 
 
-ToolState = ToolPending | ToolRunning | ToolCompleted | ToolError
+ToolState = ToolStatePending | ToolStateRunning | ToolStateCompleted | ToolStateError
 
 
 class ToolPart(Wire, tag_field="type", tag="tool"):
@@ -191,7 +191,7 @@ class AgentPart(Wire, tag_field="type", tag="agent"):
     session_id: str
     message_id: str
     name: str
-    source: SourceText | None = None
+    source: FilePartSourceText | None = None
 
 
 class SubtaskPart(Wire, tag_field="type", tag="subtask"):

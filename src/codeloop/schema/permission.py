@@ -11,7 +11,7 @@ Action = Literal["allow", "ask", "deny"]
 Reply = Literal["once", "always", "reject"]
 
 
-class Rule(Wire):
+class PermissionRule(Wire):
     """`permission` and `pattern` are wildcards (`*` any run, `?` one character); the last rule that matches counts."""
 
     permission: str
@@ -21,7 +21,7 @@ class Rule(Wire):
 
 NOBODY = "Nobody is there to answer, so this was refused. Find another way or say in your answer what you could not do."
 """The words of a rejection that no person gave."""
-Ruleset = tuple[Rule, ...]
+Ruleset = tuple[PermissionRule, ...]
 
 
 class Writes(Struct, frozen=True):
@@ -51,7 +51,7 @@ class Need(Wire):
     writes: Writes | None = None
 
 
-class ToolRef(Wire):
+class QuestionTool(Wire):
     """The call that a question belongs to."""
 
     message_id: str
@@ -67,4 +67,4 @@ class PermissionRequest(Wire):
     patterns: list[str]
     metadata: JSON
     always: list[str]
-    tool: ToolRef | None = None
+    tool: QuestionTool | None = None

@@ -1,6 +1,6 @@
 """Questions that the model asks a person, and what every client sees of them."""
 
-from codeloop.schema.permission import ToolRef
+from codeloop.schema.permission import QuestionTool
 from codeloop.schema.wire import Wire
 
 
@@ -11,7 +11,7 @@ class QuestionOption(Wire):
     description: str
 
 
-class Question(Wire):
+class QuestionInfo(Wire):
     """One question. `header`: a word or two for a tab. `custom`: a free answer is welcome too (unless false)."""
 
     question: str
@@ -26,5 +26,5 @@ class QuestionRequest(Wire):
 
     id: str
     session_id: str
-    questions: list[Question]
-    tool: ToolRef | None = None
+    questions: list[QuestionInfo]
+    tool: QuestionTool | None = None

@@ -22,9 +22,9 @@ from codeloop.schema.event import (
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import FileEdited, FilePath
 from codeloop.schema.message import Todo, UserMessage, UserTime
-from codeloop.schema.part import TextPart, ToolCompleted, ToolPart
-from codeloop.schema.permission import Need, ToolRef
-from codeloop.schema.question import Question, QuestionRequest
+from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
+from codeloop.schema.permission import Need, QuestionTool
+from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import last_text, next_created, shown_from
 from codeloop.store.store import Store
@@ -47,7 +47,7 @@ class SubagentReport(Struct, frozen=True):
 class CallSession:
     """The session of one call."""
 
-    def __init__(self, store: Store, session_id: str, call: ToolRef) -> None:
+    def __init__(self, store: Store, session_id: str, call: QuestionTool) -> None:
         self._store = store
         self._id = session_id
         self._call = call
@@ -72,7 +72,7 @@ class CallSession:
             if entry.info.id == self._call.message_id:
                 break
             for part in entry.parts:
-                if isinstance(part, ToolPart) and part.tool == "read" and isinstance(part.state, ToolCompleted):
+                if isinstance(part, ToolPart) and part.tool == "read" and isinstance(part.state, ToolStateCompleted):
                     lines.update(_lines_of(part.state, path))
         return lines
 
@@ -104,7 +104,7 @@ class CallSession:
             PartUpdated(properties=PartInfo(session_id=self._id, part=part, time=now_ms())),
         )
 
-    async def answers(self, questions: list[Question], need: Need) -> list[list[str]]:
+    async def answers(self, questions: list[QuestionInfo], need: Need) -> list[list[str]]:
         """Ask whoever is there and wait without a deadline; returns the chosen labels or free texts.
 
         Raises Rejected when they are refused; a question whose call is cancelled is withdrawn.
@@ -127,7 +127,7 @@ class CallSession:
         raise AssertionError("a follower ends only by being closed")
 
 
-def _lines_of(state: ToolCompleted, path: str) -> dict[int, str]:
+def _lines_of(state: ToolStateCompleted, path: str) -> dict[int, str]:
     """Return the numbered lines of a file that the result of a `read` holds whole."""
     shown: JSON = state.metadata.get("display") or {}
     is_whole = "outputPath" not in state.metadata and UNCHANGED not in state.metadata

@@ -11,7 +11,7 @@ from codeloop.kit.diff import Diff, trim_indent, unified
 from codeloop.permission.defaults import SECRETS
 from codeloop.permission.rules import decide
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.permission import Need, Rule, Writes
+from codeloop.schema.permission import Need, PermissionRule, Writes
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.encoding import DecodedText, decode
@@ -134,7 +134,7 @@ def is_repository_data(pattern: str) -> bool:
     return ".git" in {part.lower() for part in Path(pattern).parts}
 
 
-PLAIN = (Rule(permission="read", pattern="*", action="allow"), *SECRETS)
+PLAIN = (PermissionRule(permission="read", pattern="*", action="allow"), *SECRETS)
 """The rules of reading, without a person's own."""
 
 

@@ -10,7 +10,7 @@ from codeloop.agent.request.image_limits import bounded, has_images
 from codeloop.model.chat import AssistantTurn, ImagePiece, ModelInfo, TextPiece, Turn, UserTurn
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED
-from codeloop.schema.api.session_inputs import FileInput, Prompt, TextInput
+from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import IMAGES
 from codeloop.schema.operation import PROMPT
@@ -67,12 +67,14 @@ async def test_a_session_goes_on_after_a_service_has_refused_an_image(tmp_path: 
     sees = ModelInfo(provider_id="scripted", id="sees", name="Sees", input=frozenset({"text", "image"}))
     answers = [ScriptedAnswer(finish="error", error=refusal), ScriptedAnswer(text="Without it, then.")]
     async with rig(tmp_path, answers, info=sees) as it:
-        image = FileInput(
+        image = FilePartInput(
             mime="image/png",
             url=f"data:image/png;base64,{base64.b64encode(encoded(plain(4, 4), 'PNG')).decode()}",
             filename="a.png",
         )
-        first = await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[TextInput(text="look"), image]))
+        first = await it.client.call(
+            PROMPT, Prompt(session_id=it.session_id, parts=[TextPartInput(text="look"), image])
+        )
         assert first.stop is not None
         assert first.stop.reason == "error"
         assert words((await it.prompt("go on")).parts) == "Without it, then."

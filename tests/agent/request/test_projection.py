@@ -29,13 +29,13 @@ from codeloop.schema.part import (
     Span,
     StepStartPart,
     TextPart,
-    ToolCompleted,
-    ToolError,
     ToolPart,
-    ToolPending,
-    ToolRunning,
     ToolStart,
     ToolState,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
+    ToolStateRunning,
     ToolTime,
 )
 from codeloop.schema.wire import replace
@@ -75,14 +75,14 @@ FILES = st.builds(
     st.sampled_from([None, "", "a.png"]),
 )
 STATES = st.one_of(
-    st.builds(ToolPending, input=st.just({}), raw=st.just("")),
-    st.builds(ToolRunning, input=OBJECTS, time=st.just(ToolStart(start=1))),
+    st.builds(ToolStatePending, input=st.just({}), raw=st.just("")),
+    st.builds(ToolStateRunning, input=OBJECTS, time=st.just(ToolStart(start=1))),
     st.builds(
-        ToolCompleted, input=OBJECTS, output=WORDS, title=st.just(""), metadata=st.just({}), time=st.just(TIME),
+        ToolStateCompleted, input=OBJECTS, output=WORDS, title=st.just(""), metadata=st.just({}), time=st.just(TIME),
         attachments=st.one_of(st.none(), st.lists(FILES, max_size=2)),
     ),
     st.builds(
-        ToolError, input=OBJECTS, error=st.sampled_from(["no", "Interrupted"]), time=st.just(TIME),
+        ToolStateError, input=OBJECTS, error=st.sampled_from(["no", "Interrupted"]), time=st.just(TIME),
         metadata=st.sampled_from([None, {}, {"interrupted": True, "output": "so far"}, {"interrupted": True}]),
     ),
 )  # fmt: skip
@@ -136,8 +136,8 @@ def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[
 
 def test_a_prefix_makes_a_changed_entry_anew_and_all_for_another_model() -> None:
     prefix = RequestCache()
-    before = answer(tool(ToolPending(input={}, raw="")), finish="tool-calls", done=None)
-    done = ToolCompleted(input={}, output="ok", title="", metadata={}, time=TIME)
+    before = answer(tool(ToolStatePending(input={}, raw="")), finish="tool-calls", done=None)
+    done = ToolStateCompleted(input={}, output="ok", title="", metadata={}, time=TIME)
     after = Entry(before.info, (tool(done),))
     told = prefix.turns(Conversation(SESSION, (before,)), BLIND)[1]
     assert isinstance(told, ToolTurn)
@@ -152,7 +152,7 @@ def test_a_prefix_makes_a_changed_entry_anew_and_all_for_another_model() -> None
 
 
 def test_an_answer_is_sent_back_with_its_thinking_text_calls_and_results() -> None:
-    done = ToolCompleted(input={"command": "ls"}, output="", title="", metadata={}, time=TIME, attachments=None)
+    done = ToolStateCompleted(input={"command": "ls"}, output="", title="", metadata={}, time=TIME, attachments=None)
     entry = answer(
         ReasoningPart(text="hm", time=Span(start=1, end=2), metadata={"signature": "s"}, **OF),
         TextPart(text="Look.", **OF),
@@ -185,7 +185,7 @@ def test_ignored_text_and_other_peoples_parts_are_not_sent() -> None:
 
 
 def test_what_a_tool_attaches_follows_its_result() -> None:
-    done = ToolCompleted(
+    done = ToolStateCompleted(
         input={}, output="Image", title="", metadata={}, time=TIME, attachments=[file("image/png", PNG)]
     )
     turns = turns_of(answer(tool(done, name="read"), finish="tool-calls"), SEEING)

@@ -8,13 +8,13 @@ import pytest
 from codeloop.agent.subagent.spawn import spawn
 from codeloop.model.chat import ModelInfo, Prices
 from codeloop.model.testing.script import Count, ScriptedAnswer
-from codeloop.schema.api.session_inputs import Prompt, TextInput
-from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionModel
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC
-from codeloop.schema.part import ToolCompleted, ToolError, ToolPart, ToolRunning, ToolStart
-from codeloop.schema.permission import Rule
+from codeloop.schema.part import ToolPart, ToolStart, ToolStateCompleted, ToolStateError, ToolStateRunning
+from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import Subtask, ToolFailure
 from tests.store.states import updated
@@ -27,7 +27,7 @@ TASK = Subtask(agent="general", description="look around", prompt="Find it.")
 
 
 def parent_call(it: Rig) -> ToolPart:
-    state = ToolRunning(input={}, time=ToolStart(start=1))
+    state = ToolStateRunning(input={}, time=ToolStart(start=1))
     return ToolPart(
         id=new_id("prt"), session_id=it.session_id, message_id=new_id("msg"), call_id="c", tool="task", state=state
     )
@@ -73,7 +73,7 @@ async def test_what_a_child_costs_is_added_to_its_parent(tmp_path: Path) -> None
     async with rig(tmp_path, script, info=INFO) as it:
         await it.prompt()
         (made,) = it.calls()
-        assert isinstance(made.state, ToolCompleted)
+        assert isinstance(made.state, ToolStateCompleted)
         assert "Found it in a.py." in made.state.output
         assert children(it)[0].cost == pytest.approx(0.01)
         assert it.view().session.cost == pytest.approx(0.03)
@@ -84,12 +84,12 @@ async def test_a_child_is_denied_what_its_parents_session_is_denied(tmp_path: Pa
     async with rig(tmp_path, script, info=INFO) as it:
         with_model(it)
         one = it.project.store.session(it.session_id)
-        denial = Rule(permission="bash", pattern="*", action="deny")
+        denial = PermissionRule(permission="bash", pattern="*", action="deny")
         it.project.store.append(updated(replace(one, permission=[denial])))
         await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
         denied, allowed = child_calls(it)
         assert "Permission denied" in result(denied)
-        assert isinstance(allowed.state, ToolCompleted)
+        assert isinstance(allowed.state, ToolStateCompleted)
         assert not (it.work / "x").exists()
 
 
@@ -109,7 +109,7 @@ async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_den
         with_model(it)
         first = await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
         one = it.project.store.session(it.session_id)
-        denial = Rule(permission="bash", pattern="*", action="deny")
+        denial = PermissionRule(permission="bash", pattern="*", action="deny")
         it.project.store.append(updated(replace(one, permission=[denial])))
         again = Subtask(agent="general", description="d", prompt="More.", session_id=first.session_id)
         second = await spawn(it.project.engine, parent_call(it), again, lambda _: None)
@@ -146,7 +146,7 @@ async def test_a_child_that_fails_is_an_error_result_for_its_parent(tmp_path: Pa
         assert answer.stop is not None
         assert answer.stop.reason == "done"
         (made,) = it.calls()
-        assert isinstance(made.state, ToolError)
+        assert isinstance(made.state, ToolStateError)
         assert "The subagent stopped" in made.state.error
 
 
@@ -157,13 +157,13 @@ async def test_aborting_the_parent_stops_the_child(tmp_path: Path) -> None:
         DONE,
     ]
     async with rig(tmp_path, script) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         await until((it.work / "begun").exists)
         async with asyncio.timeout(5):
-            await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+            await it.client.call(ABORT, SessionId(session_id=it.session_id))
         (inner,) = child_calls(it)
-        assert isinstance(inner.state, ToolError)
-        assert isinstance(it.calls()[0].state, ToolError)
+        assert isinstance(inner.state, ToolStateError)
+        assert isinstance(it.calls()[0].state, ToolStateError)
         after = await it.prompt("go on")
         assert words(after.parts) == "Done."
         check_turns(it.model.requests[-1].turns)

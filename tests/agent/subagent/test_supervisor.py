@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.subagent.supervisor import Patience, Supervisor, overdue
-from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextInput
-from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.event import PartInfo, PartUpdated, PermissionAsked
 from codeloop.schema.ids import new_id
-from codeloop.schema.live_events import OfSession, SessionIdle
+from codeloop.schema.live_events import SessionIdle, SessionRef
 from codeloop.schema.message import Session
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC
-from codeloop.schema.part import ToolError, ToolPart, ToolRunning
+from codeloop.schema.part import ToolPart, ToolStateError, ToolStateRunning
 from codeloop.schema.permission import PermissionRequest
 from codeloop.store.subagent_state import standing_of
 from codeloop.tool.tool import SubtaskResult, ToolFailure
@@ -48,7 +48,7 @@ def state(it: Rig, child: Session | None = None) -> str:
 
 
 async def start(it: Rig) -> None:
-    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
 
 
 async def test_a_task_is_running_while_it_works_and_done_after_it(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ async def test_a_person_can_cancel_a_task_in_the_background(tmp_path: Path) -> N
         await start(it)
         await until((it.work / "begun").exists)
         async with asyncio.timeout(5):
-            await it.client.call(ABORT, OfOneSession(session_id=children(it)[0].id))
+            await it.client.call(ABORT, SessionId(session_id=children(it)[0].id))
         assert state(it) == "cancelled"
         assert not it.project.engine.tasks.any_running
 
@@ -96,12 +96,12 @@ async def test_a_child_that_a_person_aborts_is_an_error_for_its_parent_which_goe
     async with rig(tmp_path, script, info=INFO) as it:
         turn = asyncio.create_task(it.prompt())
         await until((it.work / "begun").exists)
-        await it.client.call(ABORT, OfOneSession(session_id=children(it)[0].id))
+        await it.client.call(ABORT, SessionId(session_id=children(it)[0].id))
         answer = await turn
         assert answer.stop is not None
         assert answer.stop.reason == "done"
         (made,) = it.calls()
-        assert isinstance(made.state, ToolError)
+        assert isinstance(made.state, ToolStateError)
         assert "cancelled" in made.state.error
 
 
@@ -135,7 +135,7 @@ async def test_the_call_shows_at_once_which_session_works_on_it(tmp_path: Path) 
         async def watch() -> None:
             async for stamped in it.client.follow():
                 match stamped.event:
-                    case PartUpdated(properties=PartInfo(part=ToolPart(state=ToolRunning(metadata=metadata)))):
+                    case PartUpdated(properties=PartInfo(part=ToolPart(state=ToolStateRunning(metadata=metadata)))):
                         shown.append((metadata or {}).get("sessionId", ""))
                     case _:
                         pass
@@ -145,7 +145,7 @@ async def test_the_call_shows_at_once_which_session_works_on_it(tmp_path: Path) 
         await until((it.work / "begun").exists)
         assert children(it)[0].id in shown
         watching.cancel()
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
 
 
 async def test_a_child_has_what_is_left_of_its_parents_money(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ async def test_a_task_that_shows_nothing_is_overdue_and_one_that_works_too_long(
 
         async def work() -> None:
             while True:
-                store.publish_live(SessionIdle(properties=OfSession(session_id=it.session_id)))
+                store.publish_live(SessionIdle(properties=SessionRef(session_id=it.session_id)))
                 await asyncio.sleep(0.005)
 
         working = asyncio.create_task(work())

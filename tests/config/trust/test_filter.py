@@ -12,15 +12,15 @@ from codeloop.config.trust.restrict import configured_rules
 from codeloop.permission.rules import decide
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.permission import Need, Rule
+from codeloop.schema.permission import Need, PermissionRule
 from tests.config.conftest import World
 from tests.support.examples import SHARES_A_FIXTURE, examples
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 BUILT_IN = (
-    Rule(permission="*", pattern="*", action="allow"),
-    Rule(permission="read", pattern="*.env", action="ask"),
-    Rule(permission="edit", pattern="locked/*", action="deny"),
+    PermissionRule(permission="*", pattern="*", action="allow"),
+    PermissionRule(permission="read", pattern="*.env", action="ask"),
+    PermissionRule(permission="edit", pattern="locked/*", action="deny"),
 )
 ACTIONS = st.sampled_from(["allow", "ask", "deny"])
 NAMES = st.sampled_from(["*", "bash", "edit", "read", "b*"])

@@ -11,7 +11,7 @@ from codeloop.config.trust.restrict import Tangled, configured_rules, overlap, r
 from codeloop.kit.wildcard import matches
 from codeloop.permission.rules import decide, last_match
 from codeloop.schema.config import AgentConfig, Config
-from codeloop.schema.permission import Need, Rule
+from codeloop.schema.permission import Need, PermissionRule
 from tests.support.examples import examples
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
@@ -19,7 +19,7 @@ PATTERNS = st.text(alphabet="ab *?", max_size=5)
 TEXTS = ["".join(letters) for size in range(6) for letters in product("ab ", repeat=size)]
 RULES = st.lists(
     st.builds(
-        Rule,
+        PermissionRule,
         permission=st.sampled_from(["*", "a", "a*", "?", "b"]),
         pattern=st.one_of(st.just("*"), PATTERNS),
         action=st.sampled_from(["allow", "ask", "deny"]),
@@ -28,15 +28,15 @@ RULES = st.lists(
 ).map(tuple)
 
 
-def rule(text: str) -> Rule:
-    return convert(dict(zip(("permission", "pattern", "action"), text.split(":"), strict=True)), Rule)
+def rule(text: str) -> PermissionRule:
+    return convert(dict(zip(("permission", "pattern", "action"), text.split(":"), strict=True)), PermissionRule)
 
 
-def tighten(base: tuple[Rule, ...], restrictions: tuple[Rule, ...]) -> tuple[Rule, ...]:
+def tighten(base: tuple[PermissionRule, ...], restrictions: tuple[PermissionRule, ...]) -> tuple[PermissionRule, ...]:
     return (*base, *restricting(base, restrictions))
 
 
-def verdict(permission: str, pattern: str, rules: tuple[Rule, ...]) -> str:
+def verdict(permission: str, pattern: str, rules: tuple[PermissionRule, ...]) -> str:
     return decide(Need(permission=permission, patterns=(pattern,)), rules).action
 
 
@@ -54,7 +54,7 @@ def test_an_overlap_matches_what_both_match_and_nothing_else(one: str, other: st
 @given(RULES, RULES, st.sampled_from(["a", "b", "ab"]), st.text(alphabet="ab ", max_size=6))
 @settings(max_examples=examples(300))
 def test_the_verdict_is_the_stricter_of_both(
-    base: tuple[Rule, ...], restrictions: tuple[Rule, ...], permission: str, pattern: str
+    base: tuple[PermissionRule, ...], restrictions: tuple[PermissionRule, ...], permission: str, pattern: str
 ) -> None:
     without = verdict(permission, pattern, base)
     wanted = last_match(permission, pattern, restrictions)

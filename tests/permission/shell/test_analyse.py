@@ -14,11 +14,11 @@ from codeloop.permission.rules import decide
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.permission.shell.command import is_plain
 from codeloop.permission.shell.parser import Script
-from codeloop.schema.permission import Need, Rule, Writes
+from codeloop.schema.permission import Need, PermissionRule, Writes
 from tests.support.examples import SHARES_A_FIXTURE, examples
 
-ALLOW_ALL = (Rule(permission="*", pattern="*", action="allow"),)
-NO_RM = (*ALLOW_ALL, Rule(permission="bash", pattern="rm *", action="deny"))
+ALLOW_ALL = (PermissionRule(permission="*", pattern="*", action="allow"),)
+NO_RM = (*ALLOW_ALL, PermissionRule(permission="bash", pattern="rm *", action="deny"))
 
 
 def need(line: str) -> Need:
@@ -167,7 +167,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=examples(150), suppress_health_check=SHARES_A_FIXTURE)
 @given(st.lists(PIECES, min_size=2, max_size=9).map("".join))
 def test_what_is_allowed_does_not_run_the_denied_program_in_a_real_shell(tmp_path: Path, line: str) -> None:
-    rules = (*ALLOW_ALL, Rule(permission="bash", pattern="denied *", action="deny"))
+    rules = (*ALLOW_ALL, PermissionRule(permission="bash", pattern="denied *", action="deny"))
     if decide(need(line), rules).action != "allow" or "\x00" in line:
         return
     mark = tmp_path / "ran"

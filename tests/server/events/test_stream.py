@@ -11,7 +11,7 @@ from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import ScriptedModel
-from codeloop.schema.api.session_inputs import Prompt, TextInput
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.event import StoredEvent
 from codeloop.schema.limits import (
@@ -137,7 +137,7 @@ async def test_what_another_process_stores_reaches_the_stream(tmp_path: Path) ->
         try:
             client = LocalClient(project)
             session = await client.call(SESSION_CREATE, CreateSession())
-            await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text="go")]))
+            await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="go")]))
             seen = await stream.until(is_completed)
             assert named(seen) == {session.id}
         finally:

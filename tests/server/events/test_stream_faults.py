@@ -15,8 +15,8 @@ from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED, ScriptedModel
-from codeloop.schema.api.session_inputs import Prompt, TextInput
-from codeloop.schema.api.session_requests import CreateSession, OfOneSession
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.limits import SERVER_STREAM_EVENTS, STORE_EVENTS
 from codeloop.schema.live_events import Delta, FileEdited, FilePath, PartDelta
 from codeloop.schema.operation import PROMPT, SESSION_CREATE, SESSION_DELETE
@@ -110,10 +110,8 @@ async def elsewhere(tmp_path: Path, work: Path) -> None:
     try:
         client = LocalClient(project)
         session = await client.call(SESSION_CREATE, CreateSession())
-        await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextInput(text="go")]))
-        await client.call(
-            SESSION_DELETE, OfOneSession(session_id=(await client.call(SESSION_CREATE, CreateSession())).id)
-        )
+        await client.call(PROMPT, Prompt(session_id=session.id, parts=[TextPartInput(text="go")]))
+        await client.call(SESSION_DELETE, SessionId(session_id=(await client.call(SESSION_CREATE, CreateSession())).id))
     finally:
         await project.close()
 

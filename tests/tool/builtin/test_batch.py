@@ -6,7 +6,7 @@ from typing import Any
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.limits import BATCH_CALLS
-from codeloop.schema.part import ToolCompleted, ToolError
+from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from tests.support.project import call, calls, rig, within
 
 DONE = ScriptedAnswer(text="Done.")
@@ -29,7 +29,7 @@ async def test_the_full_number_of_calls_runs_and_each_has_its_result(tmp_path: P
         (it.work / "7.txt").touch()
         await it.prompt()
         (part,) = it.calls()
-        assert isinstance(part.state, ToolCompleted)
+        assert isinstance(part.state, ToolStateCompleted)
         assert part.state.title == "25 of 25 calls succeeded"
         assert part.state.output.count("<result ") == BATCH_CALLS.value
         assert '<result call="8" tool="glob" ok="true">\n7.txt' in part.state.output
@@ -55,7 +55,7 @@ async def test_a_call_that_fails_does_not_touch_the_others(tmp_path: Path) -> No
     async with rig(tmp_path, script(*made), permission=ALLOWED) as it:
         await it.prompt()
         (part,) = it.calls()
-        assert isinstance(part.state, ToolCompleted)
+        assert isinstance(part.state, ToolStateCompleted)
         assert (part.state.metadata["successful"], part.state.metadata["failed"]) == (1, 4)
         assert (it.work / "a").read_text() == "x"
         for reason in ("File not found", "no tool named nonsense", "pattern", "no tool named batch"):
@@ -85,7 +85,7 @@ async def test_a_refusal_without_words_ends_all_of_them_and_the_turn(tmp_path: P
         await it.answer(await it.question(), "reject")
         answer = await within(turn)
         assert answer.stop.reason == "rejected"
-        assert isinstance(it.calls()[0].state, ToolError)
+        assert isinstance(it.calls()[0].state, ToolStateError)
         await asyncio.sleep(0.1)
         assert list(it.work.iterdir()) == []
         assert not any("sleep 30.125" in line for line in _commands())

@@ -11,7 +11,7 @@ from codeloop.schema.event import MessageInfo, MessageUpdated, SessionCreated, S
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionTime, UserMessage, UserTime
 from codeloop.schema.operation import QUESTION_REPLY
-from codeloop.schema.part import ToolCompleted, ToolError
+from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from tests.support.project import call, calls, check_turns, rig, until, within
 from tests.tool.context import make_context
 
@@ -27,7 +27,7 @@ async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> 
         assert [option.label for option in request.questions[0].options] == ["Yes", "No"]
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[["Yes"]]))
         answer = await within(turn)
-        assert isinstance(it.calls()[0].state, ToolCompleted)
+        assert isinstance(it.calls()[0].state, ToolStateCompleted)
         steps = [entry.info.agent for entry in it.view().entries if isinstance(entry.info, AssistantMessage)]
         assert steps == ["plan", "build"]
         assert isinstance(answer.info, AssistantMessage)
@@ -53,7 +53,7 @@ async def test_anything_but_a_yes_stays_with_the_plan(tmp_path: Path, answers: l
         (request,) = it.project.store.pending_questions()
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
         await within(turn)
-        assert isinstance(it.calls()[0].state, ToolError)
+        assert isinstance(it.calls()[0].state, ToolStateError)
         assert told in it.results()[0]
         steps = [entry.info.agent for entry in it.view().entries if isinstance(entry.info, AssistantMessage)]
         assert steps == ["plan", "plan"]

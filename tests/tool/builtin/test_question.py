@@ -10,10 +10,10 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
-from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import ABORT, QUESTION_LIST, QUESTION_REJECT, QUESTION_REPLY, NoArguments
-from codeloop.schema.part import ToolCompleted, ToolError
+from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from codeloop.schema.question import QuestionRequest
 from tests.support.project import Rig, call, calls, rig, until, within
 
@@ -70,7 +70,7 @@ async def test_the_answers_of_several_questions_come_back_in_order(tmp_path: Pat
         )
         await within(turn)
         state = it.calls()[0].state
-        assert isinstance(state, ToolCompleted)
+        assert isinstance(state, ToolStateCompleted)
         assert state.title == "Asked 2 questions"
         assert state.output == 'The user answered:\n"Which colour?" = "red"\n"Which sizes?" = "red, of my own"'
         assert state.metadata["answers"] == [["red"], ["red", "of my own"]]
@@ -103,14 +103,14 @@ async def test_a_refusal_without_words_ends_the_turn(tmp_path: Path) -> None:
         await it.client.call(QUESTION_REJECT, RejectQuestion(request_id=(await asked(it)).id))
         answer = await within(turn)
         assert answer.stop.reason == "rejected"
-        assert isinstance(it.calls()[0].state, ToolError)
+        assert isinstance(it.calls()[0].state, ToolStateError)
 
 
 async def test_a_question_is_withdrawn_when_its_call_is_cancelled(tmp_path: Path) -> None:
     async with rig(tmp_path, script(COLOUR)) as it:
         turn = asyncio.create_task(it.prompt())
         request = await asked(it)
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         await within(turn)
         assert it.project.store.pending_questions() == []
         with pytest.raises(OperationError) as late:

@@ -8,7 +8,7 @@ from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.event import PartInfo, PartUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.operation import SESSION_FORK
-from codeloop.schema.part import ToolCompleted
+from codeloop.schema.part import ToolStateCompleted
 from codeloop.schema.wire import replace
 from tests.support.project import Rig, call, calls, rig
 
@@ -45,7 +45,7 @@ async def test_the_same_range_or_a_part_of_it_is_not_sent_again(tmp_path: Path) 
         assert first.startswith("1: value_1")
         assert rest == [SAME.format("1-80"), SAME.format("10-49") + "\n\n(lines 10-49 of 80)", SAME.format("2-80")]
         state = it.calls()[1].state
-        assert isinstance(state, ToolCompleted)
+        assert isinstance(state, ToolStateCompleted)
         assert state.metadata["display"]["text"] == TEXT.removesuffix("\n"), "a person sees the lines"
 
 
@@ -84,7 +84,7 @@ async def test_what_was_pruned_is_sent_again(tmp_path: Path) -> None:
     async with rig(tmp_path, turns(read(), read(), read())) as it:
         await ask(it, 2)
         part = it.calls()[0]
-        assert isinstance(part.state, ToolCompleted)
+        assert isinstance(part.state, ToolStateCompleted)
         state = replace(part.state, time=replace(part.state.time, compacted=now_ms()))
         pruned = PartInfo(session_id=it.session_id, part=replace(part, state=state), time=now_ms())
         it.project.store.append(PartUpdated(properties=pruned))

@@ -9,7 +9,7 @@ import pytest
 from codeloop.model.chat import ModelInfo, Prices
 from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.message import AssistantMessage, Session
-from codeloop.schema.part import ToolCompleted, ToolError
+from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from tests.support.project import Rig, call, calls, rig, told, until
 
 INFO = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10))
@@ -38,8 +38,8 @@ async def test_several_tasks_of_one_step_run_and_each_gives_its_last_words(tmp_p
     async with rig(tmp_path, script, info=INFO) as it:
         await it.prompt()
         first, second = it.calls()
-        assert isinstance(first.state, ToolCompleted)
-        assert isinstance(second.state, ToolCompleted)
+        assert isinstance(first.state, ToolStateCompleted)
+        assert isinstance(second.state, ToolStateCompleted)
         ids = {first.state.metadata["sessionId"], second.state.metadata["sessionId"]}
         assert ids == {child.id for child in children(it)}
         assert {"x", "y"} == {state.output.split("\n")[2] for state in (first.state, second.state)}
@@ -78,7 +78,7 @@ async def test_an_unknown_or_primary_agent_is_refused_with_those_there_are(tmp_p
     async with rig(tmp_path, script, info=INFO) as it:
         await it.prompt()
         assert all("general" in text and "no subagent named" in text for text in it.results())
-        assert all(isinstance(part.state, ToolError) for part in it.calls())
+        assert all(isinstance(part.state, ToolStateError) for part in it.calls())
 
 
 async def test_a_task_in_the_background_returns_at_once_and_is_asked_about_later(tmp_path: Path) -> None:
@@ -116,5 +116,5 @@ async def test_each_kind_of_subagent_can_be_denied(tmp_path: Path) -> None:
     script = [calls(call("task", **handed("x"))), DONE]
     async with rig(tmp_path, script, info=INFO, permission={"task": {"general": "deny"}}) as it:
         await it.prompt()
-        assert isinstance(it.calls()[0].state, ToolError)
+        assert isinstance(it.calls()[0].state, ToolStateError)
         assert children(it) == []

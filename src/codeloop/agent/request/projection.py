@@ -30,9 +30,9 @@ from codeloop.schema.part import (
     ReasoningPart,
     SubtaskPart,
     TextPart,
-    ToolCompleted,
-    ToolError,
     ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
 )
 from codeloop.store.conversation import Entry
 
@@ -117,11 +117,11 @@ def _call(call: ToolPart) -> CallPiece:
 
 def _result(call: ToolPart) -> ResultPiece:
     match call.state:
-        case ToolCompleted(time=time) if time.compacted is not None:
+        case ToolStateCompleted(time=time) if time.compacted is not None:
             return ResultPiece(call.call_id, call.tool, LEFT_OUT)
-        case ToolCompleted(output=output):
+        case ToolStateCompleted(output=output):
             return ResultPiece(call.call_id, call.tool, output or "(no output)", call.tool == "invalid")
-        case ToolError(error=error, metadata=metadata):
+        case ToolStateError(error=error, metadata=metadata):
             so_far = (metadata or {}).get("output") if (metadata or {}).get("interrupted") else None
             told = f"{error}\nOutput until then:\n{so_far}" if so_far else error
             return ResultPiece(call.call_id, call.tool, told, error=True)
@@ -132,7 +132,7 @@ def _result(call: ToolPart) -> ResultPiece:
 def _attached(calls: list[ToolPart], info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:
     pieces: list[TextPiece | ImagePiece] = []
     for call in calls:
-        if isinstance(call.state, ToolCompleted) and call.state.attachments and call.state.time.compacted is None:
+        if isinstance(call.state, ToolStateCompleted) and call.state.attachments and call.state.time.compacted is None:
             pieces.append(TextPiece(ATTACHED.format(name=call.tool)))
             pieces += [file_piece(part, info) for part in call.state.attachments]
     return tuple(pieces)

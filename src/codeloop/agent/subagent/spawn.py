@@ -22,7 +22,7 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SUBAGENT_STEPS
-from codeloop.schema.live_events import Idle, OfSession, SessionIdle
+from codeloop.schema.live_events import Idle, SessionIdle, SessionRef
 from codeloop.schema.message import (
     NO_TOKENS,
     ModelRef,
@@ -33,13 +33,13 @@ from codeloop.schema.message import (
     UserTime,
 )
 from codeloop.schema.part import TextPart, ToolPart
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import last_text, next_created
 from codeloop.store.subagent_state import note
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
-NO_NESTING = Rule(permission="task", pattern="*", action="deny")
+NO_NESTING = PermissionRule(permission="task", pattern="*", action="deny")
 
 
 async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
@@ -101,7 +101,7 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON,
         with suppress(CodeloopError):
             engine.store.leases.drop(child.id)
         show_status(engine, child.id, Idle())
-        engine.store.publish_live(SessionIdle(properties=OfSession(session_id=child.id)))
+        engine.store.publish_live(SessionIdle(properties=SessionRef(session_id=child.id)))
     text = last_text(engine.store.context_view(child.id).entries)
     if stop.reason != "done":
         reason = stop.message or stop.reason

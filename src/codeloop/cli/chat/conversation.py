@@ -26,7 +26,7 @@ from codeloop.cli.target.target import Reached
 from codeloop.client.client import Client
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.api.session_inputs import RunLimits
-from codeloop.schema.api.session_requests import ListMessages, OfOneSession
+from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import ATTACH_SHOWN
 from codeloop.schema.message import ModelRef, Session
@@ -161,7 +161,7 @@ class Conversation:
         if self._is_warned:
             self.leave()
         elif self.is_busy and self.session is not None:
-            self._work.aside(self._client.call(ABORT, OfOneSession(session_id=self.session.id)))
+            self._work.aside(self._client.call(ABORT, SessionId(session_id=self.session.id)))
             self.say("Ending the turn. Ctrl-C again leaves.", "yellow")
         elif self._is_attended:
             self.say("Ctrl-C again, Ctrl-D or /exit leaves.", "yellow")

@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 
 from codeloop.client.client import Client
 from codeloop.extend.template import mentions
-from codeloop.schema.api.files import FileNode, OfOnePath
-from codeloop.schema.api.session_inputs import AgentInput, FileInput, PartInput, TextInput
+from codeloop.schema.api.files import FileNode, FileQuery
+from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import COMMAND_FILES
 from codeloop.schema.operation import AGENT_LIST, FILE_LIST, NoArguments
@@ -18,7 +18,7 @@ async def prompt_parts(client: Client, text: str, note: Callable[[str], object])
 
     `note` is called with a line about each that looks like a path and is no file.
     """
-    parts: list[PartInput] = [TextInput(text=text)]
+    parts: list[PartInput] = [TextPartInput(text=text)]
     names = mentions(text)[: COMMAND_FILES.value]
     if not names:
         return parts
@@ -26,12 +26,12 @@ async def prompt_parts(client: Client, text: str, note: Callable[[str], object])
     subagents = {agent.name for agent in agents if agent.mode != "primary"}
     for name in names:
         if name in subagents:
-            parts.append(AgentInput(name=name))
+            parts.append(AgentPartInput(name=name))
             continue
         node = await _node(client, name)
         if node is not None and node.type == "file":
             mime = mimetypes.guess_type(name)[0] or "text/plain"
-            parts.append(FileInput(mime=mime, url=Path(node.absolute).as_uri(), filename=name))
+            parts.append(FilePartInput(mime=mime, url=Path(node.absolute).as_uri(), filename=name))
         elif node is not None:
             note(f"@{name} is a directory: nothing of it is attached.")
         elif "/" in name or "." in name:
@@ -43,7 +43,7 @@ async def _node(client: Client, name: str) -> FileNode | None:
     """Return what has this path on the server."""
     path = PurePosixPath(name)
     try:
-        nodes = await client.call(FILE_LIST, OfOnePath(path=str(path.parent)))
+        nodes = await client.call(FILE_LIST, FileQuery(path=str(path.parent)))
     except OperationError:
         return None
     return next((node for node in nodes if node.name == path.name), None)

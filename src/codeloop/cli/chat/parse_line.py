@@ -4,7 +4,7 @@ from codeloop.cli.chat.mention import prompt_parts
 from codeloop.cli.chat.slash_commands import COMMANDS, Talk
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.kit.suggest import meant, near
-from codeloop.schema.api.session_inputs import Prompt, RunCommand, RunShell
+from codeloop.schema.api.session_inputs import InvokeCommand, Prompt, RunShell
 from codeloop.schema.ids import new_id
 from codeloop.schema.operation import COMMAND, COMMAND_LIST, PROMPT, SESSION_SHELL, NoArguments
 from codeloop.schema.wire import replace
@@ -43,7 +43,7 @@ async def _slash(talk: Talk, name: str, words: str) -> None:
             f"There is no command /{name}.{close} /help lists them; a space before it makes it a prompt."
         )
     model = f"{talk.model.provider_id}/{talk.model.model_id}" if talk.model else None
-    command = RunCommand(
+    command = InvokeCommand(
         session_id="",
         command=name,
         arguments=words,

@@ -14,7 +14,7 @@ from codeloop.cli.undo_redo import redo_last, undo_last
 from codeloop.client.client import Client
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits, Summarize
-from codeloop.schema.api.session_requests import ListSessions, OfOneMessage, OfOneSession, UpdatePart
+from codeloop.schema.api.session_requests import ListSessions, MessageId, SessionId, UpdatePart
 from codeloop.schema.limits import ATTACH_LISTED
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.operation import (
@@ -191,7 +191,7 @@ async def _status(talk: Talk, words: str) -> None:
 
 async def _queue(talk: Talk, words: str) -> None:
     session = await _current(talk)
-    waiting = await talk.client.call(SESSION_QUEUED, OfOneSession(session_id=session.id))
+    waiting = await talk.client.call(SESSION_QUEUED, SessionId(session_id=session.id))
     action, _, rest = words.partition(" ")
     number, _, text = rest.strip().partition(" ")
     if not words:
@@ -204,7 +204,7 @@ async def _queue(talk: Talk, words: str) -> None:
         raise UsageProblem(f"There is no prompt {number[:6]} that waits. /queue lists them.")
     chosen = waiting[int(number) - 1]
     if action == "cancel":
-        await talk.client.call(MESSAGE_DELETE, OfOneMessage(session_id=session.id, message_id=chosen.info.id))
+        await talk.client.call(MESSAGE_DELETE, MessageId(session_id=session.id, message_id=chosen.info.id))
         talk.say("Cancelled.")
         return
     part = next((part for part in chosen.parts if isinstance(part, TextPart) and not part.synthetic), None)
@@ -231,7 +231,7 @@ async def _current(talk: Talk) -> Session:
     """Return the session as it is now. Raises UsageProblem when there is none yet."""
     if talk.session is None:
         raise UsageProblem("There is no session yet: it begins with the first prompt.")
-    return await talk.client.call(SESSION_GET, OfOneSession(session_id=talk.session.id))
+    return await talk.client.call(SESSION_GET, SessionId(session_id=talk.session.id))
 
 
 def _text(message: MessageWithParts) -> str:

@@ -11,7 +11,7 @@ from codeloop.cli.run.result import Tally
 from codeloop.cli.target.named import belongs
 from codeloop.client.client import Client
 from codeloop.client.link import ServerLost
-from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import (
     Event,
@@ -104,7 +104,7 @@ class RunFollower:
         await self.look()
         if not self.is_running:  # what is left of a server that was killed waits for nobody
             return
-        for child in await self._client.call(SESSION_CHILDREN, OfOneSession(session_id=self._session_id)):
+        for child in await self._client.call(SESSION_CHILDREN, SessionId(session_id=self._session_id)):
             self.subagents.learn(child)
         permissions = await self._client.call(PERMISSION_LIST, NoArguments())
         questions = await self._client.call(QUESTION_LIST, NoArguments())

@@ -17,8 +17,8 @@ from codeloop.schema.part import (
     StepStartPart,
     TextPart,
     ToolPart,
-    ToolPending,
-    ToolRunning,
+    ToolStatePending,
+    ToolStateRunning,
 )
 
 MODEL = "model"
@@ -59,7 +59,7 @@ class Activity:
         match event:
             case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
                 key = self._sessions.get(p.session_id, p.session_id)
-                self._details[key] = heading(p.part) if isinstance(p.part.state, ToolRunning) else ""
+                self._details[key] = heading(p.part) if isinstance(p.part.state, ToolStateRunning) else ""
             case SessionCreated(properties=p) | SessionUpdated(properties=p):
                 if works_in_background(p.info):
                     self.begin(p.info.id, one_line(p.info.title, 80))
@@ -92,9 +92,9 @@ class Activity:
                 self.begin(MODEL, "Thinking")
             case TextPart(time=span):
                 self.begin(MODEL, "Writing" if span is None or span.end is None else "Waiting for the model")
-            case ToolPart(state=ToolPending()):
+            case ToolPart(state=ToolStatePending()):
                 self.begin(MODEL, f"Writing a call of {one_line(part.tool, 40)}")
-            case ToolPart(state=ToolRunning(metadata=metadata)):
+            case ToolPart(state=ToolStateRunning(metadata=metadata)):
                 self.end(MODEL)
                 self.begin(part.id, heading(part))
                 if child := (metadata or {}).get("sessionId"):

@@ -16,9 +16,9 @@ from codeloop.schema.part import (
     StepFinishPart,
     StepStartPart,
     TextPart,
-    ToolCompleted,
-    ToolError,
     ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
 )
 from codeloop.schema.wire import JSON, replace
 
@@ -107,7 +107,7 @@ def _kind(part: object) -> str | None:
             return "text"
         case ReasoningPart(time=time) if time.end is not None:
             return "reasoning"
-        case ToolPart(state=ToolCompleted() | ToolError()):
+        case ToolPart(state=ToolStateCompleted() | ToolStateError()):
             return "tool_use"
         case StepFinishPart():
             return "step_finish"

@@ -8,7 +8,7 @@ from codeloop.cli.questions.answerer import Terminal, ask_line
 from codeloop.cli.run.result import Outcome
 from codeloop.schema.event import Event, PartUpdated
 from codeloop.schema.live_events import PartDelta
-from codeloop.schema.part import ToolCompleted, ToolError, ToolPart
+from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 
 
 class Standing:
@@ -79,4 +79,4 @@ def _is_result(event: Event) -> bool:
     if not isinstance(event, PartUpdated):
         return False
     part = event.properties.part
-    return isinstance(part, ToolPart) and isinstance(part.state, ToolCompleted | ToolError)
+    return isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted | ToolStateError)

@@ -11,7 +11,7 @@ from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import PartDelta, Retry, StatusChanged, ToastShown
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.part import ReasoningPart, TextPart, ToolCompleted, ToolError, ToolPart
+from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 
 TITLE = 40
 """Characters of what a subagent works on."""
@@ -79,7 +79,7 @@ class TextView:
         if self._terminal is not None:
             self._activity.take_subagent(event)
         part = event.properties.part if isinstance(event, PartUpdated) else None
-        if isinstance(part, ToolPart) and isinstance(part.state, ToolCompleted | ToolError):
+        if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted | ToolStateError):
             if part.id not in self._shown:
                 self._shown.add(part.id)
                 who = paint(f"  {one_line(title, TITLE)}:", "dim", colour=self._colour)
@@ -123,7 +123,7 @@ class TextView:
                     self._progress.write("\n")
             case ToolPart():
                 self._speech.show(event)
-                if isinstance(part.state, ToolCompleted | ToolError) and part.id not in self._shown:
+                if isinstance(part.state, ToolStateCompleted | ToolStateError) and part.id not in self._shown:
                     self._shown.add(part.id)
                     self._line("\n".join(lines(part, colour=self._colour)))
             case _:

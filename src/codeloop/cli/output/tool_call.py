@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from codeloop.cli.output.style import Look, duration, paint
 from codeloop.kit.terminal_text import inert, one_line
-from codeloop.schema.part import ToolCompleted, ToolError, ToolPart
+from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 
 SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
@@ -19,7 +19,7 @@ def heading(part: ToolPart) -> str:
     if part.tool == "invalid":  # the name that the model used
         return f"{part.tool:<6} {one_line(str(part.state.input.get('tool', '')), WIDTH)}".rstrip()
     subject = next((str(part.state.input[key]) for key in SUBJECTS if part.state.input.get(key)), "")
-    if isinstance(part.state, ToolCompleted) and part.state.title and part.tool != "bash":
+    if isinstance(part.state, ToolStateCompleted) and part.state.title and part.tool != "bash":
         subject = part.state.title
     return f"{part.tool:<6} {one_line(subject, WIDTH)}".rstrip()
 
@@ -32,12 +32,12 @@ def condensed(part: ToolPart, *, colour: bool) -> str:
 def lines(part: ToolPart, *, colour: bool) -> list[str]:
     """Return the finished call as lines."""
     match part.state:
-        case ToolCompleted(metadata=metadata, time=time):
+        case ToolStateCompleted(metadata=metadata, time=time):
             exit_code = metadata.get("exit", 0) if part.tool == "bash" else 0
             notes = [*_counts(metadata), *([f"exit {exit_code}"] if exit_code else []), duration(time.end - time.start)]
             failed = bool(exit_code) or part.tool == "invalid"
             body = _body(part.tool, metadata, part.state.output, failed=failed)
-        case ToolError(error=error, time=time):
+        case ToolStateError(error=error, time=time):
             notes = [duration(time.end - time.start)]
             failed = True
             body = _looking("red", inert(error).splitlines()[:OUTPUT_LINES])

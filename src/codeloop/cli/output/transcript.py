@@ -18,10 +18,10 @@ from codeloop.schema.part import (
     Part,
     ReasoningPart,
     TextPart,
-    ToolCompleted,
-    ToolError,
     ToolPart,
-    ToolPending,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
 )
 
 Children = Mapping[str, list[MessageWithParts]]
@@ -90,7 +90,7 @@ def _assistant(part: Part, out: Output, *, colour: bool, thinking: bool) -> str:
 
 def _below(part: Part, children: Children, indent: str, *, colour: bool) -> Iterator[str]:
     """Yield the calls of the subagent that a call started, one line each, and how its session is shown."""
-    if not isinstance(part, ToolPart) or part.tool != "task" or isinstance(part.state, ToolPending):
+    if not isinstance(part, ToolPart) or part.tool != "task" or isinstance(part.state, ToolStatePending):
         return
     child = str((part.state.metadata or {}).get("sessionId", ""))
     for message in children.get(child, ()):
@@ -104,9 +104,9 @@ def _below(part: Part, children: Children, indent: str, *, colour: bool) -> Iter
 
 def _mark(part: ToolPart, *, colour: bool) -> str:
     match part.state:
-        case ToolCompleted():
+        case ToolStateCompleted():
             return paint("✓", "green", colour=colour)
-        case ToolError():
+        case ToolStateError():
             return paint("✗", "red", colour=colour)
         case _:
             return "…"

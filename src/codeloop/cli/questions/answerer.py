@@ -16,12 +16,12 @@ from codeloop.cli.questions.reply_words import chosen, meaning
 from codeloop.client.client import Client
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
-from codeloop.schema.api.session_requests import OfOneMessage, OfOneSession
+from codeloop.schema.api.session_requests import MessageId, SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import MESSAGE_GET, PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY, SESSION_GET
 from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import NOBODY, PermissionRequest, Reply
-from codeloop.schema.question import Question, QuestionRequest
+from codeloop.schema.question import QuestionInfo, QuestionRequest
 
 UNKNOWN = Asking()
 
@@ -104,7 +104,7 @@ class Answerer:
 
 
 async def ask_question(
-    terminal: Terminal, view: View, question: Question, asker: "Asker | None" = None, whom: str = ""
+    terminal: Terminal, view: View, question: QuestionInfo, asker: "Asker | None" = None, whom: str = ""
 ) -> list[str] | None:
     """Show one question with numbered choices and read the answer: numbers, or words; None at the end of input."""
     several, free = bool(question.multiple), question.custom is not False
@@ -165,11 +165,11 @@ async def origin(client: Client, request: PermissionRequest | QuestionRequest) -
     """Look up which tool asks, and which subagent; what can't be found stays empty."""
     tool = subagent = ""
     with suppress(OperationError):
-        session = await client.call(SESSION_GET, OfOneSession(session_id=request.session_id))
+        session = await client.call(SESSION_GET, SessionId(session_id=request.session_id))
         if session.parent_id is not None:
             subagent = one_line(f"subagent {session.agent or ''}", LABEL) + f" “{one_line(session.title, LABEL)}”"
     if request.tool is not None:
-        named = OfOneMessage(session_id=request.session_id, message_id=request.tool.message_id)
+        named = MessageId(session_id=request.session_id, message_id=request.tool.message_id)
         with suppress(OperationError):
             message = await client.call(MESSAGE_GET, named)
             call_id = request.tool.call_id

@@ -26,13 +26,13 @@ from codeloop.cli.target.target import Reach, Reached
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT
 from codeloop.schema.api.session_inputs import (
-    FileInput,
+    FilePartInput,
+    InvokeCommand,
     MessageWithParts,
     Prompt,
-    RunCommand,
     RunLimits,
 )
-from codeloop.schema.api.session_requests import ListMessages, OfOneSession
+from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import new_id
 from codeloop.schema.operation import COMMAND, PROMPT, SESSION_DELETE, SESSION_MESSAGES
@@ -167,7 +167,7 @@ class Running:
             await self._keep(client)
 
     async def _send(
-        self, client: Client, message: Message, meant: Typed, attachments: list[FileInput]
+        self, client: Client, message: Message, meant: Typed, attachments: list[FilePartInput]
     ) -> MessageWithParts:
         """Send what the flags say, a prompt or a command, and return what is answered when the turn ends."""
         options = self._options
@@ -182,7 +182,7 @@ class Running:
                 limits=_limits(options),
             )
             return await client.call(PROMPT, prompt)
-        command = RunCommand(
+        command = InvokeCommand(
             session_id=self.session_id,
             message_id=self._prompt_id,
             command=meant.command,
@@ -200,7 +200,7 @@ class Running:
             if self.session_id and not await client.call(
                 SESSION_MESSAGES, ListMessages(session_id=self.session_id, limit=1)
             ):
-                await client.call(SESSION_DELETE, OfOneSession(session_id=self.session_id))
+                await client.call(SESSION_DELETE, SessionId(session_id=self.session_id))
                 self.session_id = ""
 
     def _view(self) -> View:

@@ -4,7 +4,7 @@ from codeloop.cli.output.answer import Answer
 from codeloop.cli.output.style import count, duration, spent
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens
-from codeloop.schema.part import Part, ToolError, ToolPart
+from codeloop.schema.part import Part, ToolPart, ToolStateError
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -106,7 +106,9 @@ class Tally:
 
     def _part(self, part: Part) -> None:
         match part:
-            case ToolPart(state=ToolError(error=error, metadata=metadata), tool=tool) if (metadata or {}).get("denied"):
+            case ToolPart(state=ToolStateError(error=error, metadata=metadata), tool=tool) if (metadata or {}).get(
+                "denied"
+            ):
                 self._denied.append({"tool": tool, "input": part.state.input, "reason": error})
             case _:
                 pass

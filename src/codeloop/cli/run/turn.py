@@ -17,7 +17,7 @@ from codeloop.cli.run.signals import Signals
 from codeloop.client.client import Client
 from codeloop.client.link import ServerLost
 from codeloop.schema.api.session_inputs import MessageWithParts, TurnEnd
-from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import BACKGROUND_WAIT, TURN_STOPPING
 from codeloop.schema.message import Session
@@ -90,7 +90,7 @@ class Turn:
             await asyncio.sleep(0)
             await self._follower.stop()
         with suppress(CodeloopError):  # the event that tells of a title's cost may come after the turn
-            self._follower.tally.grow(await self._client.call(SESSION_GET, OfOneSession(session_id=self._session_id)))
+            self._follower.tally.grow(await self._client.call(SESSION_GET, SessionId(session_id=self._session_id)))
         code = exit_codes.of_turn(answer)
         message = answer.stop.message if answer.stop and answer.stop.reason != "done" else ""
         ended_by = self._ended_by
@@ -178,7 +178,7 @@ class Turn:
         """Abort until it has ended: a prompt that is still being stored has no turn yet that could be."""
         while self._turn is not None and not self._turn.done():
             try:
-                await self._client.call(ABORT, OfOneSession(session_id=self._session_id))
+                await self._client.call(ABORT, SessionId(session_id=self._session_id))
             except CodeloopError:
                 self._turn.cancel()
             await asyncio.sleep(ABORT_AGAIN)

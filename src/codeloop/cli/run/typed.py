@@ -14,7 +14,7 @@ from codeloop.cli.run.options import Options
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT
 from codeloop.kit.suggest import meant, near
-from codeloop.schema.api.session_inputs import FileInput, PartInput, TextInput
+from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.operation import COMMAND_LIST, NoArguments
 
 ELSEWHERE = {
@@ -71,10 +71,10 @@ async def pieces(client: Client, message: Message, note: Callable[[str], object]
     """
     if not message.text:
         return []
-    return [TextInput(text=message.text), *(await prompt_parts(client, message.words, note))[1:]]
+    return [TextPartInput(text=message.text), *(await prompt_parts(client, message.words, note))[1:]]
 
 
-def piped_file(text: str) -> FileInput:
+def piped_file(text: str) -> FilePartInput:
     """Return what came from stdin as an attachment: nothing of it is filled into a command's template."""
     data = base64.b64encode(text.encode("utf-8", "replace")).decode()
-    return FileInput(mime="text/plain", url=f"data:text/plain;base64,{data}", filename="stdin")
+    return FilePartInput(mime="text/plain", url=f"data:text/plain;base64,{data}", filename="stdin")

@@ -15,7 +15,7 @@ from codeloop.cli.target.recording import Tape, recording
 from codeloop.cli.target.target import Reached
 from codeloop.cli.target.trusting import ask_trust
 from codeloop.client.local import LocalClient
-from codeloop.schema.api.session_inputs import FileInput
+from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.message import Session
 
 
@@ -71,8 +71,8 @@ def _startup(options: Options, record: Path | None) -> Startup:
     )
 
 
-def _attachment(path: Path) -> FileInput:
+def _attachment(path: Path) -> FilePartInput:
     absolute = path.expanduser().absolute()
     if not absolute.exists():
         raise UsageProblem(f"The file {path} of --file does not exist. Correct its name.")
-    return FileInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)
+    return FilePartInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)

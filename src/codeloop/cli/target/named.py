@@ -7,7 +7,7 @@ from codeloop.client.client import Client
 from codeloop.kit.suggest import MOST, meant, near
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.api.session_requests import ForkSession, ListEverything, ListMessages, ListSessions, OfOneSession
+from codeloop.schema.api.session_requests import ForkSession, ListAllSessions, ListMessages, ListSessions, SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import is_id
 from codeloop.schema.message import Session, UserMessage
@@ -37,12 +37,12 @@ async def find(client: Client, wanted: str | None) -> Session:
         return await latest(client, place.directory)
     if is_id(wanted, "ses"):
         with suppress(OperationError):
-            return await client.call(SESSION_GET, OfOneSession(session_id=wanted))
+            return await client.call(SESSION_GET, SessionId(session_id=wanted))
     sessions = await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY))
     found = _meant(sessions, wanted)
     if not found:
         what = f"There is no session {wanted} in this project."
-        elsewhere = _meant(await client.call(SESSION_EVERYTHING, ListEverything(limit=EVERY)), wanted)
+        elsewhere = _meant(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), wanted)
         if elsewhere:
             raise UsageProblem(f"{what} {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there.")
         raise UsageProblem(f"{what}{_suggested(sessions, wanted)} `codeloop session list` shows what there is.")
@@ -111,7 +111,7 @@ async def message_at(client: Client, session: Session, at: str) -> MessageWithPa
 async def belongs(client: Client, session_id: str, root_id: str) -> bool:
     """Return whether a session is the root one or one of its subagents'."""
     while session_id != root_id:
-        session = await client.call(SESSION_GET, OfOneSession(session_id=session_id))
+        session = await client.call(SESSION_GET, SessionId(session_id=session_id))
         if session.parent_id is None:
             return False
         session_id = session.parent_id

@@ -14,7 +14,7 @@ from codeloop.cli.target.target import Reached
 from codeloop.client.http import HttpClient
 from codeloop.config.paths import find_paths
 from codeloop.config.server_credential import Credential, credential_for, successor_of, username_of
-from codeloop.schema.api.session_inputs import FileInput
+from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import CLIENT_FILE
 from codeloop.schema.message import Session
@@ -83,7 +83,7 @@ def _of(client: HttpClient, session: Session) -> HttpClient:
     return client if session.directory == client.directory else client.at(session.directory)
 
 
-def _attachment(path: Path) -> FileInput:
+def _attachment(path: Path) -> FilePartInput:
     """Return a file with its content: the server may be another machine. Text of any kind is sent as such."""
     try:
         with path.expanduser().open("rb") as file:
@@ -97,4 +97,4 @@ def _attachment(path: Path) -> FileInput:
         if b"\0" in data:
             raise UsageProblem(f"The file {path} of --file is neither text, an image nor a PDF.")
         mime = "text/plain"
-    return FileInput(mime=mime, url=f"data:{mime};base64,{base64.b64encode(data).decode()}", filename=path.name)
+    return FilePartInput(mime=mime, url=f"data:{mime};base64,{base64.b64encode(data).decode()}", filename=path.name)

@@ -6,7 +6,7 @@ from codeloop.cli.target.named import find, fork, latest
 from codeloop.cli.target.target import Reached
 from codeloop.client.client import Client
 from codeloop.kit.suggest import meant, near
-from codeloop.schema.api.project import AskTools
+from codeloop.schema.api.project import ToolListQuery
 from codeloop.schema.api.session_requests import CreateSession, UpdateSession
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.operation import AGENT_LIST, SESSION_CREATE, SESSION_UPDATE, TOOL_LIST, NoArguments
@@ -24,7 +24,7 @@ async def check_agent(client: Client, name: str | None) -> None:
 
 async def check_model(client: Client, model: ModelRef) -> None:
     """See that there is such a model. Raises CodeloopError, naming near ones."""
-    await client.call(TOOL_LIST, AskTools(provider=model.provider_id, model=model.model_id))
+    await client.call(TOOL_LIST, ToolListQuery(provider=model.provider_id, model=model.model_id))
 
 
 def model_of(name: str | None) -> ModelRef | None:

@@ -10,7 +10,7 @@ from codeloop.cli.output.streams import Output
 from codeloop.cli.run.options import Options
 from codeloop.client.client import Client
 from codeloop.client.link import Link
-from codeloop.schema.api.session_inputs import FileInput
+from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.message import Session
 
 
@@ -24,7 +24,7 @@ class Reached(Struct, frozen=True):
     client: Client
     directory: str
     client_of: Callable[[Session], Client]
-    attachment: Callable[[Path], FileInput]
+    attachment: Callable[[Path], FilePartInput]
     notes: tuple[str, ...] = ()
     link: Link | None = None
     """The connections, where there are any."""

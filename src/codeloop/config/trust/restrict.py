@@ -10,7 +10,7 @@ from functools import lru_cache
 from codeloop.kit.wildcard import expand_home
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import CONFIG_OVERLAPS
-from codeloop.schema.permission import Action, Rule, Ruleset
+from codeloop.schema.permission import Action, PermissionRule, Ruleset
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _LARGEST = 16 * 1024
@@ -30,12 +30,12 @@ def configured_rules(config: Config, agent: str, base: Ruleset, built_in: Rulese
     return (*rules, *restricting((*base, *rules), (*config.restrictions, *own.restrictions)))
 
 
-def restricting(base: Ruleset, restrictions: Sequence[Rule]) -> Ruleset:
+def restricting(base: Ruleset, restrictions: Sequence[PermissionRule]) -> Ruleset:
     """Return what has to follow `base` for the stricter verdict of both, for every permission and pattern.
 
     In `restrictions` too the last match counts; an `allow` there, or no match, leaves the verdict of `base` as it is.
     """
-    rules: list[Rule] = []
+    rules: list[PermissionRule] = []
     is_narrowed = False
     for rule in restrictions:
         if rule.action == "deny":
@@ -46,7 +46,7 @@ def restricting(base: Ruleset, restrictions: Sequence[Rule]) -> Ruleset:
     return tuple(rules)
 
 
-def _stricter(base: Ruleset, rule: Rule) -> list[Rule]:
+def _stricter(base: Ruleset, rule: PermissionRule) -> list[PermissionRule]:
     """Return `base` within what the rule matches, each part at the stricter action. What nothing matches is asked."""
     found = [_like(rule, rule.permission, rule.pattern, "ask")]
     try:
@@ -62,10 +62,10 @@ def _stricter(base: Ruleset, rule: Rule) -> list[Rule]:
     return found
 
 
-def _like(rule: Rule, permission: str, pattern: str, action: Action) -> Rule:
+def _like(rule: PermissionRule, permission: str, pattern: str, action: Action) -> PermissionRule:
     if (permission, pattern, action) == (rule.permission, rule.pattern, rule.action):
         return rule
-    return Rule(permission=permission, pattern=pattern, action=action)
+    return PermissionRule(permission=permission, pattern=pattern, action=action)
 
 
 @lru_cache(maxsize=1024)

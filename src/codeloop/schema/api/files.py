@@ -11,7 +11,7 @@ from codeloop.schema.wire import Wire
 FileChange = Literal["added", "deleted", "modified"]
 
 
-class OfOnePath(Wire):
+class FileQuery(Wire):
     """Names a file or folder, relative to the directory or absolute; "" and "." are the directory itself."""
 
     path: str
@@ -59,7 +59,7 @@ class FileContent(Wire):
     patch: FilePatch | None = None
 
 
-class FileStatus(Wire):
+class File(Wire):
     """A file that differs from what git has; lines added and removed."""
 
     path: str
@@ -151,7 +151,7 @@ class VcsFileStatus(Wire):
     status: FileChange
 
 
-class AskDiff(Wire):
+class VcsDiffQuery(Wire):
     """`mode`: against the last commit, or against where the branch left the default one. `context`: lines around."""
 
     mode: Literal["git", "branch"]

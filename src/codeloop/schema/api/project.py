@@ -31,7 +31,7 @@ class ProjectDirectory(Wire):
     strategy: str | None = None
 
 
-class OfOneProject(Wire):
+class ProjectId(Wire):
     """Names a project."""
 
     project_id: str
@@ -74,7 +74,7 @@ class UpdateConfig(Wire):
     config: JSON
 
 
-class Log(Wire):
+class WriteLog(Wire):
     """A line for the server's log."""
 
     service: str
@@ -83,14 +83,14 @@ class Log(Wire):
     extra: JSON | None = None
 
 
-class AskTools(Wire):
+class ToolListQuery(Wire):
     """Asks for the tools that a model is offered."""
 
     provider: str
     model: str
 
 
-class ToolItem(Wire):
+class ToolListItem(Wire):
     """A tool as a model is told of it; `parameters` is a JSON schema."""
 
     id: str
@@ -98,7 +98,7 @@ class ToolItem(Wire):
     parameters: Any
 
 
-class Capabilities(Wire):
+class ExperimentalCapabilities(Wire):
     """What this server can do beyond the contract's base."""
 
     background_subagents: bool
@@ -118,20 +118,20 @@ class AddMcp(Wire):
     config: JSON
 
 
-class OfOneMcp(Wire):
+class McpName(Wire):
     """Names an MCP server."""
 
     name: str
 
 
-class McpStatus(Wire):
+class MCPStatus(Wire):
     """What an MCP server is doing; `error` says why it failed."""
 
     status: Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"]
     error: str | None = None
 
 
-class LspStatus(Wire):
+class LSPStatus(Wire):
     """A language server that runs."""
 
     id: str

@@ -48,7 +48,7 @@ class CachePrice(Wire):
     write: float
 
 
-class ModelPrice(Wire):
+class ModelCost(Wire):
     """Dollars per million tokens."""
 
     input: float
@@ -64,7 +64,7 @@ class ModelLimit(Wire):
     input: int | None = None
 
 
-class ModelDetails(Wire):
+class Model(Wire):
     """One model."""
 
     id: str
@@ -72,7 +72,7 @@ class ModelDetails(Wire):
     api: ModelApi
     name: str
     capabilities: ModelCapabilities
-    cost: ModelPrice
+    cost: ModelCost
     limit: ModelLimit
     status: ModelStatus
     options: JSON
@@ -90,7 +90,7 @@ class ProviderDetails(Wire):
     source: ProviderSource
     env: list[str]
     options: JSON
-    models: dict[str, ModelDetails]
+    models: dict[str, Model]
 
 
 class UsableProviders(Wire):
@@ -108,25 +108,25 @@ class KnownProviders(Wire):
     connected: list[str]
 
 
-class AuthMethod(Wire):
+class ProviderAuthMethod(Wire):
     """A way to get at a provider."""
 
     type: Literal["oauth", "api"]
     label: str
 
 
-class StoredKey(Wire, tag_field="type", tag="api"):
+class ApiAuth(Wire, tag_field="type", tag="api"):
     """A key for a provider."""
 
     key: str
     metadata: JSON | None = None
 
 
-class OAuthTokens(Wire, tag_field="type", tag="oauth"):
+class OAuth(Wire, tag_field="type", tag="oauth"):
     """What a sign-in in a browser gave; not offered."""
 
 
-class WellKnownToken(Wire, tag_field="type", tag="wellknown"):
+class WellKnownAuth(Wire, tag_field="type", tag="wellknown"):
     """A token of a service that says itself where it is; not offered."""
 
 
@@ -134,10 +134,10 @@ class SetAuth(Wire):
     """Stores a credential of a provider; `auth` is the whole body."""
 
     provider_id: str
-    auth: StoredKey | OAuthTokens | WellKnownToken
+    auth: ApiAuth | OAuth | WellKnownAuth
 
 
-class OfOneProvider(Wire):
+class ProviderId(Wire):
     """Names a provider."""
 
     provider_id: str

@@ -53,13 +53,13 @@ class UpdatePty(Wire):
     size: PtySize | None = None
 
 
-class OfOnePty(Wire):
+class PtyId(Wire):
     """Names a terminal."""
 
     pty_id: str
 
 
-class PtyTicket(Wire, rename=None):
+class PtyTicketConnectToken(Wire, rename=None):
     """Stands in for the credential, once, for one terminal and directory; `expires_in` in seconds."""
 
     ticket: str

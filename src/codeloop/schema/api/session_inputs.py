@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from codeloop.schema.message import Message, ModelRef
-from codeloop.schema.part import FilePartSource, Part, SourceText
+from codeloop.schema.part import FilePartSource, FilePartSourceText, Part
 from codeloop.schema.permission import Reply
 from codeloop.schema.wire import JSON, Natural, Wire
 
 
-class TextInput(Wire, tag_field="type", tag="text"):
+class TextPartInput(Wire, tag_field="type", tag="text"):
     """Text of a prompt."""
 
     text: str
@@ -18,7 +18,7 @@ class TextInput(Wire, tag_field="type", tag="text"):
     metadata: JSON | None = None
 
 
-class FileInput(Wire, tag_field="type", tag="file"):
+class FilePartInput(Wire, tag_field="type", tag="file"):
     """An attachment of a prompt: `data:` or `file://` URL."""
 
     mime: str
@@ -28,15 +28,15 @@ class FileInput(Wire, tag_field="type", tag="file"):
     source: FilePartSource | None = None
 
 
-class AgentInput(Wire, tag_field="type", tag="agent"):
+class AgentPartInput(Wire, tag_field="type", tag="agent"):
     """A mention of an agent in a prompt."""
 
     name: str
     id: str | None = None
-    source: SourceText | None = None
+    source: FilePartSourceText | None = None
 
 
-class SubtaskInput(Wire, tag_field="type", tag="subtask"):
+class SubtaskPartInput(Wire, tag_field="type", tag="subtask"):
     """Work that is handed to a subagent as it is, before the model is asked."""
 
     prompt: str
@@ -47,7 +47,7 @@ class SubtaskInput(Wire, tag_field="type", tag="subtask"):
     command: str | None = None
 
 
-PartInput = TextInput | FileInput | AgentInput | SubtaskInput
+PartInput = TextPartInput | FilePartInput | AgentPartInput | SubtaskPartInput
 
 
 class RunLimits(Wire):
@@ -78,7 +78,7 @@ class Prompt(Wire):
     limits: RunLimits | None = None
 
 
-class RunCommand(Wire):
+class InvokeCommand(Wire):
     """Runs a command by name. `arguments`: what was typed after it; `model`: `provider/model`."""
 
     session_id: str
@@ -88,7 +88,7 @@ class RunCommand(Wire):
     model: str | None = None
     variant: str | None = None
     message_id: str | None = None
-    parts: list[FileInput] = []
+    parts: list[FilePartInput] = []
     limits: RunLimits | None = None
 
 

@@ -7,11 +7,11 @@ import msgspec
 from codeloop.schema.limits import SESSION_SEARCH_TEXT
 from codeloop.schema.message import NO_TOKENS, Session, SessionModel, Tokens
 from codeloop.schema.part import Part
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, Count, Natural, Wire
 
 
-class OfOneSession(Wire):
+class SessionId(Wire):
     """Names a session."""
 
     session_id: str
@@ -46,7 +46,7 @@ class UpdateSession(Wire):
     session_id: str
     title: str | None = None
     metadata: JSON | None = None
-    permission: list[Rule] | None = None
+    permission: list[PermissionRule] | None = None
     time: ArchiveTime | None = None
 
 
@@ -58,14 +58,14 @@ class ListMessages(Wire):
     before: str | None = None
 
 
-class OfOneMessage(Wire):
+class MessageId(Wire):
     """Names a message."""
 
     session_id: str
     message_id: str
 
 
-class AskSessionDiff(Wire):
+class SessionDiffQuery(Wire):
     """What the turn of one prompt changed; without it, what a revert has undone; `whole`: what all turns changed."""
 
     session_id: str
@@ -73,7 +73,7 @@ class AskSessionDiff(Wire):
     whole: bool = False
 
 
-class OfOnePart(Wire):
+class PartId(Wire):
     """Names a part."""
 
     session_id: str
@@ -129,7 +129,7 @@ class SearchResult(Wire):
     complete: bool
 
 
-class AskStats(Wire):
+class StatsQuery(Wire):
     """Sums over this project, or over `everything` that is stored. `days`: today and so many days before, less one."""
 
     days: Annotated[int, msgspec.Meta(ge=1, le=36_500)] | None = None
@@ -163,7 +163,7 @@ class Stats(Wire):
     skipped: list[str] = []
 
 
-class ListEverything(Wire):
+class ListAllSessions(Wire):
     """Sessions of every project, newest change first."""
 
     limit: Count = 100
@@ -192,7 +192,7 @@ class CreateSession(Wire):
     agent: str | None = None
     model: SessionModel | None = None
     metadata: JSON | None = None
-    permission: list[Rule] | None = None
+    permission: list[PermissionRule] | None = None
 
 
 class RevertSession(Wire):
@@ -207,7 +207,7 @@ class RevertSession(Wire):
     dry_run: bool = False
 
 
-class UnrevertSession(OfOneSession):
+class UnrevertSession(SessionId):
     """Takes a reverted session forward again, with its files. `dry_run` as in RevertSession."""
 
     dry_run: bool = False
@@ -237,7 +237,7 @@ class FilesOutcome(Wire):
     done: list[FileDone] = []
 
 
-class UndoFiles(OfOneSession):
+class UndoFiles(SessionId):
     """Takes back what the last turn did to some files (paths, seen from the session's directory); folders too.
 
     The conversation stays. `redo`: does it again. `dry_run`: only tells what would become of the files.

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from codeloop.schema.api.providers import OAuthTokens, StoredKey, WellKnownToken
+from codeloop.schema.api.providers import ApiAuth, OAuth, WellKnownAuth
 from codeloop.schema.api.session_inputs import PartInput
 from codeloop.schema.errors import MessageError
 from codeloop.schema.event import Event
@@ -18,40 +18,11 @@ Schema = dict[str, Any]
 
 _REF = "#/components/schemas/"
 
-_RENAMED = {
-    "AgentInput": "AgentPartInput",
-    "AuthMethod": "ProviderAuthMethod",
-    "Capabilities": "ExperimentalCapabilities",
-    "FileDiff": "SnapshotFileDiff",
-    "FileInput": "FilePartInput",
-    "FileStatus": "File",
-    "LspStatus": "LSPStatus",
-    "McpStatus": "MCPStatus",
-    "ModelDetails": "Model",
-    "ModelPrice": "ModelCost",
-    "OAuthTokens": "OAuth",
-    "PathInfo": "Path",
-    "ProjectInfo": "Project",
-    "ProviderDetails": "Provider",
-    "PtyTicket": "PtyTicketConnectToken",
-    "Question": "QuestionInfo",
-    "Rule": "PermissionRule",
-    "SourceText": "FilePartSourceText",
-    "StoredKey": "ApiAuth",
-    "SubtaskInput": "SubtaskPartInput",
-    "TextInput": "TextPartInput",
-    "ToolCompleted": "ToolStateCompleted",
-    "ToolError": "ToolStateError",
-    "ToolItem": "ToolListItem",
-    "ToolPending": "ToolStatePending",
-    "ToolRef": "QuestionTool",
-    "ToolRunning": "ToolStateRunning",
-    "WellKnownToken": "WellKnownAuth",
-}
-"""Ours, and what the contract calls it. Events are named after their type."""
+_TAKEN = {"PathInfo": "Path", "ProjectInfo": "Project", "ProviderDetails": "Provider"}
+"""The contract's name of a struct where another class of ours has it."""
 
 _UNIONS: dict[str, Any] = {
-    "Auth": OAuthTokens | StoredKey | WellKnownToken,
+    "Auth": OAuth | ApiAuth | WellKnownAuth,
     "Event": Event,
     "FilePartSource": FilePartSource,
     "Message": Message,
@@ -62,8 +33,6 @@ _UNIONS: dict[str, Any] = {
     "ToolState": ToolState,
     "TuiEvent": TuiEvent,
 }
-
-
 """Unions with a name of their own."""
 
 
@@ -148,7 +117,7 @@ def _public(name: str, schema: Schema) -> str:
     fields = schema.get("properties", {})
     if "type" in fields and "properties" in fields:
         return "Event" + "".join(word.capitalize() for word in fields["type"]["enum"][0].split("."))
-    return _RENAMED.get(bare, bare)
+    return _TAKEN.get(bare, bare)
 
 
 def _members(schema: Schema) -> frozenset[str]:

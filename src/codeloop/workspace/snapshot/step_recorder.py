@@ -7,7 +7,7 @@ import msgspec
 
 from codeloop.kit.diff import unified
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_DIFF, SNAPSHOT_DIFFS, SNAPSHOT_SHARED
-from codeloop.schema.message import FileDiff
+from codeloop.schema.message import SnapshotFileDiff
 from codeloop.workspace.snapshot.blob import Unreadable
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, MissingObject, ObjectStore, TreeEntry
@@ -166,20 +166,20 @@ class StepRecorder:
             self._notes.append(f"{lost:,} files could not be backed up; undo can't restore them.")
 
 
-def file_diffs(objects: ObjectStore, changes: Iterable[TreeChange]) -> tuple[FileDiff, ...]:
+def file_diffs(objects: ObjectStore, changes: Iterable[TreeChange]) -> tuple[SnapshotFileDiff, ...]:
     """Return changes as a client shows them; a file that is binary, large or one too many has an empty patch."""
     return tuple(
         _file_diff(objects, change, shown=number < SNAPSHOT_DIFFS.value) for number, change in enumerate(changes)
     )
 
 
-def _file_diff(objects: ObjectStore, change: TreeChange, *, shown: bool) -> FileDiff:
+def _file_diff(objects: ObjectStore, change: TreeChange, *, shown: bool) -> SnapshotFileDiff:
     status = "added" if change.before is None else "deleted" if change.after is None else "modified"
     before, after = (_text(objects, item) if shown else None for item in (change.before, change.after))
     if before is None or after is None:
-        return FileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
+        return SnapshotFileDiff(file=change.path, additions=0, deletions=0, patch="", status=status)
     made = unified(change.path, before, after)
-    return FileDiff(
+    return SnapshotFileDiff(
         file=change.path, additions=made.additions, deletions=made.deletions, patch=made.patch, status=status
     )
 

@@ -10,9 +10,9 @@ from codeloop.client.local import LocalClient
 from codeloop.schema.api.project import (
     LocatedProject,
     LocationInfo,
-    OfOneProject,
     PathInfo,
     ProjectDirectory,
+    ProjectId,
 )
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.errors import OperationError
@@ -117,16 +117,16 @@ async def test_a_projects_directories_are_those_of_its_sessions(tmp_path: Path) 
     one = repository(tmp_path / "one")
     await sessions_in(tmp_path / "home", tmp_path / "one" / "sub", tmp_path / "one", tmp_path / "one" / "sub")
     async with rig(tmp_path, []) as it:
-        assert await it.client.call(PROJECT_DIRECTORIES, OfOneProject(project_id=one)) == [
+        assert await it.client.call(PROJECT_DIRECTORIES, ProjectId(project_id=one)) == [
             ProjectDirectory(directory=str(tmp_path / "one" / "sub")),
             ProjectDirectory(directory=str(tmp_path / "one")),
         ]
-        assert await it.client.call(PROJECT_DIRECTORIES, OfOneProject(project_id="global")) == [
+        assert await it.client.call(PROJECT_DIRECTORIES, ProjectId(project_id="global")) == [
             ProjectDirectory(directory=str(it.work))
         ]
         for unknown in ("0" * 40, "..", ""):
             with pytest.raises(OperationError) as raised:
-                await LocalClient(it.project).call(PROJECT_DIRECTORIES, OfOneProject(project_id=unknown))
+                await LocalClient(it.project).call(PROJECT_DIRECTORIES, ProjectId(project_id=unknown))
             assert raised.value.kind == "NotFoundError"
 
 
@@ -136,4 +136,4 @@ async def test_a_database_that_is_damaged_is_left_out(tmp_path: Path) -> None:
     broken.write_text("no database")
     async with rig(tmp_path, []) as it:
         assert [each.id for each in await it.client.call(PROJECT_LIST, NoArguments())] == ["global"]
-        assert await it.client.call(PROJECT_DIRECTORIES, OfOneProject(project_id="broken")) == []
+        assert await it.client.call(PROJECT_DIRECTORIES, ProjectId(project_id="broken")) == []

@@ -21,11 +21,11 @@ from codeloop.model.providers import Providers
 from codeloop.model.testing.script import NOWHERE, ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.providers import (
+    ApiAuth,
     KnownProviders,
-    OAuthTokens,
-    OfOneProvider,
+    OAuth,
+    ProviderId,
     SetAuth,
-    StoredKey,
     UsableProviders,
 )
 from codeloop.schema.config import Config
@@ -177,41 +177,41 @@ async def test_a_server_on_this_machine_is_listed_when_it_answers(tmp_path: Path
 
 async def test_a_stored_key_is_bound_to_the_providers_own_address_and_can_be_removed(tmp_path: Path) -> None:
     async with opened(tmp_path) as it:
-        assert await it.store("openai", StoredKey(key=f" {KEY}\n")) is True
+        assert await it.store("openai", ApiAuth(key=f" {KEY}\n")) is True
         file = it.project.settings.paths.credentials
         assert json.loads(file.read_text()) == {
             "openai": {"type": "api", "key": KEY, "origin": "https://api.openai.com"}
         }
         assert file.stat().st_mode & 0o777 == 0o600
         assert [provider.id for provider in (await it.usable()).providers] == ["openai"]
-        assert await it.client.call(AUTH_REMOVE, OfOneProvider(provider_id="openai")) is True
+        assert await it.client.call(AUTH_REMOVE, ProviderId(provider_id="openai")) is True
         assert (await it.usable()).providers == []
-        assert await it.client.call(AUTH_REMOVE, OfOneProvider(provider_id="openai")) is True
+        assert await it.client.call(AUTH_REMOVE, ProviderId(provider_id="openai")) is True
 
 
 async def test_a_model_is_opened_anew_when_its_key_has_changed(tmp_path: Path) -> None:
     async with opened(tmp_path) as it:
-        await it.store("openai", StoredKey(key=KEY))
+        await it.store("openai", ApiAuth(key=KEY))
         ref = f"openai/{(await it.usable()).default['openai']}"
         first = it.project.models.open(ref)
         assert it.project.models.open(ref) is first
-        await it.store("openai", StoredKey(key=KEY + "x"))
+        await it.store("openai", ApiAuth(key=KEY + "x"))
         assert it.project.models.open(ref) is not first
 
 
 @pytest.mark.parametrize("key", ["", " ", "two words", "schlüssel-ü", "a\x1bb", "x" * (KEY_LENGTH.value + 1)])
 async def test_what_is_no_key_is_not_stored(tmp_path: Path, key: str) -> None:
     async with opened(tmp_path) as it:
-        assert "no key" in await refused(it.store("openai", StoredKey(key=key)))
+        assert "no key" in await refused(it.store("openai", ApiAuth(key=key)))
         assert not it.project.settings.paths.credentials.exists()
 
 
 async def test_other_credentials_and_unknown_providers_are_refused(tmp_path: Path) -> None:
     async with opened(tmp_path) as it:
-        assert "not offered" in await refused(it.store("openai", OAuthTokens()))
-        assert "no provider `nobody`" in await refused(it.store("nobody", StoredKey(key=KEY)))
-        assert "no provider `nobody`" in await refused(it.client.call(AUTH_REMOVE, OfOneProvider(provider_id="nobody")))
-        assert "--base-url" in await refused(it.store("azure", StoredKey(key=KEY)))
+        assert "not offered" in await refused(it.store("openai", OAuth()))
+        assert "no provider `nobody`" in await refused(it.store("nobody", ApiAuth(key=KEY)))
+        assert "no provider `nobody`" in await refused(it.client.call(AUTH_REMOVE, ProviderId(provider_id="nobody")))
+        assert "--base-url" in await refused(it.store("azure", ApiAuth(key=KEY)))
 
 
 async def test_over_http_each_refusal_has_its_status(tmp_path: Path) -> None:

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.project import AddMcp, AskTools, Capabilities, ConsoleState, Log, McpStatus, OfOneMcp
+from codeloop.schema.api.project import (
+    AddMcp,
+    ConsoleState,
+    ExperimentalCapabilities,
+    McpName,
+    MCPStatus,
+    ToolListQuery,
+    WriteLog,
+)
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import CLIENT_LOG
 from codeloop.schema.operation import (
@@ -38,7 +46,7 @@ NOT_YET = "codeloop does not connect to MCP servers yet."
 
 async def test_a_model_is_listed_the_tools_that_it_is_offered_in_a_turn(tmp_path: Path) -> None:
     async with rig(tmp_path, [ScriptedAnswer(text="Done.")], permission={"webfetch": "deny"}) as it:
-        listed = await it.client.call(TOOL_LIST, AskTools(provider="scripted", model="script"))
+        listed = await it.client.call(TOOL_LIST, ToolListQuery(provider="scripted", model="script"))
         ids = await it.client.call(TOOL_IDS, NoArguments())
         await it.prompt()
         offered = it.model.requests[0].tools
@@ -54,12 +62,14 @@ async def test_a_model_is_listed_the_tools_that_it_is_offered_in_a_turn(tmp_path
 
 async def test_the_tools_of_a_model_of_the_catalog_suit_it_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        names = [each.id for each in await it.client.call(TOOL_LIST, AskTools(provider="openai", model="gpt-5-mini"))]
+        names = [
+            each.id for each in await it.client.call(TOOL_LIST, ToolListQuery(provider="openai", model="gpt-5-mini"))
+        ]
         assert "apply_patch" in names
         assert "edit" not in names
         for provider, model in (("openai", "gpt-none"), ("nobody", "m"), ("openai", "")):
             with pytest.raises(CodeloopError):
-                await it.client.call(TOOL_LIST, AskTools(provider=provider, model=model))
+                await it.client.call(TOOL_LIST, ToolListQuery(provider=provider, model=model))
     async with served(tmp_path) as server:
         await server.get("/experimental/tool", 400, provider="nobody", model="m")
         await server.get("/experimental/tool", 400)
@@ -68,12 +78,12 @@ async def test_the_tools_of_a_model_of_the_catalog_suit_it_and_an_unknown_one_is
 async def test_configured_mcp_servers_are_said_not_to_be_connected(tmp_path: Path) -> None:
     async with rig(tmp_path, [], mcp=SERVERS) as it:
         assert await it.client.call(MCP_STATUS, NoArguments()) == {
-            "on": McpStatus(status="failed", error=NOT_YET),
-            "off": McpStatus(status="disabled"),
+            "on": MCPStatus(status="failed", error=NOT_YET),
+            "off": MCPStatus(status="disabled"),
         }
         rows: list[tuple[AnyOperation, Wire]] = [
-            (MCP_CONNECT, OfOneMcp(name="on")),
-            (MCP_DISCONNECT, OfOneMcp(name="off")),
+            (MCP_CONNECT, McpName(name="on")),
+            (MCP_DISCONNECT, McpName(name="off")),
             (MCP_ADD, AddMcp(name="new", config={"type": "local", "command": ["x"]})),
         ]
         for operation, args in rows:
@@ -107,7 +117,7 @@ async def test_what_there_is_nothing_of_is_empty(tmp_path: Path) -> None:
 
 async def test_no_further_routes_are_promised(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        assert await it.client.call(CAPABILITIES, NoArguments()) == Capabilities(background_subagents=False)
+        assert await it.client.call(CAPABILITIES, NoArguments()) == ExperimentalCapabilities(background_subagents=False)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +128,9 @@ async def test_a_clients_line_is_logged_at_its_level(
 ) -> None:
     caplog.set_level(logging.DEBUG, "codeloop.client")
     async with rig(tmp_path, []) as it:
-        assert await it.client.call(LOG, Log(service="ui", level=level, message="it broke", extra={"a": [1]})) is True
+        assert (
+            await it.client.call(LOG, WriteLog(service="ui", level=level, message="it broke", extra={"a": [1]})) is True
+        )
     lines = [record for record in caplog.records if record.name == "codeloop.client"]
     assert [(record.levelno, record.getMessage()) for record in lines] == [(number, 'ui: it broke {"a":[1]}')]
 
@@ -130,7 +142,7 @@ async def test_a_line_can_neither_steer_a_terminal_nor_forge_another_line(
     caplog.set_level(logging.DEBUG, "codeloop.client")
     async with rig(tmp_path, []) as it:
         extra: dict[str, Any] = {text: text}
-        await it.client.call(LOG, Log(service=text, level="info", message=text, extra=extra))
+        await it.client.call(LOG, WriteLog(service=text, level="info", message=text, extra=extra))
     line = next(record.getMessage() for record in caplog.records if record.name == "codeloop.client")
     assert line.isprintable()
     assert len(line) <= CLIENT_LOG.value

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.schema.api.session_requests import CreateSession, OfOneSession
+from codeloop.schema.api.session_requests import CreateSession, SessionId
 from codeloop.schema.api.tui import PublishTui
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import CommandSent, PromptAppended, PromptText, ToastShown, TuiCommand
@@ -107,7 +107,7 @@ async def test_a_session_is_selected_when_there_is_one(tmp_path: Path) -> None:
         made = await it.client.call(SESSION_CREATE, CreateSession())
         assert await told(it, TUI_SELECT, session_id=made.id) == ("tui.session.select", {"sessionID": made.id})
         with pytest.raises(OperationError) as raised:
-            await it.client.call(TUI_SELECT, OfOneSession(session_id="ses_none"))
+            await it.client.call(TUI_SELECT, SessionId(session_id="ses_none"))
         assert raised.value.kind == "NotFoundError"
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import AskSessionDiff, ForkSession, RevertSession, UnrevertSession
+from codeloop.schema.api.session_requests import ForkSession, RevertSession, SessionDiffQuery, UnrevertSession
 from codeloop.schema.errors import ContextOverflowError, OperationError, OverflowData
-from codeloop.schema.message import FileDiff, UserMessage
+from codeloop.schema.message import SnapshotFileDiff, UserMessage
 from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT, SESSION_UNREVERT
 from codeloop.schema.wire import replace
 from tests.support.project import Rig, call, calls, rig
@@ -20,15 +20,15 @@ def write(path: str, content: str) -> ScriptedAnswer:
     return calls(call("write", filePath=path, content=content))
 
 
-async def diffs(it: Rig, message_id: str | None = None) -> list[FileDiff]:
-    return await it.client.call(SESSION_DIFF, AskSessionDiff(session_id=it.session_id, message_id=message_id))
+async def diffs(it: Rig, message_id: str | None = None) -> list[SnapshotFileDiff]:
+    return await it.client.call(SESSION_DIFF, SessionDiffQuery(session_id=it.session_id, message_id=message_id))
 
 
 def prompts(it: Rig) -> list[UserMessage]:
     return [entry.info for entry in it.view().entries if isinstance(entry.info, UserMessage)]
 
 
-def brief(found: list[FileDiff]) -> list[tuple[Any, ...]]:
+def brief(found: list[SnapshotFileDiff]) -> list[tuple[Any, ...]]:
     return [(each.file, each.additions, each.deletions, each.status) for each in found]
 
 
@@ -103,7 +103,7 @@ async def test_a_copy_of_a_session_knows_its_diffs(tmp_path: Path) -> None:
         await it.prompt("one")
         made = await it.client.call(SESSION_FORK, ForkSession(session_id=it.session_id))
         entries = it.project.store.conversation(made.id).entries
-        copied = await it.client.call(SESSION_DIFF, AskSessionDiff(session_id=made.id, message_id=entries[0].info.id))
+        copied = await it.client.call(SESSION_DIFF, SessionDiffQuery(session_id=made.id, message_id=entries[0].info.id))
         assert brief(copied) == [("a.txt", 1, 0, "added")]
 
 
@@ -120,4 +120,4 @@ async def test_a_binary_file_is_named_without_lines(tmp_path: Path) -> None:
     async with rig(tmp_path, [made, DONE]) as it:
         await it.prompt()
         (found,) = await diffs(it, prompts(it)[0].id)
-        assert replace(found, file=None) == FileDiff(additions=0, deletions=0, patch="", status="added")
+        assert replace(found, file=None) == SnapshotFileDiff(additions=0, deletions=0, patch="", status="added")

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from codeloop.model.testing.script import Count, ScriptedAnswer
-from codeloop.schema.api.session_requests import ForkSession, OfOneSession, UpdateSession
+from codeloop.schema.api.session_requests import ForkSession, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Revert, Session
 from codeloop.schema.operation import ABORT, SESSION_DELETE, SESSION_FORK, SESSION_UPDATE
-from codeloop.schema.part import CompactionPart, FilePart, ToolCompleted, ToolPart, ToolTime
-from codeloop.schema.permission import Rule
+from codeloop.schema.part import CompactionPart, FilePart, ToolPart, ToolStateCompleted, ToolTime
+from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import replace
 from tests.support.project import Rig, both_clients, call, calls, rig, until, words
 
@@ -38,7 +38,7 @@ async def test_a_fork_holds_the_same_under_new_ids(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("bash", command="echo hi")), DONE, DONE]) as it:
         await it.prompt("one")
         await it.prompt("two")
-        rules = [Rule(permission="webfetch", pattern="*", action="deny")]
+        rules = [PermissionRule(permission="webfetch", pattern="*", action="deny")]
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=rules, title="T"))
         before = it.view()
         made = await fork(it)
@@ -66,7 +66,7 @@ async def test_a_fork_goes_on_alone(tmp_path: Path) -> None:
         original, it.session_id = it.session_id, made.id
         await it.prompt("two")
         assert it.project.store.conversation(original) == before
-        await it.client.call(SESSION_DELETE, OfOneSession(session_id=original))
+        await it.client.call(SESSION_DELETE, SessionId(session_id=original))
         assert [words(entry.parts) for entry in it.view().entries] == ["one", "Done.", "two", "Fork."]
 
 
@@ -103,7 +103,7 @@ async def test_what_a_turn_still_works_on_is_not_copied(tmp_path: Path) -> None:
         await until((it.work / "begun").exists)
         made = await fork(it)
         assert [entry[2] for entry in bare(it, made.id)] == ["one", "Done.", "two"]
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         await turn
 
 
@@ -124,7 +124,7 @@ async def test_what_points_at_other_messages_points_into_the_copy(tmp_path: Path
         asked, answer = it.view().entries
         own, of = it.session_id, answer.info.id
         file = FilePart(id=new_id("prt"), session_id=own, message_id=of, mime="text/plain", url="data:,x")
-        state = ToolCompleted(
+        state = ToolStateCompleted(
             input={}, output="", title="", metadata={}, time=ToolTime(start=1, end=2), attachments=[file]
         )
         tail = asked.info.id
@@ -142,6 +142,6 @@ async def test_what_points_at_other_messages_points_into_the_copy(tmp_path: Path
         assert isinstance(compaction, CompactionPart)
         assert compaction.tail_start_id == first.info.id
         assert isinstance(tool, ToolPart)
-        assert isinstance(tool.state, ToolCompleted)
+        assert isinstance(tool.state, ToolStateCompleted)
         assert tool.state.attachments
         assert tool.state.attachments[0].message_id == last.info.id

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.session_requests import (
-    AskStats,
     ImportedSession,
     ImportSession,
     ListMessages,
     ListSessions,
-    OfOneSession,
+    SessionId,
+    StatsQuery,
 )
 from codeloop.schema.errors import OperationError, UnknownError
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import SESSION_GET, SESSION_IMPORT, SESSION_LIST, SESSION_MESSAGES, SESSION_STATS
-from codeloop.schema.part import TextPart, ToolCompleted, ToolPart
+from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
 from tests.support.examples import SHARES_A_FIXTURE, examples
 from tests.support.project import LOCAL, Rig, both_clients, call, calls, rig, words
 
@@ -92,7 +92,7 @@ async def bring(it: Rig, given: dict[str, Any]) -> ImportedSession:
 
 
 async def exported(it: Rig, session_id: str) -> dict[str, Any]:
-    info = await it.client.call(SESSION_GET, OfOneSession(session_id=session_id))
+    info = await it.client.call(SESSION_GET, SessionId(session_id=session_id))
     messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=session_id))
     return msgspec.json.decode(msgspec.json.encode({"info": info, "messages": messages}))
 
@@ -130,7 +130,7 @@ async def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
         changed["info"]["id"] = "ses_1f88ee7d6002abcdefghijklmn"
         assert (await bring(it, changed)).session.id != changed["info"]["id"]
         assert await exported(it, it.session_id) == before
-        assert (await it.client.call(SESSION_STATS, AskStats())).total.steps == 1
+        assert (await it.client.call(SESSION_STATS, StatsQuery())).total.steps == 1
 
 
 async def test_the_references_export_is_read(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ async def test_the_references_export_is_read(tmp_path: Path) -> None:
         assert answer.info.error.data.message == "it went wrong"
         tool = answer.parts[1]
         assert isinstance(tool, ToolPart)
-        assert isinstance(tool.state, ToolCompleted)
+        assert isinstance(tool.state, ToolStateCompleted)
         assert tool.state.attachments
         assert tool.state.attachments[0].message_id == ANS
 
@@ -265,4 +265,4 @@ async def test_whatever_a_file_holds_it_is_imported_whole_or_refused(
         else:
             assert len(it.project.store.conversation(done.session.id).entries) == done.messages
             assert (await exported(it, done.session.id))["messages"] is not None
-            assert await it.client.call(SESSION_STATS, AskStats())
+            assert await it.client.call(SESSION_STATS, StatsQuery())

@@ -11,8 +11,8 @@ import pytest
 from codeloop.app.handlers.session.message import page
 from codeloop.model.chat import TextPiece, UserTurn
 from codeloop.model.testing.script import Count, ScriptedAnswer
-from codeloop.schema.api.session_inputs import Prompt, TextInput
-from codeloop.schema.api.session_requests import ListMessages, OfOneMessage, OfOnePart, OfOneSession, UpdatePart
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_requests import ListMessages, MessageId, PartId, SessionId, UpdatePart
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import UserMessage
@@ -48,13 +48,13 @@ async def say(it: Rig, text: str) -> str:
     """Send a prompt without waiting, and give its message's id."""
     chosen = new_id("msg")
     await it.client.call(
-        PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text=text)], message_id=chosen)
+        PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text=text)], message_id=chosen)
     )
     return chosen
 
 
 async def queue(it: Rig) -> list[str]:
-    found = await it.client.call(SESSION_QUEUED, OfOneSession(session_id=it.session_id))
+    found = await it.client.call(SESSION_QUEUED, SessionId(session_id=it.session_id))
     return [words(message.parts) for message in found]
 
 
@@ -107,13 +107,12 @@ async def test_messages_and_parts_of_an_idle_session_can_be_changed(tmp_path: Pa
         where = {"session_id": it.session_id, "message_id": asked.info.id, "part_id": first.id}
         changed = replace(first, text="another")
         assert await it.client.call(PART_UPDATE, UpdatePart(**where, part=changed)) == changed
-        shown = await it.client.call(MESSAGE_GET, OfOneMessage(session_id=it.session_id, message_id=asked.info.id))
+        shown = await it.client.call(MESSAGE_GET, MessageId(session_id=it.session_id, message_id=asked.info.id))
         assert shown.parts == [changed]
-        assert await it.client.call(PART_DELETE, OfOnePart(**where)) is True
+        assert await it.client.call(PART_DELETE, PartId(**where)) is True
         assert it.view().entries[0].parts == ()
         assert (
-            await it.client.call(MESSAGE_DELETE, OfOneMessage(session_id=it.session_id, message_id=answer.info.id))
-            is True
+            await it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=answer.info.id)) is True
         )
         assert [entry.info.id for entry in it.view().entries].count(answer.info.id) == 0
         left = it.view().session.tokens
@@ -149,7 +148,7 @@ async def test_a_waiting_prompt_is_shown_edited_cancelled_and_taken_up(tmp_path:
         assert isinstance(part, TextPart)
         where = {"session_id": it.session_id, "message_id": edited, "part_id": part.id}
         await it.client.call(PART_UPDATE, UpdatePart(**where, part=replace(part, text="as meant")))
-        await it.client.call(MESSAGE_DELETE, OfOneMessage(session_id=it.session_id, message_id=cancelled))
+        await it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=cancelled))
         assert await queue(it) == ["as meant"]
         (it.work / "go").touch()
         await turn
@@ -165,22 +164,20 @@ async def test_what_a_running_turn_works_with_is_not_changed(tmp_path: Path) -> 
         begun, answer = it.view().entries[0], it.view().entries[1]
         for entry in (begun, answer):
             where = {"session_id": it.session_id, "message_id": entry.info.id}
-            assert (await refused(it.client.call(MESSAGE_DELETE, OfOneMessage(**where)))).kind == "SessionBusyError"
+            assert (await refused(it.client.call(MESSAGE_DELETE, MessageId(**where)))).kind == "SessionBusyError"
             part = entry.parts[0]
             assert (
-                await refused(it.client.call(PART_DELETE, OfOnePart(**where, part_id=part.id)))
+                await refused(it.client.call(PART_DELETE, PartId(**where, part_id=part.id)))
             ).kind == "SessionBusyError"
             error = await refused(it.client.call(PART_UPDATE, UpdatePart(**where, part_id=part.id, part=part)))
             assert error.kind == "SessionBusyError"
         (it.work / "go").touch()
         await until(lambda: len(it.model.requests) == 2)
-        error = await refused(
-            it.client.call(MESSAGE_DELETE, OfOneMessage(session_id=it.session_id, message_id=waiting))
-        )
+        error = await refused(it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=waiting)))
         assert error.kind == "SessionBusyError"
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         await turn
-        assert await it.client.call(MESSAGE_DELETE, OfOneMessage(session_id=it.session_id, message_id=waiting)) is True
+        assert await it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=waiting)) is True
 
 
 async def test_after_an_abort_nothing_waits_and_the_prompt_is_still_there(tmp_path: Path) -> None:
@@ -188,7 +185,7 @@ async def test_after_an_abort_nothing_waits_and_the_prompt_is_still_there(tmp_pa
         turn = asyncio.create_task(it.prompt("begin"))
         await until(it.calls)
         await say(it, "later")
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         await turn
         assert await queue(it) == []
         assert isinstance(it.view().entries[-1].info, UserMessage)
@@ -200,11 +197,11 @@ async def test_after_an_abort_nothing_waits_and_the_prompt_is_still_there(tmp_pa
 async def test_a_prompt_cancelled_before_anything_answered_it_says_so(tmp_path: Path) -> None:
     async with rig(tmp_path, [DONE]) as it:
         chosen = new_id("msg")
-        given = Prompt(session_id=it.session_id, parts=[TextInput(text="x")], message_id=chosen)
+        given = Prompt(session_id=it.session_id, parts=[TextPartInput(text="x")], message_id=chosen)
         asked = asyncio.create_task(it.client.call(PROMPT, given))
         async with asyncio.timeout(5):
             while not it.view().entries:
                 await asyncio.sleep(0)
-        await it.client.call(MESSAGE_DELETE, OfOneMessage(session_id=it.session_id, message_id=chosen))
+        await it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=chosen))
         assert "cancelled" in str(await refused(asked))
         assert it.model.requests == []

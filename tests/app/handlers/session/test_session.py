@@ -13,13 +13,13 @@ from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelRequest, Retrying
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import SCRIPTED
-from codeloop.schema.api.session_inputs import Prompt, TextInput
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import (
     ArchiveTime,
     CreateSession,
-    ListEverything,
+    ListAllSessions,
     ListSessions,
-    OfOneSession,
+    SessionId,
     UpdateSession,
 )
 from codeloop.schema.errors import OperationError
@@ -39,7 +39,7 @@ from codeloop.schema.operation import (
     SESSION_UPDATE,
     NoArguments,
 )
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import PermissionRule
 from tests.support.project import Rig, both_clients, call, calls, rig, startup, until
 
 __all__ = ["both_clients"]
@@ -58,14 +58,14 @@ async def refused(wait: Any) -> OperationError:
 
 
 async def begin(it: Rig) -> None:
-    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+    await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
     await until((it.work / "begun").exists)
 
 
 async def test_what_is_given_changes_and_nothing_else(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        before = await it.client.call(SESSION_GET, OfOneSession(session_id=it.session_id))
-        rules = [Rule(permission="bash", pattern="*", action="deny")]
+        before = await it.client.call(SESSION_GET, SessionId(session_id=it.session_id))
+        rules = [PermissionRule(permission="bash", pattern="*", action="deny")]
         for change in (
             UpdateSession(session_id=it.session_id, title="a new name"),
             UpdateSession(session_id=it.session_id, metadata={"a": [1]}),
@@ -73,7 +73,7 @@ async def test_what_is_given_changes_and_nothing_else(tmp_path: Path) -> None:
             UpdateSession(session_id=it.session_id, time=ArchiveTime(archived=77)),
         ):
             await it.client.call(SESSION_UPDATE, change)
-        after = await it.client.call(SESSION_GET, OfOneSession(session_id=it.session_id))
+        after = await it.client.call(SESSION_GET, SessionId(session_id=it.session_id))
         assert (after.title, after.metadata, after.permission) == ("a new name", {"a": [1]}, rules)
         assert after.time.archived == 77
         assert (after.time.updated, after.slug, after.cost) == (before.time.updated, before.slug, before.cost)
@@ -166,21 +166,21 @@ async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for
         other.mkdir(parents=True)
         path.rename(other / "codeloop.db")
         assert "elsewhere" not in titles(await it.client.call(SESSION_LIST, ListSessions(scope="project")))
-        assert titles(await it.client.call(SESSION_EVERYTHING, ListEverything(limit=1))) == ["elsewhere"]
-        assert len(await it.client.call(SESSION_EVERYTHING, ListEverything())) == 2
+        assert titles(await it.client.call(SESSION_EVERYTHING, ListAllSessions(limit=1))) == ["elsewhere"]
+        assert len(await it.client.call(SESSION_EVERYTHING, ListAllSessions())) == 2
 
 
 async def test_children_and_the_task_list_are_given(tmp_path: Path) -> None:
     todo = {"content": "a", "status": "pending", "priority": "low"}
     async with rig(tmp_path, [calls(call("todowrite", todos=[todo])), ScriptedAnswer(text="Done.")]) as it:
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id))
-        assert await it.client.call(SESSION_CHILDREN, OfOneSession(session_id=it.session_id)) == [child]
-        assert await it.client.call(SESSION_TODO, OfOneSession(session_id=it.session_id)) == []
+        assert await it.client.call(SESSION_CHILDREN, SessionId(session_id=it.session_id)) == [child]
+        assert await it.client.call(SESSION_TODO, SessionId(session_id=it.session_id)) == []
         await it.prompt()
-        assert await it.client.call(SESSION_TODO, OfOneSession(session_id=it.session_id)) == [
+        assert await it.client.call(SESSION_TODO, SessionId(session_id=it.session_id)) == [
             Todo(content="a", status="pending", priority="low")
         ]
-        nobody = OfOneSession(session_id="ses_x")
+        nobody = SessionId(session_id="ses_x")
         assert (await refused(it.client.call(SESSION_CHILDREN, nobody))).kind == "NotFoundError"
         assert (await refused(it.client.call(SESSION_TODO, nobody))).kind == "NotFoundError"
 
@@ -190,7 +190,7 @@ async def test_only_what_is_not_idle_has_a_status(tmp_path: Path) -> None:
         assert await it.client.call(SESSION_STATUS, NoArguments()) == {}
         await begin(it)
         assert await it.client.call(SESSION_STATUS, NoArguments()) == {it.session_id: Busy()}
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         assert await it.client.call(SESSION_STATUS, NoArguments()) == {}
 
 
@@ -206,11 +206,11 @@ class Overloaded:
 
 async def test_waiting_for_another_try_shows_when_it_comes(tmp_path: Path) -> None:
     async with rig(tmp_path, Overloaded()) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         retry = Retry(attempt=1, message="overloaded", next=123)
         await until(lambda: it.project.store.statuses.get(it.session_id) == retry)
         assert await it.client.call(SESSION_STATUS, NoArguments()) == {it.session_id: retry}
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         assert await it.client.call(SESSION_STATUS, NoArguments()) == {}
 
 
@@ -219,9 +219,9 @@ async def test_a_subagent_is_busy_while_it_works_and_then_idle(tmp_path: Path) -
     async with rig(tmp_path, [calls(task), SLEEP, ScriptedAnswer(text="Child."), ScriptedAnswer(text="Done.")]) as it:
         turn = asyncio.create_task(it.prompt())
         await until((it.work / "begun").exists)
-        (child,) = await it.client.call(SESSION_CHILDREN, OfOneSession(session_id=it.session_id))
+        (child,) = await it.client.call(SESSION_CHILDREN, SessionId(session_id=it.session_id))
         assert set(await it.client.call(SESSION_STATUS, NoArguments())) == {it.session_id, child.id}
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         await turn
         assert await it.client.call(SESSION_STATUS, NoArguments()) == {}
 
@@ -230,11 +230,11 @@ async def test_a_session_whose_subagent_works_is_not_deleted(tmp_path: Path) -> 
     async with rig(tmp_path, [SLEEP]) as it:
         parent = await it.client.call(SESSION_CREATE, CreateSession())
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=parent.id))
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=child.id, parts=[TextInput(text="go")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=child.id, parts=[TextPartInput(text="go")]))
         await until((it.work / "begun").exists)
         assert (
-            await refused(it.client.call(SESSION_DELETE, OfOneSession(session_id=parent.id)))
+            await refused(it.client.call(SESSION_DELETE, SessionId(session_id=parent.id)))
         ).kind == "SessionBusyError"
-        await it.client.call(ABORT, OfOneSession(session_id=child.id))
-        assert await it.client.call(SESSION_DELETE, OfOneSession(session_id=parent.id)) is True
+        await it.client.call(ABORT, SessionId(session_id=child.id))
+        assert await it.client.call(SESSION_DELETE, SessionId(session_id=parent.id)) is True
         assert it.project.store.find_session(child.id) is None

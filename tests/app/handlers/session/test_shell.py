@@ -10,14 +10,14 @@ from codeloop.agent.title import is_untitled
 from codeloop.kit.processes import processes
 from codeloop.model.chat import AssistantTurn, CallPiece
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunShell, TextInput
-from codeloop.schema.api.session_requests import OfOneSession, RevertSession, UpdateSession
+from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunShell, TextPartInput
+from codeloop.schema.api.session_requests import RevertSession, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.operation import ABORT, PROMPT, PROMPT_ASYNC, SESSION_REVERT, SESSION_SHELL, SESSION_UPDATE
-from codeloop.schema.part import TextPart, ToolCompleted, ToolPart, ToolRunning
-from codeloop.schema.permission import Rule
+from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolStateRunning
+from codeloop.schema.permission import PermissionRule
 from tests.support.project import Rig, call, calls, check_turns, rig, told, until, words
 
 DONE = ScriptedAnswer(text="Done.")
@@ -28,10 +28,10 @@ async def run(it: Rig, command: str, **more: Any) -> MessageWithParts:
         return await it.client.call(SESSION_SHELL, RunShell(session_id=it.session_id, command=command, **more))
 
 
-def state(answer: MessageWithParts) -> ToolCompleted:
+def state(answer: MessageWithParts) -> ToolStateCompleted:
     (part,) = answer.parts
     assert isinstance(part, ToolPart)
-    assert isinstance(part.state, ToolCompleted)
+    assert isinstance(part.state, ToolStateCompleted)
     return part.state
 
 
@@ -79,7 +79,10 @@ async def test_the_model_sees_the_command_and_its_output_with_the_next_prompt(tm
 
 async def test_no_rule_stands_between_a_person_and_their_command(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        deny = [Rule(permission=name, pattern="*", action="deny") for name in ("bash", "external_directory", "read")]
+        deny = [
+            PermissionRule(permission=name, pattern="*", action="deny")
+            for name in ("bash", "external_directory", "read")
+        ]
         await it.client.call(SESSION_UPDATE, UpdateSession(session_id=it.session_id, permission=deny))
         (tmp_path / "x.env").write_text("K=1\n")
         assert state(await run(it, f"cat {tmp_path}/x.env")).output == "K=1\n"
@@ -103,8 +106,8 @@ async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
     async with rig(tmp_path, [DONE]) as it:
         running = asyncio.create_task(run(it, "echo begun; touch begun; sleep 77"))
         await until((it.work / "begun").exists)
-        await until(lambda: isinstance(it.calls()[-1].state, ToolRunning))
-        assert await it.client.call(ABORT, OfOneSession(session_id=it.session_id)) is True
+        await until(lambda: isinstance(it.calls()[-1].state, ToolStateRunning))
+        assert await it.client.call(ABORT, SessionId(session_id=it.session_id)) is True
         done = state(await running)
         assert done.output.startswith("begun\n")
         assert "aborted" in done.output
@@ -116,10 +119,10 @@ async def test_an_abort_completes_the_call_with_a_note(tmp_path: Path) -> None:
 
 async def test_a_running_turn_refuses_a_command_and_a_running_command_another(tmp_path: Path) -> None:
     async with rig(tmp_path, [calls(call("bash", command="touch begun; until [ -e go ]; do sleep 0.01; done"))]) as it:
-        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextInput(text="go")]))
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         await until((it.work / "begun").exists)
         assert (await refused(run(it, "echo hi"))).kind == "SessionBusyError"
-        await it.client.call(ABORT, OfOneSession(session_id=it.session_id))
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
         first = asyncio.create_task(run(it, "touch second; until [ -e go ]; do sleep 0.01; done"))
         await until((it.work / "second").exists)
         assert (await refused(run(it, "echo hi"))).kind == "SessionBusyError"
@@ -132,7 +135,7 @@ async def test_a_prompt_sent_while_a_command_runs_is_answered_after_it(tmp_path:
         running = asyncio.create_task(run(it, "touch begun; until [ -e go ]; do sleep 0.01; done; echo over"))
         await until((it.work / "begun").exists)
         asked = asyncio.create_task(
-            it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[TextInput(text="what came of it?")]))
+            it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=[TextPartInput(text="what came of it?")]))
         )
         await until(lambda: len(it.view().entries) == 3)
         (it.work / "go").touch()

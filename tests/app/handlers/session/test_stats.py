@@ -8,7 +8,7 @@ import pytest
 
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
-from codeloop.schema.api.session_requests import AskStats, ForkSession, Stats
+from codeloop.schema.api.session_requests import ForkSession, Stats, StatsQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import (
     MessageInfo,
@@ -22,7 +22,7 @@ from codeloop.schema.event import (
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import CacheTokens, Session, SessionTime, Tokens
 from codeloop.schema.operation import SESSION_FORK, SESSION_STATS
-from codeloop.schema.part import ToolPart, ToolPending
+from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store
 from tests.store.states import assistant, session, user
@@ -47,7 +47,7 @@ def filled(store: Store, *, model: str = "m", days_ago: int = 0, tools: int = 0,
     parts = [
         ToolPart(
             id=new_id("prt"), session_id=made.id, message_id=answer.id, call_id="c", tool="bash",
-            state=ToolPending(input={}, raw=""),
+            state=ToolStatePending(input={}, raw=""),
         )
         for _ in range(tools)
     ]  # fmt: skip
@@ -59,7 +59,7 @@ def filled(store: Store, *, model: str = "m", days_ago: int = 0, tools: int = 0,
 
 
 async def stats(it: Rig, **args: Any) -> Stats:
-    return await it.client.call(SESSION_STATS, AskStats(**args))
+    return await it.client.call(SESSION_STATS, StatsQuery(**args))
 
 
 async def test_steps_are_added_up_by_day_model_and_project(tmp_path: Path) -> None:
@@ -122,6 +122,6 @@ async def test_a_running_turn_does_not_wait_for_sums(tmp_path: Path) -> None:
         filled(it.project.store)
         project = await open_project(startup(tmp_path / "home", it.work))
         try:
-            assert (await LocalClient(project).call(SESSION_STATS, AskStats(everything=True))).total.steps == 1
+            assert (await LocalClient(project).call(SESSION_STATS, StatsQuery(everything=True))).total.steps == 1
         finally:
             await project.close()

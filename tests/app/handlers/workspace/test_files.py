@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.handlers.workspace import files
-from codeloop.schema.api.files import FileContent, FileNode, OfOnePath
+from codeloop.schema.api.files import FileContent, FileNode, FileQuery
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import Limit
 from codeloop.schema.operation import FILE_LIST, FILE_READ, FILE_STATUS, NoArguments
@@ -21,11 +21,11 @@ PNG = base64.b64decode(
 
 
 async def listed(it: Rig, path: str = "") -> list[FileNode]:
-    return await it.client.call(FILE_LIST, OfOnePath(path=path))
+    return await it.client.call(FILE_LIST, FileQuery(path=path))
 
 
 async def content(it: Rig, path: str) -> FileContent:
-    return await within(it.client.call(FILE_READ, OfOnePath(path=path)))
+    return await within(it.client.call(FILE_READ, FileQuery(path=path)))
 
 
 async def test_a_folder_is_listed_folders_first_without_git(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from codeloop.app.app import App
 from codeloop.app.open_models import OneModel
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.scripted import ScriptedModel
-from codeloop.schema.api.pty import CreatePty, OfOnePty, Pty, PtySize, UpdatePty
+from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtySize, UpdatePty
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
 from codeloop.schema.operation import (
@@ -58,7 +58,7 @@ async def test_every_change_is_told(tmp_path: Path) -> None:
             PTY_UPDATE, UpdatePty(pty_id=made.id, title="mine", size=PtySize(rows=5, cols=6))
         )
         assert renamed.title == "mine"
-        assert await desk.client.call(PTY_REMOVE, OfOnePty(pty_id=made.id)) is True
+        assert await desk.client.call(PTY_REMOVE, PtyId(pty_id=made.id)) is True
         await until(lambda: len(told) == 3)
         await asyncio.sleep(0.05)
         created, updated, deleted = told
@@ -112,7 +112,7 @@ async def test_a_terminal_keeps_its_project_open(tmp_path: Path) -> None:
         assert not desk.project.is_busy
         made = await opened(desk, "cat")
         assert desk.project.is_busy
-        await desk.client.call(PTY_REMOVE, OfOnePty(pty_id=made.id))
+        await desk.client.call(PTY_REMOVE, PtyId(pty_id=made.id))
         assert not desk.project.is_busy
 
 

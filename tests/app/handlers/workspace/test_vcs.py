@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.schema.api.files import AskDiff, VcsFileDiff
+from codeloop.schema.api.files import VcsDiffQuery, VcsFileDiff
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import VCS_DIFF, VCS_GET, VCS_STATUS, NoArguments
 from tests.support.project import Rig, rig, within
@@ -17,7 +17,7 @@ FILES = {"a.txt": "one\ntwo\nthree\n", "deep/b.txt": "b\n", "c.txt": "c\n"}
 
 
 async def diffs(it: Rig, mode: Any = "git", **args: Any) -> dict[str, VcsFileDiff]:
-    found = await it.client.call(VCS_DIFF, AskDiff(mode=mode, **args))
+    found = await it.client.call(VCS_DIFF, VcsDiffQuery(mode=mode, **args))
     return {each.file: each for each in found}
 
 
@@ -58,8 +58,8 @@ async def test_outside_a_repository_there_is_nothing_to_say(tmp_path: Path) -> N
         found = await it.client.call(VCS_GET, NoArguments())
         assert (found.branch, found.default_branch) == (None, None)
         assert await it.client.call(VCS_STATUS, NoArguments()) == []
-        assert await it.client.call(VCS_DIFF, AskDiff(mode="git")) == []
-        assert await it.client.call(VCS_DIFF, AskDiff(mode="branch")) == []
+        assert await it.client.call(VCS_DIFF, VcsDiffQuery(mode="git")) == []
+        assert await it.client.call(VCS_DIFF, VcsDiffQuery(mode="branch")) == []
 
 
 async def test_status_gives_each_changed_file_with_its_lines(tmp_path: Path) -> None:

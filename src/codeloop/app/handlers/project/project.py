@@ -10,9 +10,9 @@ from codeloop.config.project_root import GLOBAL, recorded_root
 from codeloop.schema.api.project import (
     LocatedProject,
     LocationInfo,
-    OfOneProject,
     PathInfo,
     ProjectDirectory,
+    ProjectId,
     ProjectInfo,
     ProjectTime,
 )
@@ -55,7 +55,7 @@ async def current(project: Project, _args: NoArguments) -> ProjectInfo:
     return replace(_info(place.project_id, held), worktree="/" if is_global else str(place.root))
 
 
-async def directories(project: Project, args: OfOneProject) -> list[ProjectDirectory]:
+async def directories(project: Project, args: ProjectId) -> list[ProjectDirectory]:
     """Return the directories in which sessions of a project were held. Raises OperationError: no such project."""
     files = {file.parent.name: file for file in databases(project)}
     file = files.get(args.project_id)

@@ -6,18 +6,18 @@ from codeloop.app.project import Project
 from codeloop.model.errors import UnknownModel
 from codeloop.model.provider import resolved_url
 from codeloop.schema.api.providers import (
-    AuthMethod,
+    ApiAuth,
     KnownProviders,
-    OfOneProvider,
+    ProviderAuthMethod,
+    ProviderId,
     SetAuth,
-    StoredKey,
     UsableProviders,
 )
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import KEY_LENGTH
 from codeloop.schema.operation import NoArguments
 
-_BY_KEY = [AuthMethod(type="api", label="API key")]
+_BY_KEY = [ProviderAuthMethod(type="api", label="API key")]
 
 
 async def usable(project: Project, _args: NoArguments) -> UsableProviders:
@@ -30,7 +30,7 @@ async def known(project: Project, _args: NoArguments) -> KnownProviders:
     return await project.listing.known()
 
 
-async def methods(project: Project, _args: NoArguments) -> dict[str, list[AuthMethod]]:
+async def methods(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:
     """Return how each provider is got at: by a key, where it is known which address that is for."""
     return {
         provider.id: _BY_KEY
@@ -44,7 +44,7 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
 
     Raises OperationError: no such provider, an address that is not known, a text that is no key.
     """
-    if not isinstance(args.auth, StoredKey):
+    if not isinstance(args.auth, ApiAuth):
         raise OperationError("BadRequest", "Only keys are stored; signing in through a browser is not offered.")
     try:
         provider = project.providers.provider(args.provider_id)
@@ -65,7 +65,7 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
     return True
 
 
-async def remove_auth(project: Project, args: OfOneProvider) -> bool:
+async def remove_auth(project: Project, args: ProviderId) -> bool:
     """Remove the stored key of a provider, if there is one. Raises OperationError: nobody knows the provider."""
     if await asyncio.to_thread(project.providers.credentials.remove, args.provider_id):
         return True

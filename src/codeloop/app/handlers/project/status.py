@@ -12,11 +12,11 @@ from codeloop.model.chat import ModelInfo
 from codeloop.permission.defaults import guards
 from codeloop.schema.api.project import (
     AddMcp,
-    AskTools,
-    Log,
-    McpStatus,
-    OfOneMcp,
-    ToolItem,
+    McpName,
+    MCPStatus,
+    ToolListItem,
+    ToolListQuery,
+    WriteLog,
 )
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import CLIENT_LOG
@@ -27,7 +27,7 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING
 NO_MCP = "codeloop does not connect to MCP servers yet."
 
 
-async def log(_project: Project, args: Log) -> bool:
+async def log(_project: Project, args: WriteLog) -> bool:
     """Put a client's line into the log, on one line and cut where it is too long."""
     extra = f" {msgspec.json.encode(args.extra).decode()}" if args.extra else ""
     line = one_line(f"{args.service}: {args.message[: CLIENT_LOG.value]}{extra}", CLIENT_LOG.value)
@@ -35,12 +35,12 @@ async def log(_project: Project, args: Log) -> bool:
     return True
 
 
-async def mcp(project: Project, _args: NoArguments) -> dict[str, McpStatus]:
+async def mcp(project: Project, _args: NoArguments) -> dict[str, MCPStatus]:
     """Return what the configured MCP servers are doing."""
     return {
-        name: McpStatus(status="disabled")
+        name: MCPStatus(status="disabled")
         if server.get("enabled") is False
-        else McpStatus(status="failed", error=NO_MCP)
+        else MCPStatus(status="failed", error=NO_MCP)
         for name, server in project.settings.config.mcp.items()
     }
 
@@ -50,7 +50,7 @@ async def add_mcp(_project: Project, _args: AddMcp) -> NoReturn:
     raise OperationError("BadRequest", NO_MCP)
 
 
-async def connect_mcp(project: Project, args: OfOneMcp) -> NoReturn:
+async def connect_mcp(project: Project, args: McpName) -> NoReturn:
     """Refuse, to connect and to disconnect. Raises OperationError."""
     if args.name not in project.settings.config.mcp:
         raise OperationError("McpServerNotFoundError", f"MCP server not found: {args.name}")
@@ -62,7 +62,7 @@ async def tool_ids(project: Project, _args: NoArguments) -> list[str]:
     return [tool.name for tool in project.engine.toolbox.tools]
 
 
-async def tool_list(project: Project, args: AskTools) -> list[ToolItem]:
+async def tool_list(project: Project, args: ToolListQuery) -> list[ToolListItem]:
     """Return the tools that a model is offered when the default agent works. Raises CodeloopError: no such model."""
     info = _model(project, args)
     if not info.tool_call:
@@ -73,13 +73,13 @@ async def tool_list(project: Project, args: AskTools) -> list[ToolItem]:
     within = {spec.name for spec in engine.toolbox.specs(info.id, guards(rules))}
     offered = engine.toolbox.specs(info.id, engine.rules, rules)
     return [
-        ToolItem(id=spec.name, description=spec.description, parameters=spec.parameters)
+        ToolListItem(id=spec.name, description=spec.description, parameters=spec.parameters)
         for spec in offered
         if spec.name in within
     ]
 
 
-def _model(project: Project, args: AskTools) -> ModelInfo:
+def _model(project: Project, args: ToolListQuery) -> ModelInfo:
     if isinstance(project.models, OneModel) and project.models.info.provider_id == args.provider:
         return project.models.info
     return project.providers.info(f"{args.provider}/{args.model}")

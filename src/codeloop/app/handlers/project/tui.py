@@ -3,14 +3,14 @@
 from collections.abc import Awaitable, Callable
 
 from codeloop.app.project import Project
-from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.api.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
 from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import (
     CommandSent,
-    OfSession,
     PromptAppended,
     PromptText,
+    SessionRef,
     SessionSelected,
     Toast,
     ToastShown,
@@ -67,10 +67,10 @@ async def publish(project: Project, args: PublishTui) -> bool:
     return True
 
 
-async def select(project: Project, args: OfOneSession) -> bool:
+async def select(project: Project, args: SessionId) -> bool:
     """Show a session. Raises OperationError when there is none of that id."""
     session = project.store.session(args.session_id)
-    project.tell(SessionSelected(properties=OfSession(session_id=session.id)))
+    project.tell(SessionSelected(properties=SessionRef(session_id=session.id)))
     return True
 
 

@@ -16,16 +16,16 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.command import Command
 from codeloop.schema.api.session_inputs import (
-    AgentInput,
-    FileInput,
+    AgentPartInput,
+    FilePartInput,
     InitSession,
+    InvokeCommand,
     MessageWithParts,
     PartInput,
     Prompt,
-    RunCommand,
-    SubtaskInput,
+    SubtaskPartInput,
     Summarize,
-    TextInput,
+    TextPartInput,
     TurnEnd,
 )
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -34,7 +34,7 @@ from codeloop.schema.limits import COMMAND_FILES, COMMAND_SHELLS
 from codeloop.schema.live_events import CommandExecuted, ExecutedCommand
 from codeloop.schema.message import AssistantMessage, Session
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.part import ToolPart, ToolPending
+from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
@@ -55,7 +55,7 @@ def _with_text(project: Project, command: Command) -> Command:
         return command
 
 
-async def command(project: Project, args: RunCommand) -> MessageWithParts:
+async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     """Expand a command, send it as a prompt, run the turn and give its last answer.
 
     Raises OperationError: no such command, a line for the shell that is not allowed or was aborted, a file that can't
@@ -76,7 +76,7 @@ async def command(project: Project, args: RunCommand) -> MessageWithParts:
     message_id = args.message_id or new_id("msg")
     text = await _text(project, args, found, agent, message_id)
     parts = _parts(project, args, found, text, agent)
-    is_subtask = any(isinstance(part, SubtaskInput) for part in parts)
+    is_subtask = any(isinstance(part, SubtaskPartInput) for part in parts)
     model = found.model or args.model
     if found.model:
         check_model(project, parse_ref(found.model), ("command", found.name, "model"))
@@ -98,7 +98,7 @@ async def command(project: Project, args: RunCommand) -> MessageWithParts:
     return answer
 
 
-async def _compacted(project: Project, args: RunCommand, session: Session) -> MessageWithParts:
+async def _compacted(project: Project, args: InvokeCommand, session: Session) -> MessageWithParts:
     """Summarise the conversation now, with the model that is given, else the session's, else the configured one."""
     model = args.model or (f"{session.model.provider_id}/{session.model.id}" if session.model else None)
     ref = parse_ref(model or await project.models.default(project.settings.config.model))
@@ -108,7 +108,7 @@ async def _compacted(project: Project, args: RunCommand, session: Session) -> Me
     return MessageWithParts(info=last.info, parts=list(last.parts), stop=TurnEnd(reason="done"))
 
 
-async def _text(project: Project, args: RunCommand, found: Command, agent: Agent, message_id: str) -> str:
+async def _text(project: Project, args: InvokeCommand, found: Command, agent: Agent, message_id: str) -> str:
     """Return the prompt's text: the template filled in, each line for the shell replaced by what it printed."""
     if found.source == "skill":
         skill = loaded_text(load_skill(project.settings.skills.found[found.name]))
@@ -125,7 +125,7 @@ async def _text(project: Project, args: RunCommand, found: Command, agent: Agent
         message_id=message_id,
         call_id="command",
         tool="bash",
-        state=ToolPending(input={}, raw=""),
+        state=ToolStatePending(input={}, raw=""),
     )
     context = CallContext(project.engine, agent, part)
     working = asyncio.create_task(_said(project, found.name, context, pieces))
@@ -156,7 +156,7 @@ async def _output(project: Project, name: str, context: CallContext, line: str) 
         raise OperationError("BadRequest", f"/{name} was not sent: its line `{line}` failed: {error}") from error
 
 
-def _parts(project: Project, args: RunCommand, found: Command, text: str, agent: Agent) -> list[PartInput]:
+def _parts(project: Project, args: InvokeCommand, found: Command, text: str, agent: Agent) -> list[PartInput]:
     """Return the parts of the prompt: for a subagent as its task, else the text and what it mentions.
 
     Mentions are those of the template and of what was typed: what a shell line printed may be anybody's.
@@ -165,11 +165,11 @@ def _parts(project: Project, args: RunCommand, found: Command, text: str, agent:
         described = found.description or f"/{found.name}"
         worker = agent.name if agent.mode != "primary" else "general"
         model = parse_ref(found.model) if found.model else None
-        return [SubtaskInput(prompt=text, description=described, agent=worker, model=model, command=found.name)]
+        return [SubtaskPartInput(prompt=text, description=described, agent=worker, model=model, command=found.name)]
     if found.source == "skill":
-        return [TextInput(text=text)]
+        return [TextPartInput(text=text)]
     said = (piece.text for piece in expand(found.template, args.arguments) if isinstance(piece, Text))
-    return [TextInput(text=text), *_mentioned(project, "\n".join(said))]
+    return [TextPartInput(text=text), *_mentioned(project, "\n".join(said))]
 
 
 def _mentioned(project: Project, text: str) -> list[PartInput]:
@@ -178,9 +178,9 @@ def _mentioned(project: Project, text: str) -> list[PartInput]:
     for name in mentions(text):
         agent = project.engine.agents.get(name)
         if agent is not None and agent.mode != "primary":
-            parts.append(AgentInput(name=name))
+            parts.append(AgentPartInput(name=name))
         elif len(parts) < COMMAND_FILES.value and (file := _file(project, name)) is not None:
-            parts.append(FileInput(mime=mime_of(file), url=file.as_uri(), filename=name))
+            parts.append(FilePartInput(mime=mime_of(file), url=file.as_uri(), filename=name))
     return parts
 
 
@@ -195,6 +195,6 @@ def _file(project: Project, name: str) -> Path | None:
 async def init(project: Project, args: InitSession) -> bool:
     """Have the model write the project's AGENTS.md; true when the turn is over. Raises as `command` does."""
     model = f"{args.provider_id}/{args.model_id}"
-    wanted = RunCommand(session_id=args.session_id, command="init", model=model, message_id=args.message_id)
+    wanted = InvokeCommand(session_id=args.session_id, command="init", model=model, message_id=args.message_id)
     await command(project, wanted)
     return True

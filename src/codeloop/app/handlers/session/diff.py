@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from codeloop.agent.turn_diffs import turn_diffs
 from codeloop.app.handlers.session.revert import start_of, undone
 from codeloop.app.project import Project
-from codeloop.schema.api.session_requests import AskSessionDiff
+from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.errors import OperationError
-from codeloop.schema.message import AssistantMessage, FileDiff
+from codeloop.schema.message import AssistantMessage, SnapshotFileDiff
 from codeloop.store.conversation import Entry
 from codeloop.workspace.snapshot.file_jobs import Failed
 
 
-async def diff(project: Project, args: AskSessionDiff) -> list[FileDiff]:
+async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDiff]:
     """Return what the turn of a prompt changed (an answer stands for its prompt), or all turns; else what is undone.
 
     Raises OperationError: no such session or message, contents that can't be had.
@@ -32,7 +32,7 @@ async def diff(project: Project, args: AskSessionDiff) -> list[FileDiff]:
     return await _changed(project, answers)
 
 
-async def _changed(project: Project, entries: Sequence[Entry]) -> list[FileDiff]:
+async def _changed(project: Project, entries: Sequence[Entry]) -> list[SnapshotFileDiff]:
     diffs = await turn_diffs(project.snapshots, entries)
     if isinstance(diffs, Failed):
         raise OperationError("UnknownError", f"What was changed can't be told: {diffs.reason}.")

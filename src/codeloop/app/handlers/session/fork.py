@@ -21,7 +21,7 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Message, Session, SessionTime, Tokens
-from codeloop.schema.part import CompactionPart, Part, ToolCompleted, ToolPart
+from codeloop.schema.part import CompactionPart, Part, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 
@@ -118,7 +118,7 @@ def _owned_part(
     match part:
         case CompactionPart(tail_start_id=str(tail)):
             return replace(part, tail_start_id=message_id(tail))
-        case ToolPart(state=ToolCompleted(attachments=list(files)) as state):
+        case ToolPart(state=ToolStateCompleted(attachments=list(files)) as state):
             files = [replace(file, session_id=session_id, message_id=own) for file in files]
             return replace(part, state=replace(state, attachments=files))
         case _:

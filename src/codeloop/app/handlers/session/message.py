@@ -9,7 +9,7 @@ import msgspec
 from codeloop.agent.moves import queued
 from codeloop.app.project import Project
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.api.session_requests import ListMessages, OfOneMessage, OfOnePart, OfOneSession, UpdatePart
+from codeloop.schema.api.session_requests import ListMessages, MessageId, PartId, SessionId, UpdatePart
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import (
     MessageGone,
@@ -79,12 +79,12 @@ def _listed(entries: Sequence[Entry]) -> list[MessageWithParts]:
     return [MessageWithParts(info=entry.info, parts=list(entry.parts)) for entry in entries]
 
 
-async def get(project: Project, args: OfOneMessage) -> MessageWithParts:
+async def get(project: Project, args: MessageId) -> MessageWithParts:
     """Return one message."""
     return _listed([_entry(project, args.session_id, args.message_id)])[0]
 
 
-async def waiting(project: Project, args: OfOneSession) -> list[MessageWithParts]:
+async def waiting(project: Project, args: SessionId) -> list[MessageWithParts]:
     """Return the prompts that wait for a running turn, here or in another process, to take them up."""
     view = project.store.conversation(args.session_id)
     if not project.runs.is_running(args.session_id) and project.store.leases.other(args.session_id) is None:
@@ -92,7 +92,7 @@ async def waiting(project: Project, args: OfOneSession) -> list[MessageWithParts
     return _listed(queued(view))
 
 
-async def delete(project: Project, args: OfOneMessage) -> bool:
+async def delete(project: Project, args: MessageId) -> bool:
     """Delete a message with its parts; a waiting prompt is cancelled by that. The session's sums sink with an answer.
 
     Raises OperationError: NotFoundError; SessionBusyError when a turn runs that has taken it up.
@@ -119,7 +119,7 @@ async def update_part(project: Project, args: UpdatePart) -> Part:
     return part
 
 
-async def delete_part(project: Project, args: OfOnePart) -> bool:
+async def delete_part(project: Project, args: PartId) -> bool:
     """Delete a part. Raises as `delete` does."""
     _check_part(_changeable(project, args.session_id, args.message_id), args.part_id)
     gone = PartGone(session_id=args.session_id, message_id=args.message_id, part_id=args.part_id)

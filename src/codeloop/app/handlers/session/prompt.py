@@ -17,17 +17,17 @@ from codeloop.kit.jsonc import Path as Keys
 from codeloop.model.errors import UnknownModel
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import (
-    FileInput,
+    FilePartInput,
+    InvokeCommand,
     MessageWithParts,
     Prompt,
-    RunCommand,
     RunLimits,
     RunShell,
     Summarize,
-    TextInput,
+    TextPartInput,
     TurnEnd,
 )
-from codeloop.schema.api.session_requests import OfOneSession
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
 from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
@@ -35,7 +35,7 @@ from codeloop.schema.limits import CHOSEN_ID
 from codeloop.schema.live_events import SessionDiff, SessionDiffs
 from codeloop.schema.message import AssistantMessage, Message, ModelRef, Session, SessionModel, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, Part, TextPart
-from codeloop.schema.permission import Rule
+from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry, next_created
 
@@ -73,20 +73,20 @@ async def prompt_async(project: Project, args: Prompt) -> None:
         project.runs.wake(args.session_id, policy_of(args.limits, message, project))
 
 
-def sent_before(project: Project, args: Prompt | RunCommand) -> Entry | None:
+def sent_before(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
     """Return the message as which a prompt is stored already; None: it is new, or its id is that of another one."""
     entries = project.store.context_view(args.session_id).entries if args.message_id is not None else ()
     found = next((each for each in entries if each.info.id == args.message_id), None)
     if found is None or not isinstance(found.info, UserMessage):
         return None
     if isinstance(args, Prompt):
-        given = [part.text for part in args.parts if isinstance(part, TextInput) and not part.synthetic]
+        given = [part.text for part in args.parts if isinstance(part, TextPartInput) and not part.synthetic]
         stored = [part.text for part in found.parts if isinstance(part, TextPart) and not part.synthetic]
         return found if given == stored else None
     return found
 
 
-async def joined(project: Project, before: Entry, args: Prompt | RunCommand) -> MessageWithParts:
+async def joined(project: Project, before: Entry, args: Prompt | InvokeCommand) -> MessageWithParts:
     """Return what a prompt that was stored before is answered with, now or in a turn that still runs.
 
     A turn that its process did not live to end is not begun again.
@@ -130,7 +130,7 @@ async def summarize(project: Project, args: Summarize) -> bool:
     return True
 
 
-async def abort(project: Project, args: OfOneSession) -> bool:
+async def abort(project: Project, args: SessionId) -> bool:
     """Stop a session's turn, if one runs."""
     await project.runs.abort(args.session_id)
     return True
@@ -167,8 +167,8 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     )
     parts: list[Part] = []
     switched = switch_note(_agent_before(project, session), agent.name)
-    for given in (*args.parts, *([TextInput(text=switched, synthetic=True)] if switched else [])):
-        if isinstance(given, FileInput):  # reading it, and scaling it down, takes its time
+    for given in (*args.parts, *([TextPartInput(text=switched, synthetic=True)] if switched else [])):
+        if isinstance(given, FilePartInput):  # reading it, and scaling it down, takes its time
             parts += await asyncio.to_thread(attached, project.workspace, message, given)
         else:
             parts += attached(project.workspace, message, given)
@@ -288,11 +288,12 @@ def _naming(project: Project, keys: Keys) -> Generator[None]:
         raise UnknownModel(f"{error}\nIt is chosen by {found[0]}.") from error
 
 
-def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[Rule] | None:
+def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[PermissionRule] | None:
     if not tools:
         return session.permission
     rules = [
-        Rule(permission=name, pattern="*", action="allow" if allowed else "deny") for name, allowed in tools.items()
+        PermissionRule(permission=name, pattern="*", action="allow" if allowed else "deny")
+        for name, allowed in tools.items()
     ]
     return [*(session.permission or ()), *rules]
 

@@ -26,9 +26,9 @@ from codeloop.schema.live_events import SessionDiff, SessionDiffs
 from codeloop.schema.message import (
     NO_TOKENS,
     AssistantMessage,
-    FileDiff,
     Revert,
     Session,
+    SnapshotFileDiff,
     UserMessage,
 )
 from codeloop.schema.wire import replace
@@ -67,7 +67,7 @@ class _Plan(Struct, frozen=True):
     snapshot: str
     moves: tuple[Restoration, ...]
     conflicts: tuple[Conflict, ...]
-    diffs: tuple[FileDiff, ...]
+    diffs: tuple[SnapshotFileDiff, ...]
 
 
 async def revert(place: Place, args: RevertSession) -> RevertedSession:
@@ -116,7 +116,7 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
     ]
 
 
-async def undone(place: Place, view: Conversation) -> tuple[FileDiff, ...]:
+async def undone(place: Place, view: Conversation) -> tuple[SnapshotFileDiff, ...]:
     """Return what is undone in a reverted session: how its files stood before, against now; nothing in any other."""
     point = view.session.revert
     start = start_of(view, point.message_id, point.part_id) if point is not None else None

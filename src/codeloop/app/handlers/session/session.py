@@ -14,9 +14,9 @@ from codeloop.config.project_root import GLOBAL
 from codeloop.kit import fault_injection
 from codeloop.schema.api.session_requests import (
     CreateSession,
-    ListEverything,
+    ListAllSessions,
     ListSessions,
-    OfOneSession,
+    SessionId,
     UpdateSession,
 )
 from codeloop.schema.errors import OperationError
@@ -93,7 +93,7 @@ def _is_top(project: Project, directory: str) -> bool:
     return place.vcs is not None and place.project_id != GLOBAL and directory.rstrip("/") == str(place.root)
 
 
-async def everything(project: Project, args: ListEverything) -> list[Session]:
+async def everything(project: Project, args: ListAllSessions) -> list[Session]:
     """Return the sessions of every project, newest change first; databases that can't be read are left out."""
 
     def read() -> list[Session]:
@@ -111,7 +111,7 @@ def databases(project: Project) -> list[Path]:
     return sorted(project.settings.paths.project("x").parent.glob("*/codeloop.db"))
 
 
-async def get(project: Project, args: OfOneSession) -> Session:
+async def get(project: Project, args: SessionId) -> Session:
     """Return a session."""
     return project.store.session(args.session_id)
 
@@ -133,12 +133,12 @@ async def update(project: Project, args: UpdateSession) -> Session:
     return session
 
 
-async def children(project: Project, args: OfOneSession) -> list[Session]:
+async def children(project: Project, args: SessionId) -> list[Session]:
     """Return the sessions of a session's subagents, newest change first."""
     return project.store.sessions(parent=project.store.session(args.session_id).id, limit=ALL)
 
 
-async def todo(project: Project, args: OfOneSession) -> list[Todo]:
+async def todo(project: Project, args: SessionId) -> list[Todo]:
     """Return the task list that the model keeps."""
     return project.store.todos(project.store.session(args.session_id).id)
 
@@ -148,7 +148,7 @@ async def status(project: Project, _args: NoArguments) -> dict[str, Status]:
     return dict(project.store.statuses)
 
 
-async def delete(project: Project, args: OfOneSession) -> bool:
+async def delete(project: Project, args: SessionId) -> bool:
     """Delete a session and its children, with everything they hold. Raises OperationError while one is worked on."""
     family = _family(project, project.store.session(args.session_id))
     for each in family:
@@ -169,7 +169,7 @@ def _family(project: Project, session: Session) -> list[Session]:
     return family
 
 
-async def share(project: Project, args: OfOneSession) -> Session:
+async def share(project: Project, args: SessionId) -> Session:
     """Refuse: a session never leaves this machine by itself. Raises OperationError."""
     project.store.session(args.session_id)
     raise OperationError("BadRequest", "Sharing is not offered: `codeloop export` writes a session to a file.")

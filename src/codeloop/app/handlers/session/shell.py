@@ -17,7 +17,15 @@ from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.live_events import SessionDiff, SessionDiffs
 from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
-from codeloop.schema.part import TextPart, ToolCompleted, ToolError, ToolPart, ToolRunning, ToolStart, ToolTime
+from codeloop.schema.part import (
+    TextPart,
+    ToolPart,
+    ToolStart,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStateRunning,
+    ToolTime,
+)
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import next_created
@@ -91,12 +99,12 @@ class _Command:
             self._finish(info, _completed(part, result.output, result.metadata))
         except asyncio.CancelledError:
             state = context.present().state
-            shown = (state.metadata or {}) if isinstance(state, ToolRunning) else {}
+            shown = (state.metadata or {}) if isinstance(state, ToolStateRunning) else {}
             self._finish(info, _completed(part, str(shown.get("output", "")), {**shown, "exit": None}))
             raise
         except ToolFailure as error:
             time = ToolTime(start=info.time.created, end=max(now_ms(), info.time.created))
-            state = ToolError(input=part.state.input, error=str(error), time=time, metadata=error.metadata)
+            state = ToolStateError(input=part.state.input, error=str(error), time=time, metadata=error.metadata)
             self._finish(info, replace(part, state=state))
         finally:
             context.close()
@@ -119,7 +127,7 @@ class _Command:
             message_id=info.id,
             call_id=new_id("tool"),
             tool="bash",
-            state=ToolRunning(input={"command": self._line}, time=ToolStart(start=info.time.created)),
+            state=ToolStateRunning(input={"command": self._line}, time=ToolStart(start=info.time.created)),
         )
         store.append(message_event(info), part_event(part))
         return info, part
@@ -131,7 +139,7 @@ class _Command:
 
 
 def _completed(part: ToolPart, output: str, metadata: dict[str, object]) -> ToolPart:
-    start = part.state.time.start if isinstance(part.state, ToolRunning) else now_ms()
+    start = part.state.time.start if isinstance(part.state, ToolStateRunning) else now_ms()
     time = ToolTime(start=start, end=max(now_ms(), start))
-    state = ToolCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)
+    state = ToolStateCompleted(input=part.state.input, output=output, title="", metadata=metadata, time=time)
     return replace(part, state=state)

@@ -10,7 +10,7 @@ import msgspec
 
 from codeloop.app.handlers.session.session import databases
 from codeloop.app.project import Project
-from codeloop.schema.api.session_requests import AskStats, Figures, NamedFigures, Stats
+from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import NO_TOKENS, Session, Tokens
 from codeloop.store.database import StoreError
@@ -53,7 +53,7 @@ class _Sums(msgspec.Struct):
     projects: defaultdict[str, _Sum] = msgspec.field(default_factory=lambda: defaultdict(_Sum))
 
 
-async def stats(project: Project, args: AskStats) -> Stats:
+async def stats(project: Project, args: StatsQuery) -> Stats:
     """Add up the stored steps, of this project or of all; copies made by forks do not count twice.
 
     Raises OperationError when `days` is below 1 or beyond a hundred years.

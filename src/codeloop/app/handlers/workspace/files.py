@@ -12,7 +12,7 @@ from msgspec import Struct
 from codeloop.app.handlers.workspace.vcs import git_of
 from codeloop.app.project import Project
 from codeloop.kit.diff import split_lines, unified
-from codeloop.schema.api.files import FileContent, FileNode, FilePatch, FileStatus, OfOnePath, PatchHunk
+from codeloop.schema.api.files import File, FileContent, FileNode, FilePatch, FileQuery, PatchHunk
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_CONTENT, SNAPSHOT_DIFF
 from codeloop.schema.operation import NoArguments
@@ -38,7 +38,7 @@ class _Inside(Struct, frozen=True):
     root: Path
 
 
-async def listed(project: Project, args: OfOnePath) -> list[FileNode]:
+async def listed(project: Project, args: FileQuery) -> list[FileNode]:
     """Return a folder's entries, folders first. Raises OperationError: missing, no folder, outside, unreadable."""
 
     def read() -> list[FileNode]:
@@ -66,7 +66,7 @@ async def listed(project: Project, args: OfOnePath) -> list[FileNode]:
     return await asyncio.to_thread(read)
 
 
-async def read(project: Project, args: OfOnePath) -> FileContent:
+async def read(project: Project, args: FileQuery) -> FileContent:
     """Return a file; a missing one is empty. Text that differs from the last commit's comes with the difference.
 
     Raises OperationError: it is outside, too large, no regular file, or can't be read.
@@ -87,13 +87,13 @@ async def read(project: Project, args: OfOnePath) -> FileContent:
     return await asyncio.to_thread(_with_difference, shown, name, before, text)
 
 
-async def status(project: Project, _args: NoArguments) -> list[FileStatus]:
+async def status(project: Project, _args: NoArguments) -> list[File]:
     """Return the files that differ from the last commit; paths are relative to the directory. Raises GitFailed."""
     git = git_of(project)
     if git is None:
         return []
     return [
-        FileStatus(
+        File(
             path=readable(os.path.relpath(git.root / each.file, project.workspace.directory)),
             added=each.additions,
             removed=each.deletions,

@@ -1,10 +1,10 @@
 """Terminals."""
 
 from codeloop.app.project import Project
-from codeloop.schema.api.pty import CreatePty, OfOnePty, Pty, PtyShell, PtyTicket, UpdatePty
+from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtyShell, PtyTicketConnectToken, UpdatePty
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import PTY_TICKET, PTY_TITLE
-from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyEnd, PtyExited, PtyId, PtyInfo, PtyUpdated
+from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyEnd, PtyExited, PtyGone, PtyInfo, PtyUpdated
 from codeloop.schema.operation import NoArguments
 from codeloop.workspace.terminal.shell_choice import program_of
 from codeloop.workspace.terminal.shell_choice import shells as installed
@@ -40,7 +40,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
     return terminal.info
 
 
-async def get(project: Project, args: OfOnePty) -> Pty:
+async def get(project: Project, args: PtyId) -> Pty:
     """Return one terminal."""
     return found(project, args.pty_id).info
 
@@ -56,18 +56,18 @@ async def update(project: Project, args: UpdatePty) -> Pty:
     return terminal.info
 
 
-async def remove(project: Project, args: OfOnePty) -> bool:
+async def remove(project: Project, args: PtyId) -> bool:
     """End a terminal with everything that runs in it."""
     terminal = found(project, args.pty_id)
     await project.terminals.remove(terminal.id)
-    project.tell(PtyDeleted(properties=PtyId(id=terminal.id)))
+    project.tell(PtyDeleted(properties=PtyGone(id=terminal.id)))
     return True
 
 
-async def ticket(project: Project, args: OfOnePty) -> PtyTicket:
+async def ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
     """Return a ticket: with it a client connects to the terminal, once, without the credential."""
     terminal = found(project, args.pty_id)
-    return PtyTicket(ticket=project.terminals.tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds))
+    return PtyTicketConnectToken(ticket=project.terminals.tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds))
 
 
 def found(project: Project, pty_id: str) -> Terminal:

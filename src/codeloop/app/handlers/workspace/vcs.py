@@ -3,7 +3,7 @@
 import asyncio
 
 from codeloop.app.project import Project
-from codeloop.schema.api.files import AskDiff, VcsFileDiff, VcsFileStatus, VcsInfo
+from codeloop.schema.api.files import VcsDiffQuery, VcsFileDiff, VcsFileStatus, VcsInfo
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import VCS_CONTEXT
 from codeloop.schema.operation import NoArguments
@@ -40,7 +40,7 @@ async def status(project: Project, _args: NoArguments) -> list[VcsFileStatus]:
     ]
 
 
-async def diff(project: Project, args: AskDiff) -> list[VcsFileDiff]:
+async def diff(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
     """Return the files that differ from the last commit, or from where this branch left the default one, with patches.
 
     Raises OperationError: too many lines of context, no default branch. Raises GitFailed.

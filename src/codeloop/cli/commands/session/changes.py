@@ -13,7 +13,7 @@ from codeloop.cli.target.opened import with_client
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import Summarize
-from codeloop.schema.api.session_requests import ArchiveTime, OfOneSession, UpdatePart, UpdateSession
+from codeloop.schema.api.session_requests import ArchiveTime, SessionId, UpdatePart, UpdateSession
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session
@@ -63,7 +63,7 @@ def compact(name: str | None) -> None:
             await client.call(SUMMARIZE, Summarize(session_id=found.id, provider_id=provider_id, model_id=model_id))
             click.echo(f"Compacted {found.id}.")
         finally:
-            tokens, cost = grown(found, await client.call(SESSION_GET, OfOneSession(session_id=found.id)))
+            tokens, cost = grown(found, await client.call(SESSION_GET, SessionId(session_id=found.id)))
             if tokens.all:
                 click.echo(" · ".join(spent(tokens, cost)), err=True)
 
@@ -130,7 +130,7 @@ def delete(names: tuple[str, ...], *, yes: bool) -> None:
 
     async def command(client: LocalClient) -> None:
         for each in sessions:
-            await client.call(SESSION_DELETE, OfOneSession(session_id=each))
+            await client.call(SESSION_DELETE, SessionId(session_id=each))
             click.echo(f"Deleted {each}.")
 
     with_client(command)

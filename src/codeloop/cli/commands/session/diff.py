@@ -12,8 +12,8 @@ from codeloop.cli.target.named import find
 from codeloop.cli.target.opened import with_client
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import inert, inert_json
-from codeloop.schema.api.session_requests import AskSessionDiff
-from codeloop.schema.message import FileDiff
+from codeloop.schema.api.session_requests import SessionDiffQuery
+from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.operation import SESSION_DIFF
 
 LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
@@ -30,12 +30,12 @@ def diff(name: str | None, at: str | None, *, stat: bool, as_json: bool) -> None
     What others did to the files is not in it, before or after.
     """
 
-    async def command(client: LocalClient) -> list[FileDiff]:
+    async def command(client: LocalClient) -> list[SnapshotFileDiff]:
         session = await find(client, name)
         if at is None:
-            return await client.call(SESSION_DIFF, AskSessionDiff(session_id=session.id, whole=True))
+            return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True))
         message = await named.message_at(client, session, at)
-        return await client.call(SESSION_DIFF, AskSessionDiff(session_id=session.id, message_id=message.info.id))
+        return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, message_id=message.info.id))
 
     found = with_client(command)
     if as_json:
@@ -46,11 +46,11 @@ def diff(name: str | None, at: str | None, *, stat: bool, as_json: bool) -> None
         click.echo(_line(each) if stat else _patch(each))
 
 
-def _line(each: FileDiff) -> str:
+def _line(each: SnapshotFileDiff) -> str:
     return f"{each.status or 'modified':<8}  +{each.additions} -{each.deletions}  {inert(each.file or '')}"
 
 
-def _patch(each: FileDiff) -> str:
+def _patch(each: SnapshotFileDiff) -> str:
     """Return the patch; of a file that has none to show (binary, too large, only its mode) one line."""
     if not each.patch:
         return f"# {_line(each)}"

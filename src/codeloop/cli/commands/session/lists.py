@@ -10,7 +10,7 @@ from codeloop.cli.target.named import EVERY
 from codeloop.cli.target.opened import with_client
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import inert, inert_json, one_line
-from codeloop.schema.api.session_requests import ListEverything, ListSessions, SearchSessions
+from codeloop.schema.api.session_requests import ListAllSessions, ListSessions, SearchSessions
 from codeloop.schema.message import Session
 from codeloop.schema.operation import PATH_GET, SESSION_EVERYTHING, SESSION_LIST, SESSION_SEARCH, NoArguments
 
@@ -30,7 +30,7 @@ def list_(*, as_json: bool, limit: int, everything: bool, archived: bool, childr
     async def command(client: LocalClient) -> tuple[list[Session], str]:
         place = await client.call(PATH_GET, NoArguments())
         if everything:
-            return await client.call(SESSION_EVERYTHING, ListEverything(limit=EVERY)), place.directory
+            return await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), place.directory
         return await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY)), place.directory
 
     found, here = with_client(command)

@@ -11,7 +11,7 @@ from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import inert_json
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.api.session_requests import ListMessages, OfOneSession
+from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.operation import SESSION_CHILDREN, SESSION_MESSAGES, SESSION_QUEUED
 
 
@@ -31,7 +31,7 @@ def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
             click.echo(inert_json((await exported(client, found)).decode()))
             return
         messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=found.id))
-        waiting = await client.call(SESSION_QUEUED, OfOneSession(session_id=found.id))
+        waiting = await client.call(SESSION_QUEUED, SessionId(session_id=found.id))
         children = await _children(client, found.id)
         queued = {message.info.id for message in waiting}
         transcript(found, messages, thinking=thinking, queued=queued, children=children)
@@ -42,7 +42,7 @@ def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
 async def _children(client: Client, session_id: str) -> dict[str, list[MessageWithParts]]:
     """Return the messages of a session's subagents, and of theirs, by session id."""
     found: dict[str, list[MessageWithParts]] = {}
-    children = await client.call(SESSION_CHILDREN, OfOneSession(session_id=session_id))
+    children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
     for child in reversed(children):
         found[child.id] = await client.call(SESSION_MESSAGES, ListMessages(session_id=child.id))
         found |= await _children(client, child.id)

@@ -7,7 +7,7 @@ from codeloop.cli.output.columns import columns
 from codeloop.cli.output.style import count, dollars
 from codeloop.cli.target.opened import with_client
 from codeloop.kit.terminal_text import inert_json, one_line
-from codeloop.schema.api.session_requests import AskStats, Figures, NamedFigures, Stats
+from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.operation import SESSION_STATS
 
 WIDTH = 60
@@ -22,7 +22,7 @@ HEAD = ["cost", "input", "cached", "output", "sessions", "steps", "calls"]
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def stats(*, days: int | None, everything: bool, as_json: bool) -> None:
     """Show what was spent in this project: dollars, tokens, sessions, steps and tool calls."""
-    found = with_client(lambda client: client.call(SESSION_STATS, AskStats(days=days, everything=everything)))
+    found = with_client(lambda client: client.call(SESSION_STATS, StatsQuery(days=days, everything=everything)))
     for reason in found.skipped:
         click.echo(f"codeloop: Left out: {reason}", err=True)
     if as_json:

@@ -3,7 +3,7 @@
 import msgspec
 
 from codeloop.schema.permission import Need
-from codeloop.schema.question import Question, QuestionOption
+from codeloop.schema.question import QuestionInfo, QuestionOption
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
 
 YES, NO = "Yes", "No"
@@ -24,7 +24,7 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
         QuestionOption(label=YES, description="Switch to the build agent and carry out the plan"),
         QuestionOption(label=NO, description="Stay with the plan agent and go on planning"),
     ]
-    asked = Question(question="Carry out the plan?", header="Plan", options=options)
+    asked = QuestionInfo(question="Carry out the plan?", header="Plan", options=options)
     answers = await ctx.session.answers([asked], need)
     answer = ", ".join(chosen for one in answers for chosen in one) or NO
     if answer == NO:

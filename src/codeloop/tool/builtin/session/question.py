@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from codeloop.schema.permission import Need
-from codeloop.schema.question import Question, QuestionOption
+from codeloop.schema.question import QuestionInfo, QuestionOption
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
 
 NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
@@ -49,8 +49,8 @@ async def question(params: QuestionParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(f"Asked {count}", "The user answered:\n" + "\n".join(told), {"answers": answers})
 
 
-def _question(asked: AskedQuestion) -> Question:
+def _question(asked: AskedQuestion) -> QuestionInfo:
     options = [QuestionOption(label=option.label, description=option.description) for option in asked.options]
-    return Question(
+    return QuestionInfo(
         question=asked.question, header=asked.header, options=options, multiple=asked.multiple, custom=asked.custom
     )
