@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from codeloop.model.anthropic.request import METADATA
-from codeloop.model.chat import Finished, FinishReason, ModelEvent, ReasoningDelta, TextDelta, UsageUpdate
-from codeloop.model.wire.json_access import count, is_json_object, items, text
-from codeloop.model.wire.tool_calls import OpenCall, ToolCallAssembler, arguments_text
+from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta, UsageUpdate
+from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
+from codeloop.model.wire.tool_calls import OpenCall, arguments_text
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
@@ -46,47 +46,16 @@ class AnthropicEvent(msgspec.Struct, gc=False):
     stop_reason: Any = None
 
 
-class AnthropicReader:
+class AnthropicReader(ResponseReader):
     """Reads one answer. Blocks have the numbers that the service gives them."""
 
+    reasons = REASONS
+
     def __init__(self) -> None:
-        self.done = False
-        self.ended = False
-        self.error: Any = None
+        super().__init__()
         self._decode = msgspec.json.Decoder(AnthropicEvent).decode
-        self._events: list[ModelEvent] = []
-        self._pieces: list[str] = []
-        self._kind: type[TextDelta | ReasoningDelta] = TextDelta
-        self._block = 0
         self._usage: JSON = {}
-        self._calls = ToolCallAssembler()
         self._open: dict[int, OpenCall] = {}
-        self._reason = ""
-
-    @property
-    def tokens(self) -> Tokens:
-        """The counts so far."""
-        return tokens_of(self._usage)
-
-    def feed(self, payloads: list[bytes]) -> list[ModelEvent]:
-        """Take the data of the next events; text that belongs together becomes one delta."""
-        for payload in payloads:
-            try:
-                event = self._decode(payload)
-            except msgspec.DecodeError as error:
-                if payload == b"[DONE]":
-                    continue
-                self._fail({"message": f"an event is not what the protocol says: {error}"})
-                break
-            if event.type == "content_block_delta" and event.delta is not None:
-                self._add(event.index, event.delta)
-            else:
-                self._take(event)
-            if self.done:
-                break
-        self._flush()
-        events, self._events = self._events, []
-        return events
 
     def whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream: the message itself."""
@@ -102,33 +71,35 @@ class AnthropicReader:
         for index, block in enumerate(items(message.content)):
             self._begin(index, block)
             self._end(index)
-        self._flush()
         self._reason = text(message.stop_reason)
         self.ended = bool(self._reason)
-        events, self._events = self._events, []
-        return events
+        return self._taken()
 
-    def finish(self) -> list[ModelEvent]:
-        """Return the calls that are still open, and Finished."""
-        reason = REASONS.get(self._reason, "stop")
-        events = self._calls.finish(complete=reason not in {"length", "content-filter"})
-        if reason in {"stop", "tool-calls"}:
-            reason = "tool-calls" if self._calls.any_ready else "stop"
-        return [*events, Finished(reason, self.tokens)]
+    def _take(self, payload: bytes) -> None:
+        try:
+            event = self._decode(payload)
+        except msgspec.DecodeError as error:
+            if payload != b"[DONE]":
+                self._fail({"message": f"an event is not what the protocol says: {error}"})
+            return
+        if event.type == "content_block_delta" and event.delta is not None:
+            self._add(event.index, event.delta)
+        else:
+            self._handle(event)
 
     def _add(self, index: int, delta: AnthropicDelta) -> None:
         if delta.text:
-            self._say(TextDelta, index, text(delta.text))
+            self._say("text", index, text(delta.text))
         elif delta.partial_json:
             if (call := self._open.get(index)) is not None:
                 self._events += self._calls.add(call, text(delta.partial_json))
         elif delta.thinking:
-            self._say(ReasoningDelta, index, text(delta.thinking))
+            self._say("reasoning", index, text(delta.thinking))
         elif delta.signature:
             self._flush()
             self._events.append(ReasoningDelta("", index, {METADATA: {"signature": text(delta.signature)}}))
 
-    def _take(self, event: AnthropicEvent) -> None:
+    def _handle(self, event: AnthropicEvent) -> None:
         match event.type:
             case "content_block_start":
                 self._begin(event.index, event.content_block)
@@ -155,9 +126,9 @@ class AnthropicReader:
         self._flush()
         match block.get("type"):
             case "text":
-                self._say(TextDelta, index, text(block.get("text")))
+                self._say("text", index, text(block.get("text")))
             case "thinking":
-                self._say(ReasoningDelta, index, text(block.get("thinking")))
+                self._say("reasoning", index, text(block.get("thinking")))
                 if signature := text(block.get("signature")):
                     self._flush()
                     self._events.append(ReasoningDelta("", index, {METADATA: {"signature": signature}}))
@@ -177,29 +148,19 @@ class AnthropicReader:
         """End a block; one that the output limit cut ends alike, so only whole arguments are ready here."""
         self._flush()
         if (call := self._open.pop(index, None)) is not None:
-            self._events += self._calls.settle(call)
+            self._events += self._calls.complete(call)
 
-    def _say(self, kind: type[TextDelta | ReasoningDelta], index: int, words: str) -> None:
-        if kind is not self._kind or index != self._block:
+    def _say(self, kind: str, index: int, words: str) -> None:
+        if kind != self._kind or index != self._block:
             self._flush()
             self._kind, self._block = kind, index
         self._pieces.append(words)
-
-    def _flush(self) -> None:
-        joined = "".join(self._pieces)
-        self._pieces.clear()
-        if joined:
-            self._events.append(self._kind(joined, self._block))
 
     def _count(self, usage: Any) -> None:
         """Take counts; those of later events are totals and replace earlier ones."""
         if is_json_object(usage):
             self._usage.update({name: value for name, value in usage.items() if value is not None})
-
-    def _fail(self, error: JSON) -> None:
-        if self.error is None:
-            self.error = error
-        self.done = True
+            self.tokens = tokens_of(self._usage)
 
 
 def tokens_of(usage: JSON) -> Tokens:

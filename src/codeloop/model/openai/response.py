@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from codeloop.model.chat import Finished, FinishReason, ModelEvent, ReasoningDelta, TextDelta
+from codeloop.model.chat import FinishReason, ModelEvent, ReasoningDelta
 from codeloop.model.openai.request import METADATA
-from codeloop.model.wire.json_access import count, is_json_object, items, text
-from codeloop.model.wire.tool_calls import StreamedCalls, ToolCallAssembler, arguments_text
+from codeloop.model.wire.response import ResponseReader, count, is_json_object, items, text
+from codeloop.model.wire.tool_calls import arguments_text
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.wire import JSON
 
@@ -25,7 +25,6 @@ REASONS: dict[str, FinishReason] = {
     "safety": "content-filter",
     "refusal": "content-filter",
 }
-"""What services call the end of an answer; whatever else they say is a "stop"."""
 
 
 class CompletionMessage(msgspec.Struct, gc=False):
@@ -59,48 +58,15 @@ class CompletionChunk(msgspec.Struct, gc=False):
     detail: Any = None
 
 
-class OpenAIReader:
+class OpenAIReader(ResponseReader):
     """Reads one answer. Text, reasoning and calls that follow one another are blocks numbered from 0."""
 
-    def __init__(self) -> None:
-        self.done = False
-        self.ended = False
-        self.error: Any = None
-        self.tokens: Tokens = NO_TOKENS
-        self._decode = msgspec.json.Decoder(CompletionChunk).decode
-        self._events: list[ModelEvent] = []
-        self._pieces: list[str] = []
-        self._kind = ""
-        self._block = -1
-        self._calls = ToolCallAssembler()
-        self._streamed = StreamedCalls(self._calls)
-        self._details: list[JSON] = []
-        self._reason = ""
+    reasons = REASONS
 
-    def feed(self, payloads: list[bytes]) -> list[ModelEvent]:
-        """Take the data of the next events; text that belongs together becomes one delta."""
-        for payload in payloads:
-            if payload == b"[DONE]":
-                self.done = self.ended = True
-                break
-            try:
-                chunk = self._decode(payload)
-            except msgspec.DecodeError as error:
-                self._fail({"message": f"an event is not what the protocol says: {error}"})
-                break
-            if chunk.choices:
-                self._choice(chunk.choices[0])
-            if chunk.usage is not None:
-                self.tokens = tokens_of(chunk.usage)
-            if chunk.error is not None:
-                self._fail({"error": chunk.error})
-            elif not chunk.choices and chunk.usage is None and (said := chunk.message or chunk.detail):
-                self._fail({"message": str(said)})
-            if self.done:
-                break
-        self._flush()
-        events, self._events = self._events, []
-        return events
+    def __init__(self) -> None:
+        super().__init__()
+        self._decode = msgspec.json.Decoder(CompletionChunk).decode
+        self._details: list[JSON] = []
 
     def whole(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream."""
@@ -110,14 +76,27 @@ class OpenAIReader:
 
     def finish(self) -> list[ModelEvent]:
         """Return the calls that are still open, and Finished."""
-        reason = REASONS.get(self._reason, "stop")
         self._flush()
         self._give_details()
-        events, self._events = self._events, []
-        events += self._calls.finish(complete=reason not in {"length", "content-filter"})
-        if reason in {"stop", "tool-calls"}:
-            reason = "tool-calls" if self._calls.any_ready else "stop"
-        return [*events, Finished(reason, self.tokens)]
+        return super().finish()
+
+    def _take(self, payload: bytes) -> None:
+        if payload == b"[DONE]":
+            self.done = self.ended = True
+            return
+        try:
+            chunk = self._decode(payload)
+        except msgspec.DecodeError as error:
+            self._fail({"message": f"an event is not what the protocol says: {error}"})
+            return
+        if chunk.choices:
+            self._choice(chunk.choices[0])
+        if chunk.usage is not None:
+            self.tokens = tokens_of(chunk.usage)
+        if chunk.error is not None:
+            self._fail({"error": chunk.error})
+        elif not chunk.choices and chunk.usage is None and (said := chunk.message or chunk.detail):
+            self._fail({"message": str(said)})
 
     def _choice(self, choice: CompletionChoice) -> None:
         message = choice.delta or choice.message
@@ -171,13 +150,6 @@ class OpenAIReader:
         self._kind = kind
         self._block += 1
 
-    def _flush(self) -> None:
-        joined = "".join(self._pieces)
-        self._pieces.clear()
-        if joined:
-            delta = TextDelta if self._kind == "text" else ReasoningDelta
-            self._events.append(delta(joined, self._block))
-
     def _give_details(self) -> None:
         if not self._details:
             return
@@ -195,12 +167,7 @@ class OpenAIReader:
             name, arguments = "", ""
             if is_json_object(function):
                 name, arguments = text(function.get("name")), arguments_text(function.get("arguments"))
-            self._events += self._streamed.take(piece.get("index"), text(piece.get("id")), name, arguments)
-
-    def _fail(self, error: JSON) -> None:
-        if self.error is None:
-            self.error = error
-        self.done = True
+            self._events += self._calls.take(piece.get("index"), text(piece.get("id")), name, arguments)
 
 
 def merge_detail(details: list[JSON], piece: JSON) -> None:

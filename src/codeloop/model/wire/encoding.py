@@ -9,7 +9,7 @@ import msgspec
 
 from codeloop.model.chat import ModelInfo, ModelRequest, Turn
 from codeloop.model.quirks import Quirks
-from codeloop.model.wire.json_access import is_json_object
+from codeloop.model.wire.response import is_json_object
 from codeloop.schema.wire import JSON
 
 Encoded = TypeVar("Encoded")

@@ -2,47 +2,18 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Protocol
 
 from msgspec import Struct
 
 from codeloop.model.chat import Finished, ModelEvent
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import Failures
+from codeloop.model.wire.response import ResponseReader
 from codeloop.net.client import HttpResponse, OriginClient
 from codeloop.net.http1 import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.errors import MessageError
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
-from codeloop.schema.message import Tokens
-
-
-class AnswerReader(Protocol):
-    """Turns the events of one answer into ours.
-
-    `done`: nothing more is needed. `ended`: the service said why it stopped. `error`: what it said went wrong.
-    """
-
-    done: bool
-    ended: bool
-    error: Any
-
-    @property
-    def tokens(self) -> Tokens:
-        """The counts so far."""
-        ...
-
-    def feed(self, payloads: list[bytes]) -> list[ModelEvent]:
-        """Take the data of the next events."""
-        ...
-
-    def whole(self, body: bytes) -> list[ModelEvent]:
-        """Take an answer that did not stream: one JSON document."""
-        ...
-
-    def finish(self) -> list[ModelEvent]:
-        """Return what is still open, and Finished. Only after `ended`."""
-        ...
 
 
 class Exchange(Struct, frozen=True):
@@ -52,7 +23,7 @@ class Exchange(Struct, frozen=True):
     endpoint: Endpoint
     failures: Failures
 
-    async def run(self, headers: dict[str, str], body: bytes, reader: AnswerReader) -> AsyncGenerator[ModelEvent, None]:
+    async def run(self, headers: dict[str, str], body: bytes, reader: ResponseReader) -> AsyncGenerator[ModelEvent]:
         """Send the request and give what comes until Finished. Closing the generator drops the connection."""
         try:
             answer = await self.http.post(self.failures.path, headers, body)
@@ -71,7 +42,7 @@ class Exchange(Struct, frozen=True):
         finally:
             answer.close()
 
-    async def _events(self, answer: HttpResponse, reader: AnswerReader) -> AsyncGenerator[list[ModelEvent], None]:
+    async def _events(self, answer: HttpResponse, reader: ResponseReader) -> AsyncGenerator[list[ModelEvent], None]:
         """Yield the events of a 200 in batches, one for each piece that the network gives; the last holds Finished."""
         error: MessageError | None = None
         idle = self.endpoint.idle

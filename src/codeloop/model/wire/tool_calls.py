@@ -49,10 +49,32 @@ class OpenCall:
 
 
 class ToolCallAssembler:
-    """The calls of one answer, in the order in which they began. Ids are unique among them."""
+    """Puts the calls of one answer together, in the order in which they began. Ids are unique among them.
+
+    Where a protocol doesn't say which call a piece belongs to, `take` finds it: by index, by id, else the last one.
+    Services reuse an index for another call, repeat or leave out ids and names, and send a call in one piece or many.
+    """
 
     def __init__(self) -> None:
         self.all: list[OpenCall] = []
+        self._by_index: dict[int, OpenCall] = {}
+        self._ids: dict[str, OpenCall] = {}
+        self._last: OpenCall | None = None
+
+    def take(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
+        """Take a piece of a call; give the events it makes, also of the calls before it when it begins another."""
+        known = self._known(index, call_id)
+        if known is None or self._is_another(known, call_id, name, text):
+            events = [event for call in self.all for event in self.complete(call)]
+            known, begun = self.open(call_id, name)
+            events += begun
+            self._ids.setdefault(call_id or known.id, known)
+        else:
+            events = self.named(known, name)
+        if isinstance(index, int):
+            self._by_index[index] = known
+        self._last = known
+        return events + self.add(known, text)
 
     def open(self, call_id: str, name: str) -> tuple[OpenCall, list[ModelEvent]]:
         """Begin a call. A missing or repeated id is replaced by one made from its position."""
@@ -87,7 +109,7 @@ class ToolCallAssembler:
         call.pieces.append(text)
         return [CallDelta(call.id, text)] if call.started else []
 
-    def settle(self, call: OpenCall) -> list[ModelEvent]:
+    def complete(self, call: OpenCall) -> list[ModelEvent]:
         """Make the call ready if its arguments are whole beyond doubt: the service goes on to something else."""
         return self._ready(call) if call.name and call.whole else []
 
@@ -110,34 +132,6 @@ class ToolCallAssembler:
         events: list[ModelEvent] = [] if call.started else [CallStarted(call.id, call.name)]
         call.ready = call.started = True
         return [*events, CallReady(call.id, call.name, call.arguments.strip() or "{}")]
-
-
-class StreamedCalls:
-    """Finds the call that a piece belongs to: by index, by id, else the last one.
-
-    Services reuse an index for another call, repeat or leave out ids and names, and send a call in one piece or many.
-    """
-
-    def __init__(self, calls: ToolCallAssembler) -> None:
-        self._calls = calls
-        self._by_index: dict[int, OpenCall] = {}
-        self._ids: dict[str, OpenCall] = {}
-        self._last: OpenCall | None = None
-
-    def take(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
-        """Take a piece of a call; give the events it makes, also of the calls before it when it begins another."""
-        known = self._known(index, call_id)
-        if known is None or self._is_another(known, call_id, name, text):
-            events = [event for call in self._calls.all for event in self._calls.settle(call)]
-            known, begun = self._calls.open(call_id, name)
-            events += begun
-            self._ids.setdefault(call_id or known.id, known)
-        else:
-            events = self._calls.named(known, name)
-        if isinstance(index, int):
-            self._by_index[index] = known
-        self._last = known
-        return events + self._calls.add(known, text)
 
     def _known(self, index: Any, call_id: str) -> OpenCall | None:
         if isinstance(index, int):

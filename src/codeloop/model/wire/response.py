@@ -1,0 +1,102 @@
+"""What both protocols share in reading an answer: its state, text in one delta a piece, JSON of uncertain types."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeGuard
+
+from codeloop.model.chat import Finished, FinishReason, ModelEvent, ReasoningDelta, TextDelta
+from codeloop.model.wire.tool_calls import ToolCallAssembler
+from codeloop.schema.message import NO_TOKENS, Tokens
+from codeloop.schema.wire import JSON
+
+
+class ResponseReader:
+    """Turns the events of one answer into ours; each protocol derives its own.
+
+    `done`: nothing more is needed. `ended`: the service said why it stopped. `error`: what it said went wrong.
+    """
+
+    reasons: ClassVar[Mapping[str, FinishReason]] = {}
+    """What services call the end of an answer; whatever else they say is a "stop"."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.ended = False
+        self.error: Any = None
+        self.tokens: Tokens = NO_TOKENS
+        self._events: list[ModelEvent] = []
+        self._calls = ToolCallAssembler()
+        self._reason = ""
+        self._pieces: list[str] = []
+        self._kind = ""
+        self._block: int = -1
+
+    def feed(self, payloads: list[bytes]) -> list[ModelEvent]:
+        """Take the data of the next events; text that belongs together becomes one delta."""
+        for payload in payloads:
+            self._take(payload)
+            if self.done:
+                break
+        return self._taken()
+
+    def whole(self, body: bytes) -> list[ModelEvent]:
+        """Take an answer that did not stream: one JSON document."""
+        raise NotImplementedError
+
+    def finish(self) -> list[ModelEvent]:
+        """Return what is still open, and Finished. Only after `ended`."""
+        reason = self.reasons.get(self._reason, "stop")
+        events = self._taken() + self._calls.finish(complete=reason not in {"length", "content-filter"})
+        if reason in {"stop", "tool-calls"}:
+            reason = "tool-calls" if self._calls.any_ready else "stop"
+        return [*events, Finished(reason, self.tokens)]
+
+    def _take(self, payload: bytes) -> None:
+        raise NotImplementedError
+
+    def _taken(self) -> list[ModelEvent]:
+        """Return the events that have come since the last time."""
+        self._flush()
+        events, self._events = self._events, []
+        return events
+
+    def _flush(self) -> None:
+        joined = "".join(self._pieces)
+        self._pieces.clear()
+        if joined:
+            delta = TextDelta if self._kind == "text" else ReasoningDelta
+            self._events.append(delta(joined, self._block))
+
+    def _fail(self, error: JSON) -> None:
+        if self.error is None:
+            self.error = error
+        self.done = True
+
+
+def is_json_object(value: Any) -> TypeGuard[JSON]:
+    """Return whether the value is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_json_list(value: Any) -> TypeGuard[list[Any]]:
+    """Return whether the value is a JSON array."""
+    return isinstance(value, list)
+
+
+def items(value: Any) -> list[JSON]:
+    """Return the objects of a list, or the one object that a service sent instead of a list."""
+    if is_json_object(value):
+        return [value]
+    return [entry for entry in value if is_json_object(entry)] if is_json_list(value) else []
+
+
+def count(source: Mapping[str, Any], *path: str) -> int:
+    """Return the whole number at the path; 0 without one."""
+    value: Any = source
+    for name in path:
+        value = value.get(name) if is_json_object(value) else None
+    return int(value) if isinstance(value, (int, float)) and value > 0 else 0
+
+
+def text(value: Any) -> str:
+    """Return the value when it is text, else ""."""
+    return value if isinstance(value, str) else ""
