@@ -3,9 +3,9 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from msgspec import Struct
-
-from codeloop.model.chat import Finished, ModelEvent
+from codeloop.model.chat import Finished, ModelEvent, ModelInfo
+from codeloop.model.quirks import Quirks
+from codeloop.model.wire.encoding import lowered
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import Failures
 from codeloop.model.wire.response import ResponseReader
@@ -16,24 +16,45 @@ from codeloop.schema.errors import MessageError
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
 
 
-class Exchange(Struct, frozen=True):
-    """One request at one service."""
+class HttpModel:
+    """A ChatModel behind HTTP. Each protocol derives its own: path, headers, how a request is written and read."""
 
-    http: OriginClient
-    endpoint: Endpoint
-    failures: Failures
+    def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks, path: str, headers: dict[str, str]) -> None:
+        self._info = info
+        self._endpoint = endpoint
+        self._http = OriginClient(endpoint.base_url, endpoint.connect, endpoint.first_byte)
+        self._failures = Failures(info, endpoint, path)
+        self._headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream",
+            "user-agent": "codeloop",
+            **headers,
+            **lowered(quirks.headers),
+            **lowered(info.headers),
+            **lowered(endpoint.headers),
+        }
 
-    async def run(self, headers: dict[str, str], body: bytes, reader: ResponseReader) -> AsyncGenerator[ModelEvent]:
-        """Send the request and give what comes until Finished. Closing the generator drops the connection."""
+    @property
+    def info(self) -> ModelInfo:
+        """What is known of the model."""
+        return self._info
+
+    async def aclose(self) -> None:
+        """Drop the connections that are kept for further requests."""
+        await self._http.aclose()
+
+    async def _exchange(self, body: bytes, reader: ResponseReader) -> AsyncGenerator[ModelEvent]:
+        """Send the request and yield events until Finished. Closing the generator drops the connection."""
         try:
-            answer = await self.http.post(self.failures.path, headers, body)
+            answer = await self._http.post(self._failures.path, self._headers, body)
         except NetworkError as error:
-            yield Finished("error", error=self.failures.network(error))
+            yield Finished("error", error=self._failures.network(error))
             return
         try:
             if answer.status != 200:
-                said = await answer.read_some(16 * MODEL_ERROR_BODY.value, min(self.endpoint.idle, MODEL_TAIL.seconds))
-                yield Finished("error", error=await self.failures.answered(answer.status, answer.headers, said))
+                idle = min(self._endpoint.idle, MODEL_TAIL.seconds)
+                text = await answer.read_some(16 * MODEL_ERROR_BODY.value, idle)
+                yield Finished("error", error=await self._failures.answered(answer.status, answer.headers, text))
                 return
             async with aclosing(self._events(answer, reader)) as batches:
                 async for events in batches:
@@ -45,14 +66,14 @@ class Exchange(Struct, frozen=True):
     async def _events(self, answer: HttpResponse, reader: ResponseReader) -> AsyncGenerator[list[ModelEvent], None]:
         """Yield the events of a 200 in batches, one for each piece that the network gives; the last holds Finished."""
         error: MessageError | None = None
-        idle = self.endpoint.idle
+        idle = self._endpoint.idle
         try:
             first = await self._first_piece(answer)
             match first[:1]:
                 case b"{" | b"[":
                     yield reader.whole(first + await self._rest(answer))
                 case b"<":
-                    error = self.failures.unreadable(first, "a web page, not a model's answer")
+                    error = self._failures.unreadable(first, "a web page, not a model's answer")
                 case _:
                     parser = SseParser(MODEL_ANSWER.value)
                     chunk = first
@@ -64,20 +85,20 @@ class Exchange(Struct, frozen=True):
                             break
                         chunk = await answer.read(min(idle, MODEL_TAIL.seconds) if reader.ended else idle)
         except NetworkError as failure:
-            error = None if reader.ended else self.failures.network(failure)
+            error = None if reader.ended else self._failures.network(failure)
         except EventTooLong:
-            error = self.failures.unreadable(b"", f"an event of more than {MODEL_ANSWER.value} bytes")
+            error = self._failures.unreadable(b"", f"an event of more than {MODEL_ANSWER.value} bytes")
         if reader.error is not None:
-            error = self.failures.said(reader.error)
+            error = self._failures.said(reader.error)
         elif error is None and not reader.ended:
-            error = self.failures.network(NetworkError("cut"))
+            error = self._failures.network(NetworkError("cut"))
         yield reader.finish() if error is None else [Finished("error", reader.tokens, error)]
 
     async def _first_piece(self, answer: HttpResponse) -> bytes:
         """Return the beginning of the body: what it is shows in its first byte that is no blank."""
         first = b""
         while not first:
-            chunk = await answer.read(self.endpoint.first_byte, late="first-byte")
+            chunk = await answer.read(self._endpoint.first_byte, late="first-byte")
             if not chunk:
                 return b""
             first = chunk.lstrip()
@@ -85,7 +106,7 @@ class Exchange(Struct, frozen=True):
 
     async def _rest(self, answer: HttpResponse) -> bytes:
         pieces, size = list[bytes](), 0
-        while data := await answer.read(self.endpoint.idle):
+        while data := await answer.read(self._endpoint.idle):
             pieces.append(data)
             size += len(data)
             if size > MODEL_ANSWER.value:
