@@ -20,7 +20,7 @@ async def run(ctx: TestContext, command: str, **more: Any) -> ToolResult:
 async def test_a_command_gives_its_output_and_metadata(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     result = await run(ctx, "echo hi; exit 3", description="Says hi")
-    told = "hi\n\n\n<shell_metadata>\nexit code 3\n</shell_metadata>"
+    told = "hi\n\n<shell_metadata>\nexit code 3\n</shell_metadata>"
     assert (result.title, result.output) == ("echo hi; exit 3", told)
     duration = result.metadata.pop("duration")
     assert 0 <= duration < 5000
@@ -103,7 +103,7 @@ async def test_standing_outside_is_asked_about_in_the_next_call(tmp_path: Path) 
 
 async def test_a_timeout_is_told_and_the_output_kept(tmp_path: Path) -> None:
     result = await run(make_context(tmp_path), "echo before; sleep 900", timeout=150)
-    assert result.output.startswith("before\n\n\n<shell_metadata>\n")
+    assert result.output.startswith("before\n\n<shell_metadata>\n")
     assert "timeout of 150 ms" in result.output
     assert result.output.endswith("\n</shell_metadata>")
     assert result.metadata["exit"] is None
@@ -111,13 +111,28 @@ async def test_a_timeout_is_told_and_the_output_kept(tmp_path: Path) -> None:
 
 async def test_what_was_left_running_is_told(tmp_path: Path) -> None:
     result = await run(make_context(tmp_path), "sleep 900 & echo x")
-    assert result.output.startswith("x\n\n\n<shell_metadata>\n1 processes")
+    assert result.output.startswith("x\n\n<shell_metadata>\n1 process that")
     assert result.metadata["exit"] == 0
 
 
 async def test_a_shell_ended_by_a_signal_says_so(tmp_path: Path) -> None:
     result = await run(make_context(tmp_path), "kill -9 $$")
     assert (result.metadata["exit"], result.metadata["signal"]) == (None, "SIGKILL")
+
+
+async def test_the_model_reads_plain_text_in_the_order_written_and_the_person_sees_colours(tmp_path: Path) -> None:
+    command = r"printf '\e[32mone\e[0m\n'; echo two >&2; echo three; printf ' 10%%\r100%%\n'"
+    result = await run(make_context(tmp_path), command)
+    assert result.output.startswith(
+        "one\ntwo\nthree\n100%\n\n[of what was written over, the last state is shown; the whole"
+    )
+    assert Path(result.metadata["outputPath"]).read_text().endswith("\n 10%\n100%\n")
+    assert result.metadata["output"].startswith("\x1b[32mone\x1b[0m\ntwo\n")
+
+
+async def test_an_exit_code_that_stands_for_a_signal_names_it(tmp_path: Path) -> None:
+    result = await run(make_context(tmp_path), "sh -c 'kill -11 $$'")
+    assert "\nexit code 139 (SIGSEGV)\n" in result.output
 
 
 async def test_cancelling_reports_what_there_was(tmp_path: Path) -> None:

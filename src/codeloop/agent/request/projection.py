@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from codeloop.agent.moves import is_open
+from codeloop.kit.terminal_output import plain
 from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,
@@ -123,7 +124,7 @@ def _result(call: ToolPart) -> ResultPiece:
             return ResultPiece(call.call_id, call.tool, output or "(no output)", call.tool == "invalid")
         case ToolStateError(error=error, metadata=metadata):
             so_far = (metadata or {}).get("output") if (metadata or {}).get("interrupted") else None
-            told = f"{error}\nOutput until then:\n{so_far}" if so_far else error
+            told = f"{error}\nOutput until then:\n{plain(so_far).text}" if so_far else error
             return ResultPiece(call.call_id, call.tool, told, error=True)
         case _:
             return ResultPiece(call.call_id, call.tool, PENDING, error=True)

@@ -14,9 +14,13 @@ Status = Literal["running", "exited", "killed"]
 
 
 class JobOutput(Struct, frozen=True):
-    """What a job printed since it was asked last, and how it stands. `code`: negative for a signal, None for none."""
+    """What a job printed since it was asked last, for a model and for a screen, and how it stands.
+
+    `code`: negative for a signal, None for none.
+    """
 
     output: str
+    printed: str
     cut: bool
     status: Status
     code: int | None
@@ -45,8 +49,8 @@ class Job:
             except TimeoutError:
                 pass
         self._changed.clear()
-        output, was_cut = self.running.capture.take()
-        return JobOutput(output, was_cut, self.status, self.code)
+        taken = self.running.capture.take()
+        return JobOutput(taken.text, taken.printed, taken.is_cut, self.status, self.code)
 
     async def kill(self) -> bool:
         """End it with everything it started. Gives False when it had ended by itself."""

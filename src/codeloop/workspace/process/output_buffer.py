@@ -2,15 +2,30 @@
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from codeloop.kit.small_files import write_all
+from codeloop.kit.terminal_output import PlainOutput, plain
 from codeloop.kit.truncate import byte_length, count_lines, cut
 from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.workspace.files.scratch import create
 
-_ROOM = 4 * SHELL_OUTPUT.value  # bytes: what that many characters can take in UTF-8
+_RECENT = 4 * SHELL_OUTPUT.value  # bytes: what that many characters can take in UTF-8
+_ROOM = 512 * 1024  # bytes of the head, and of the tail, that are made readable; of which much may be progress
 _LINES = TOOL_OUTPUT_LINES.value - 20  # these two leave room for the notes around the output
 _BYTES = TOOL_OUTPUT_BYTES.value - 4096
+
+
+class TakenOutput(NamedTuple):
+    """Output for a model (`text`), and the end of what was printed, for a screen.
+
+    `is_cut`: the middle of the text is left out. `path`: the file with the whole, when anything is left out.
+    """
+
+    text: str
+    printed: str
+    is_cut: bool
+    path: Path | None
 
 
 class OutputBuffer:
@@ -45,33 +60,39 @@ class OutputBuffer:
 
     def recent(self) -> str:
         """Return the last characters, with a mark before them when something is left out: what a screen shows."""
-        text = _decode((self._head + self._tail)[-_ROOM:])
-        if self.total - self._seen <= _ROOM and len(text) <= SHELL_OUTPUT.value:
+        kept = self._tail[-_RECENT:]
+        if len(kept) < _RECENT:
+            kept = (self._head + kept)[-_RECENT:]
+        text = _decode(kept)
+        if self.total - self._seen <= _RECENT and len(text) <= SHELL_OUTPUT.value:
             return text
         return "...\n\n" + text[-SHELL_OUTPUT.value :]
 
-    def take(self) -> tuple[str, bool]:
-        """Return what came since the last `take`, and whether it was cut: then its head, a note and its tail."""
-        size = self.total - self._seen
-        gapless = size == len(self._head) + len(self._tail)
-        start = _decode(self._head + self._tail if gapless else self._head)
-        if (
-            gapless
-            and len(start) <= SHELL_OUTPUT.value
-            and byte_length(start) <= _BYTES
-            and count_lines(start) <= _LINES
-        ):
-            self._forget()
-            return start, False
-        if self.path is None and not self._failure:
+    def take(self) -> TakenOutput:
+        """Return what came since the last `take`, readable; when it is cut, its head, a note and its tail."""
+        gap = self.total - self._seen - len(self._head) - len(self._tail)
+        start = plain(_decode(self._head if gap else self._head + self._tail))
+        end = plain(_decode(_whole_lines(self._tail))) if gap else PlainOutput("")
+        is_long = len(start.text) > SHELL_OUTPUT.value or byte_length(start.text) > _BYTES
+        is_cut = bool(gap) or is_long or count_lines(start.text) > _LINES
+        is_reduced = start.is_reduced or end.is_reduced
+        if (is_cut or is_reduced) and self.path is None and not self._failure:
             self._open()
             self.close()
-        head = cut(start, _LINES // 3, SHELL_OUTPUT.value // 3, "head").head
-        end = cut(start[len(head) :] if gapless else _decode(self._tail), _LINES // 3 * 2, _ROOM // 6, "tail")
-        tail = end.tail if end.is_cut else end.head
-        missing = max(0, size - byte_length(head) - byte_length(tail))
+        printed = self.recent()
         self._forget()
-        return f"{head.rstrip()}\n\n[{self._note(missing)}]\n\n{tail}", True
+        if is_cut:
+            head = cut(start.text, _LINES // 3, SHELL_OUTPUT.value // 3, "head").head
+            rest = end.text if gap else start.text[len(head) :]
+            tail = cut(rest, _LINES // 3 * 2, _RECENT // 6, "tail")
+            last = tail.tail if tail.is_cut else tail.head
+            missing = gap + byte_length(start.text) + byte_length(end.text) - byte_length(head) - byte_length(last)
+            text = f"{head.rstrip()}\n\n[... {missing} bytes left out; {self._saved()} ...]\n\n{last}"
+        elif is_reduced:
+            text = f"{start.text.rstrip()}\n\n[of what was written over, the last state is shown; {self._saved()}]"
+        else:
+            text = start.text
+        return TakenOutput(text, printed, is_cut, self.path if is_cut or is_reduced else None)
 
     def close(self) -> None:
         """Close the file."""
@@ -84,10 +105,9 @@ class OutputBuffer:
         self._head.clear()
         self._tail.clear()
 
-    def _note(self, missing: int) -> str:
+    def _saved(self) -> str:
         capped = f", up to its first {SHELL_FILE.value} bytes" if self.total > SHELL_FILE.value else ""
-        saved = f"the whole is in {self.path}{capped}" if self.path else f"not saved: {self._failure}"
-        return f"... {missing} bytes left out; {saved} ..."
+        return f"the whole is in {self.path}{capped}" if self.path else f"not saved: {self._failure}"
 
     def _open(self) -> None:
         try:
@@ -109,6 +129,11 @@ class OutputBuffer:
             self.path = None
             return
         self._stored += len(chunk[:rest])
+
+
+def _whole_lines(tail: bytearray) -> bytearray:
+    """Return the tail from the first line that begins in it, unless that is far."""
+    return tail[tail.find(b"\n", 0, 4096) + 1 :]
 
 
 def _decode(raw: bytearray | bytes) -> str:

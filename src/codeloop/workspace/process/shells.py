@@ -50,7 +50,8 @@ class CommandResult(Struct, frozen=True):
 
     `output`: for the model, `recent`: for the screen. `code`: None when it was ended at its timeout (`timed_out`) or by
     a signal (`signal`, its name). `left`: how many processes it had left running, which were ended.
-    `path`: the file with the whole output when `output` is cut. `duration`: seconds. `lines`: of the whole output.
+    `path`: the file with the whole output when `output` lacks something. `duration`: seconds. `lines`: of the whole
+    output.
     """
 
     output: str
@@ -106,19 +107,18 @@ class Shells:
         finally:
             meter.close()
         self._carry(place, command, running.state())
-        recent = running.capture.recent()
-        output, was_cut = running.capture.take()
+        taken = running.capture.take()
         named = _signal_name(code)
         return CommandResult(
-            output=output,
-            recent=recent,
+            output=taken.text,
+            recent=taken.printed,
             code=None if named else code,
             signal=named,
             timed_out=timed_out,
             left=left,
-            cut=was_cut,
-            lines=running.capture.lines + (bool(recent) and not recent.endswith("\n")),
-            path=running.capture.path if was_cut else None,
+            cut=taken.is_cut,
+            lines=running.capture.lines + (bool(taken.printed) and not taken.printed.endswith("\n")),
+            path=taken.path,
             duration=time.monotonic() - began,
         )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -55,7 +56,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
             return _started(params, place, command, ctx)
         outcome = await shells.run(place, command, show)
     except asyncio.CancelledError:
-        show(latest + noted(["The command was aborted; all its processes were ended."]))
+        show(noted(latest, ["The command was aborted; all its processes were ended."]))
         raise
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {workdir or stands}: {error}") from error
@@ -122,10 +123,10 @@ def _finished(params: BashParams, outcome: CommandResult, timeout: float) -> Too
     if outcome.signal:
         notes.append(f"The shell was ended by {outcome.signal}.")
     elif outcome.code:
-        notes.append(f"exit code {outcome.code}")
+        notes.append(f"exit code {outcome.code}{_signalled(outcome.code)}")
     if outcome.left:
         notes.append(
-            f"{outcome.left} processes that it left running were ended. "
+            f"{outcome.left} process{'' if outcome.left == 1 else 'es'} that it left running were ended. "
             "Use run_in_background for what shall keep running."
         )
     metadata = _metadata(params, outcome.recent) | {
@@ -138,12 +139,22 @@ def _finished(params: BashParams, outcome: CommandResult, timeout: float) -> Too
         metadata["signal"] = outcome.signal
     if outcome.path is not None:
         metadata["outputPath"] = str(outcome.path)
-    return ToolResult(title=params.command, output=(outcome.output or "(no output)") + noted(notes), metadata=metadata)
+    output = noted(outcome.output or "(no output)", notes)
+    return ToolResult(title=params.command, output=output, metadata=metadata)
 
 
-def noted(notes: list[str]) -> str:
-    """Return the notes for the model that follow a command's output."""
-    return "\n\n<shell_metadata>\n" + "\n".join(notes) + "\n</shell_metadata>" if notes else ""
+def _signalled(code: int) -> str:
+    """Return the signal that a shell's exit code stands for, in brackets."""
+    try:
+        return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
+    except ValueError:
+        return ""
+
+
+def noted(output: str, notes: list[str]) -> str:
+    """Return a command's output with the notes for the model below it."""
+    text = "\n".join(notes)
+    return f"{output.rstrip()}\n\n<shell_metadata>\n{text}\n</shell_metadata>" if notes else output
 
 
 def _metadata(params: BashParams, output: str) -> JSON:

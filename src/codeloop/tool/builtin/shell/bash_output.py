@@ -26,10 +26,10 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     news = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
     return ToolResult(
         title=job.command,
-        output=(news.output or "(no new output)") + noted([_status(job, news)]),
+        output=noted(news.output or "(no new output)", [_status(job, news)]),
         metadata={
             "id": job.id,
-            "output": news.output,
+            "output": news.printed,
             "status": news.status,
             "exit": news.code,
             "truncated": news.cut,

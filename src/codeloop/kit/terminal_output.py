@@ -1,0 +1,109 @@
+"""What a program printed, as a model should read it: the text that stays on a terminal, in few lines. Pure.
+
+Control sequences go; of a line that was written over, its last state stays; of equal lines one stays with their number,
+of rows of progress the first and the last. Every other character stays as it is.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+_SEQUENCE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC and other strings: titles, links
+    r"|[ -/]+[0-~]|[0-Z\\`-~])?"  # character sets, and all of one character
+)
+_RESTART = re.compile(r"\x1b\[(?:2K|[01]?G)")  # these two begin the line again
+_BACK = re.compile(r"\x1b\[(\d{0,3})D")
+_CONTROL = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_STANDS_FOR = {"\0": "\ufffd", "\x0b": "\n", "\x0c": "\n", "\x85": "\n"}
+_NUMBER = re.compile(r"(?<![A-Za-z_\-./\d])\d+(?:[.,:]\d+)*(?: ?[kKMGT]?i?B\b(?:/s)?)?")
+_BAR = re.compile(r"[=#>*.\-\s\u2500-\u259f]{2,}")
+_STAND = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ?%|(?<![\w./-])(\d+)(?:/| of )\d+(?![\w/])")
+_PROGRESS = 300  # characters; a longer line is no row of progress
+_FEW = 3  # lines that are shown rather than counted
+
+
+class PlainOutput(Struct, frozen=True):
+    """The text, and whether something is not in it that was printed: earlier states of a line, rows of progress."""
+
+    text: str
+    is_reduced: bool = False
+
+
+def plain(printed: str) -> PlainOutput:
+    """Return what a model reads of a program's output."""
+    if "\x1b" in printed:
+        printed = _BACK.sub(lambda found: "\b" * int(found[1] or 1), _RESTART.sub("\r", printed))
+        printed = _SEQUENCE.sub("", printed)
+    lines = _CONTROL.sub(lambda found: _STANDS_FOR.get(found[0], ""), printed).split("\n")
+    is_reduced = False
+    if "\r" in printed or "\b" in printed:
+        states = [_last_state(line) for line in lines]
+        lines, is_reduced = [line for line, _ in states], any(reduced for _, reduced in states)
+    end = [lines.pop()] if not lines[-1] else []
+    shown: list[str] = []
+    for run in _runs(lines):
+        short, left_out = _shortened(run)
+        shown += short
+        is_reduced = is_reduced or left_out
+    return PlainOutput("\n".join(shown + end), is_reduced)
+
+
+def _last_state(line: str) -> tuple[str, bool]:
+    """Return what is left of a line that was written over, and whether anything else had stood there."""
+    if "\r" not in line and "\b" not in line:
+        return line, False
+    states = [_without_backspaces(state) for state in line.split("\r")]
+    last = next((state for state, _ in reversed(states) if state.strip()), states[0][0])
+    others = any(reduced or state.strip() not in {"", last.strip()} for state, reduced in states)
+    return last, others
+
+
+def _without_backspaces(text: str) -> tuple[str, bool]:
+    if "\b" not in text:
+        return text, False
+    cells: list[str] = []
+    at, is_reduced = 0, False
+    for char in text:
+        if char == "\b":
+            at = max(at - 1, 0)
+            continue
+        if at == len(cells):
+            cells.append(char)
+        else:
+            is_reduced = is_reduced or cells[at] not in {char, "_", " "}
+            cells[at] = char if char != "_" else cells[at]
+        at += 1
+    return "".join(cells), is_reduced
+
+
+def _runs(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the lines in runs: equal ones, or rows of one progress that goes on."""
+    run, key, stand = list[str](), "", 0.0
+    for line in lines:
+        shape, value = _progress(line)
+        if run and (shape != key or value < stand):
+            yield run
+            run = []
+        run.append(line)
+        key, stand = shape, value
+    yield run
+
+
+def _shortened(run: list[str]) -> tuple[list[str], bool]:
+    """Return the lines that stand for a run, and whether they leave something out."""
+    if len(run) <= _FEW:
+        return run, False
+    if all(line == run[0] for line in run):
+        return [run[0], f"... the line above {len(run) - 1} times more"], False
+    return [run[0], f"... {len(run) - 2} rows of progress in between", run[-1]], True
+
+
+def _progress(line: str) -> tuple[str, float]:
+    """Return what rows of one progress have in common, and how far this one is; any other line has itself in common."""
+    found = _STAND.search(line) if len(line) <= _PROGRESS else None
+    if found is None:
+        return line, 0
+    return "\r" + _BAR.sub(" ", _NUMBER.sub("0", line)), float(found[1] or found[2])
