@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice, takewhile
+
+from msgspec import Struct
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, open_calls
@@ -42,8 +43,7 @@ TWICE = "Not run: the same call, with the same id, was sent before it in this an
 CANCELLED = "Not run: the user rejected an earlier call of the same step."
 
 
-@dataclass(slots=True)
-class RunningCall:
+class RunningCall(Struct):
     """A call whose arguments are complete."""
 
     task: asyncio.Task[None]

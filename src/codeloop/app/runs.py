@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 from weakref import WeakValueDictionary
+
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
@@ -24,8 +26,7 @@ First = Callable[[], Awaitable[None]]
 """What a turn does before its loop."""
 
 
-@dataclass(slots=True, weakref_slot=True)
-class SessionRun:
+class SessionRun(Struct, weakref=True):
     """What goes on in one session, in this process.
 
     `idle`, `running` once a prompt has woken it, `stopping` from an abort until what there was is stored, `restoring`
@@ -35,8 +36,8 @@ class SessionRun:
     state: Literal["idle", "running", "stopping", "restoring"] = "idle"
     turn: asyncio.Task[Stop] | None = None
     """The task of a session that is running or stopping."""
-    preparing: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
-    naming: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    preparing: set[asyncio.Task[Any]] = struct_field(default_factory=set[asyncio.Task[Any]])
+    naming: set[asyncio.Task[None]] = struct_field(default_factory=set[asyncio.Task[None]])
 
 
 class Runs:

@@ -4,12 +4,12 @@ import os
 import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from fnmatch import translate
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.config.files import read_start, reason
 from codeloop.config.paths import Paths
@@ -80,16 +80,15 @@ def _folders(place: ProjectRoot) -> Iterator[Path]:
         yield folder
 
 
-@dataclass
-class _Reading:
+class _Reading(Struct):
     """What was read so far, and what may still be looked at."""
 
     place: ProjectRoot
     trusted: bool
-    files: list[Instruction] = field(default_factory=list[Instruction])
-    warnings: list[str] = field(default_factory=list[str])
-    seen: set[Path] = field(default_factory=set[Path])
-    entries: int = field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
+    files: list[Instruction] = struct_field(default_factory=list[Instruction])
+    warnings: list[str] = struct_field(default_factory=list[str])
+    seen: set[Path] = struct_field(default_factory=set[Path])
+    entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
 
     def add(self, file: Path, *, is_ours: bool = False) -> bool:
         """Read a file once; tell whether there is one. `is_ours`: the person named it, not the project."""

@@ -10,8 +10,9 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Literal, TypeGuard
+
+from msgspec import Struct
 
 VARIABLE = "CODELOOP_FAULT"
 POINTS = {
@@ -51,8 +52,7 @@ class FaultProblem(ValueError):
     """The variable does not name a fault; the message says what it takes."""
 
 
-@dataclass(slots=True)
-class Fault:
+class Fault(Struct):
     """One fault, and how often its point has been reached so far."""
 
     name: str

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from codeloop.model.catalog.catalog import ProviderRow
 from codeloop.model.catalog.vendors import BASE_URLS, LocalServer
@@ -22,8 +22,7 @@ NO_PROVIDER_CONFIG = ProviderConfig()
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """A row of the provider table. `url` and `home` may hold `${NAME}` of the environment; empty: not known."""
 
     id: str
@@ -38,7 +37,11 @@ class Provider:
     """Models in the catalog."""
     open_ended: bool
     """A local server: its models are not known beforehand."""
-    config: ProviderConfig = field(repr=False)
+    config: ProviderConfig
+
+    def __repr__(self) -> str:
+        """Return the text that may be shown: its configuration may hold a key."""
+        return f"Provider(id={self.id!r}, url={self.url!r})"
 
     @property
     def configured_key(self) -> str | None:

@@ -5,7 +5,6 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -28,6 +27,7 @@ from codeloop.model.quirks import quirks_of
 from codeloop.model.retry import RetryingModel
 from codeloop.net.origin import is_loopback
 from codeloop.schema.config import Config
+from codeloop.schema.wire import replace
 
 DISABLED = "disabled by configuration"
 NO_KEY = "no key"

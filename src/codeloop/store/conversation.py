@@ -2,9 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.schema.event import (
     Event,
@@ -34,14 +34,13 @@ class Conversation(Struct, frozen=True):
     entries: tuple[Entry, ...]
 
 
-@dataclass(slots=True)
-class ConversationView:
+class ConversationView(Struct):
     """A conversation kept up to date by the events that are applied to it."""
 
     session: Session
-    entries: list[Entry] = field(default_factory=list[Entry])
+    entries: list[Entry] = struct_field(default_factory=list[Entry])
     frozen: Conversation | None = None
-    known: set[str] = field(default_factory=set[str])
+    known: set[str] = struct_field(default_factory=set[str])
     """Ids of the messages, so that a new one is not searched for."""
     is_trimmed: bool = False
     """Whether only what a request may still show is kept."""

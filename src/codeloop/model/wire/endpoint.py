@@ -1,7 +1,9 @@
 """Where a model's service is, and how long to wait for it."""
 
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
 
@@ -25,14 +27,17 @@ class Hints(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """A service: base URL (no trailing slash), key, extra headers, deadlines in seconds."""
 
     base_url: str
-    key: str | None = field(default=None, repr=False)
-    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    key: str | None = None
+    headers: dict[str, str] = struct_field(default_factory=dict[str, str])
     connect: float = MODEL_CONNECT.seconds
     first_byte: float = MODEL_FIRST_BYTE.seconds
     idle: float = MODEL_IDLE.seconds
-    hints: Hints | None = field(default=None, repr=False)
+    hints: Hints | None = None
+
+    def __repr__(self) -> str:
+        """Return the text that may be shown: without key and headers."""
+        return f"Endpoint({self.base_url!r})"

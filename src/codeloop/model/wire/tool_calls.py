@@ -1,9 +1,10 @@
 """Tool calls while they stream in: which piece belongs to which call, and when a call is complete."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.model.chat import CallDelta, CallReady, CallStarted, ModelEvent
 
@@ -25,13 +26,12 @@ def arguments_text(value: Any) -> str:
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
-@dataclass(slots=True)
-class OpenCall:
+class OpenCall(Struct):
     """A call of which more may come."""
 
     id: str
     name: str = ""
-    pieces: list[str] = field(default_factory=list[str])
+    pieces: list[str] = struct_field(default_factory=list[str])
     started: bool = False
     ready: bool = False
 

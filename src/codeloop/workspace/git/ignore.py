@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 
@@ -24,12 +23,11 @@ class Pattern(Struct, frozen=True):
     folders_only: bool = False
 
 
-@dataclass(frozen=True)
-class Patterns:
+class Patterns(Struct, frozen=True, dict=True):
     """The lines of one file that lies in the folder `base` ("" for the top, else without a slash at its end)."""
 
     base: str
-    lines: tuple[Pattern, ...] = field(repr=False)
+    lines: tuple[Pattern, ...]
 
     def decides(self, path: str, name: str, *, is_folder: bool) -> bool | None:
         """Return whether the last matching line excludes (True) or includes (False) `path`; None: no line matches."""

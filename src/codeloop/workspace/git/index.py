@@ -1,15 +1,17 @@
 """Reading a repository's index: what git knows of each tracked file, without asking git and without a lock."""
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
-from struct import Struct
+from struct import Struct as Layout
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.kit.git import common_folder, git_folder
 from codeloop.kit.small_files import read_start
 
-_ENTRY = Struct(">IIIIIIIIII20sH")
+_ENTRY = Layout(">IIIIIIIIII20sH")
 _LINK, _SUBMODULE = 0o120000, 0o160000
 _EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0x0FFF
 _INTENT = 0x2000
@@ -40,8 +42,7 @@ class Tracked(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A repository as a snapshot needs it. `folder`: its own git directory; `common`: the one it shares objects with.
 
     `tracked`: folder (relative to the work tree, "" for its top) -> name -> what git knows of it. Empty when the index
@@ -50,7 +51,7 @@ class Repository:
 
     folder: Path
     common: Path
-    tracked: dict[str, dict[str, Tracked]] = field(default_factory=dict[str, dict[str, Tracked]], repr=False)
+    tracked: dict[str, dict[str, Tracked]] = struct_field(default_factory=dict[str, dict[str, Tracked]])
 
     @property
     def objects(self) -> Path:

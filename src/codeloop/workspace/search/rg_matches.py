@@ -2,11 +2,11 @@
 
 import os
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.kit.glob import compiled
 from codeloop.schema.limits import SEARCH_FILES, SEARCH_MATCHES, SEARCH_PATTERN
@@ -30,13 +30,12 @@ class MatchLine(Struct, frozen=True):
     is_match: bool
 
 
-@dataclass(slots=True)
-class FileMatches:
+class FileMatches(Struct):
     """What was found in one file. `matches` counts all of its matching lines, `lines` holds the first of them."""
 
     path: Path
     matches: int = 0
-    lines: list[MatchLine] = field(default_factory=list[MatchLine])
+    lines: list[MatchLine] = struct_field(default_factory=list[MatchLine])
 
 
 class Query(Struct, frozen=True):

@@ -4,10 +4,11 @@ import os
 import stat
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.schema.limits import (
     SNAPSHOT_BYTES,
@@ -40,8 +41,7 @@ class ScanRefused(Exception):
     """The work tree is too large to be looked through; the message says so."""
 
 
-@dataclass(slots=True)
-class _Look:
+class _Look(Struct):
     """One pass. `force`: read the files even where their stat says that nothing changed."""
 
     deadline: float
@@ -49,7 +49,7 @@ class _Look:
     force: bool = False
     bytes: int = 0
     ignored: int = 0
-    waiting: list[str] = field(default_factory=list[str])
+    waiting: list[str] = struct_field(default_factory=list[str])
 
 
 class Scanner:

@@ -4,11 +4,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from codeloop.kit.small_files import write_atomically
 from codeloop.workspace.git.ignore import Patterns
@@ -44,15 +45,14 @@ class CachedFile(NamedTuple):
         )
 
 
-@dataclass(slots=True)
-class CachedFolder:
+class CachedFolder(Struct):
     """One folder. `tree`: its tree's name when it is up to date, "" when nothing below it is kept.
 
     `ignored`: git ignores what is new in it. `rules` and `converted`: the patterns that hold in it, nearest first.
     """
 
-    entries: dict[str, CachedFile] = field(default_factory=dict[str, CachedFile])
-    folders: set[str] = field(default_factory=set[str])
+    entries: dict[str, CachedFile] = struct_field(default_factory=dict[str, CachedFile])
+    folders: set[str] = struct_field(default_factory=set[str])
     tree: str = ""
     ignored: bool = False
     rules: tuple[Patterns, ...] = ()
@@ -60,12 +60,11 @@ class CachedFolder:
     own: tuple[tuple[int, int, int], Patterns] | None = None
 
 
-@dataclass(slots=True)
-class StatCache:
+class StatCache(Struct):
     """All folders by their path relative to the work tree ("" is its top), and those whose tree must be rebuilt."""
 
-    folders: dict[str, CachedFolder] = field(default_factory=lambda: {"": CachedFolder()})
-    stale: set[str] = field(default_factory=lambda: {""})
+    folders: dict[str, CachedFolder] = struct_field(default_factory=lambda: {"": CachedFolder()})
+    stale: set[str] = struct_field(default_factory=lambda: {""})
     files: int = 0
 
     def mark(self, folder: str) -> None:
