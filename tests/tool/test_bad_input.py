@@ -16,6 +16,7 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared
+from codeloop.workspace.process.shells import Shells
 from tests.tool.context import TestContext, make_context
 
 BOX = toolbox_of()
@@ -200,7 +201,7 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     (root / "folder" / "b.py").write_bytes(b"\xff\0binary")
     made.deny = ("external_directory", "edit", "bash")  # nothing may change, whatever is asked
     yield made
-    await made.workspace.shells.close()
+    await made.workspace.part(Shells).close()
     made.store.close()
 
 

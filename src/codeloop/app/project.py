@@ -101,7 +101,7 @@ class Project:
         for close in (
             self.snapshots.close,
             lambda: self.terminals.close(),  # those that it has by then
-            self.workspace.shells.close,
+            self.workspace.close,
             self.engine.tasks.close,
             self.runs.close,
         ):
@@ -171,7 +171,7 @@ class Project:
     def is_busy(self) -> bool:
         """Return whether something goes on here: a request, a turn, a subagent, a background shell, a terminal."""
         turns = self.runs.any_running or self.engine.tasks.any_running
-        return bool(self._requests or turns or self.workspace.shells.jobs.running() or self.terminals.all())
+        return bool(self._requests or turns or self.workspace.is_busy or self.terminals.all())
 
     def refresh(self) -> bool:
         """Look whether the configuration has changed; return whether this project is no longer what it says.

@@ -1,16 +1,29 @@
 """The directory that an agent works in, and how its paths are resolved."""
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
 from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import FOLDER
-from codeloop.workspace.process.shells import Shells
-from codeloop.workspace.search.file_index import FileIndex
-from codeloop.workspace.search.ripgrep import Ripgrep
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Running(Protocol):
+    """A part of a work tree that starts processes."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether any of them runs."""
+        ...
+
+    async def close(self) -> None:
+        """End them all."""
+        ...
 
 
 class Target(Struct, frozen=True):
@@ -25,7 +38,6 @@ class Target(Struct, frozen=True):
     outside: bool
 
 
-@dataclass(frozen=True)
 class Workspace:
     """A work tree. `root`: its top (the repository's, or the directory itself). `directory`: where the agent stands.
 
@@ -34,27 +46,42 @@ class Workspace:
     `read_log` knows what each session has read; one for all that share the work tree.
     """
 
-    root: Path
-    directory: Path
-    scratch: Path
-    environment: dict[str, str]
-    read_log: ReadLog = field(default_factory=ReadLog, compare=False, repr=False)
-    shells: Shells = field(default_factory=Shells, compare=False, repr=False)
-    ripgrep: Ripgrep = field(default_factory=Ripgrep, compare=False, repr=False)
-    names: FileIndex = field(default_factory=FileIndex, compare=False, repr=False)
+    def __init__(self, root: Path, directory: Path, scratch: Path, environment: dict[str, str]) -> None:
+        self.root = root
+        self.directory = directory
+        self.scratch = scratch
+        self.environment = environment
+        self.read_log = ReadLog()
+        # Where the folders really are when they are opened: one that is replaced by a link later on leads outside.
+        self._roots = tuple(Path(os.path.realpath(place)) for place in (root, directory, scratch))
+        self._parts: dict[type, Any] = {}
 
     @property
     def notes(self) -> Path:
         """Our folder for notes of writes under way."""
         return self.scratch.with_name(FOLDER)
 
-    _roots: tuple[Path, ...] = field(init=False, compare=False, repr=False)
-    """Where the folders really are when they are opened: one that is replaced by a link later on leads outside."""
+    def part(self, kind: type[T]) -> T:
+        """Return the one `kind` of this work tree (its `Shells`, its `Ripgrep`), made when it is first asked for.
 
-    def __post_init__(self) -> None:
-        """Find out where the folders really are."""
-        roots = tuple(Path(os.path.realpath(place)) for place in (self.root, self.directory, self.scratch))
-        object.__setattr__(self, "_roots", roots)
+        So its module is imported by the tools that use it, and by nobody else.
+        """
+        if kind not in self._parts:
+            self._parts[kind] = kind()
+        return self._parts[kind]
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether something runs here beside turns."""
+        return any(part.is_busy for part in self._running())
+
+    async def close(self) -> None:
+        """End what runs here."""
+        for part in self._running():
+            await part.close()
+
+    def _running(self) -> list[Running]:
+        return [part for part in self._parts.values() if isinstance(part, Running)]
 
     def resolve(self, path: str, base: Path | None = None) -> Target:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""

@@ -10,6 +10,7 @@ from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.builtin.shell.bash_kill import BashKillParams, bash_kill
 from codeloop.tool.builtin.shell.bash_output import BashOutputParams, bash_output
 from codeloop.tool.tool import ToolFailure, ToolResult
+from codeloop.workspace.process.shells import Shells
 from tests.tool.context import TestContext, make_context
 
 
@@ -198,7 +199,7 @@ async def test_an_unknown_job_is_refused_with_those_there_are(tmp_path: Path) ->
     await run(ctx, "true", run_in_background=True)
     with pytest.raises(ToolFailure, match="bash_1"):
         await bash_output.run(BashOutputParams(id="bash_9"), ctx)
-    await ctx.workspace.shells.close()
+    await ctx.workspace.part(Shells).close()
 
 
 @pytest.mark.parametrize("command", ["cat .env", "cat < .env", "cp a/.env.local x", "cd a && cat .env"])

@@ -128,6 +128,11 @@ class Shells:
             raise ValueError(f"{SHELL_JOBS.value} background commands run already; end one with bash_kill first")
         return self.jobs.add(command.text, self._start(place, command, OutputBuffer(place.scratch, at_once=True)))
 
+    @property
+    def is_busy(self) -> bool:
+        """Return whether a job runs in the background."""
+        return bool(self.jobs.running())
+
     async def close(self) -> None:
         """End every job and whatever else any command left behind."""
         await self.jobs.close()

@@ -13,7 +13,7 @@ from codeloop.schema.wire import Wire
 from codeloop.tool.file_access import search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.ripgrep import newest, printable
+from codeloop.workspace.search.ripgrep import Ripgrep, newest, printable
 
 
 class GlobParams(Wire):
@@ -35,7 +35,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     given = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
     await ctx.ask(Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=given))
     try:
-        found = await ctx.workspace.ripgrep.files(target.path, pattern, ctx.workspace.environment)
+        found = await ctx.workspace.part(Ripgrep).files(target.path, pattern, ctx.workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The pattern can't be searched for: {error}") from error
     kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # looks at each file

@@ -11,7 +11,7 @@ from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.file_access import is_secret, permission_path, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
-from codeloop.workspace.search.ripgrep import printable
+from codeloop.workspace.search.ripgrep import Ripgrep, printable
 
 _MOST_CONTEXT = 20
 
@@ -52,7 +52,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         shown=SEARCH_RESULTS.value,
     )
     try:
-        found = await ctx.workspace.ripgrep.grep(target.path, query, ctx.workspace.environment)
+        found = await ctx.workspace.part(Ripgrep).grep(target.path, query, ctx.workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The search can't be done: {error}") from error
     return _result(params, found if is_named else _plain(found, ctx), ctx)

@@ -8,7 +8,7 @@ from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.file_access import search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
-from codeloop.workspace.search.ripgrep import printable
+from codeloop.workspace.search.ripgrep import Ripgrep, printable
 
 
 class ListParams(Wire):
@@ -82,7 +82,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     given: JSON = ({"path": params.path} if params.path else {}) | ({"ignore": params.ignore} if params.ignore else {})
     await ctx.ask(Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=given))
     try:
-        found = await ctx.workspace.ripgrep.files(target.path, None, ctx.workspace.environment, params.ignore)
+        found = await ctx.workspace.part(Ripgrep).files(target.path, None, ctx.workspace.environment, params.ignore)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
     top = Folder()

@@ -14,7 +14,7 @@ from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, is_secret, shown
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext
+from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 
 
 class BashParams(Wire, rename=None):
@@ -32,7 +32,7 @@ class BashParams(Wire, rename=None):
 async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     """Run the command, or start it in the background."""
     _check(params)
-    shells = ctx.workspace.shells
+    shells = ctx.workspace.part(Shells)
     if params.reset:
         shells.reset(ctx.session_id)
     place = ShellContext(ctx.session_id, ctx.workspace.directory, ctx.workspace.environment, ctx.workspace.scratch)
@@ -100,7 +100,7 @@ def _real(path: str, directory: Path) -> Path:
 
 def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
     try:
-        job = ctx.workspace.shells.start(place, command)
+        job = ctx.workspace.part(Shells).start(place, command)
     except ValueError as error:
         raise ToolFailure(f"The command was not started: {error}.") from error
     log = job.running.capture.path

@@ -10,6 +10,7 @@ from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.shell.bash import noted
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.background import Job, JobOutput
+from codeloop.workspace.process.shells import Shells
 
 
 class BashOutputParams(Wire):
@@ -40,7 +41,7 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
 
 def job_named(name: str, ctx: ToolContext) -> Job:
     """Return the background command of that id. Raises ToolFailure, naming those there are."""
-    jobs = ctx.workspace.shells.jobs
+    jobs = ctx.workspace.part(Shells).jobs
     job = jobs.get(name)
     if job is None:
         known = ", ".join(f"{one.id} ({one.status})" for one in jobs.all()) or "none"
