@@ -1,29 +1,34 @@
 """Models as the loop opens them: each once, so that what an adapter remembers of a session's requests is kept."""
 
-from pathlib import Path
+from collections.abc import Callable
+from typing import Protocol
 
 from codeloop.app.settings import ProjectSettings
+from codeloop.kit.lazy import load
 from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.providers import Providers
-from codeloop.model.testing.replay import RecordingModel, ReplayModel, check_recordable
-from codeloop.model.testing.script import Places
+
+
+class Recorder(Protocol):
+    """Writes down what models answer."""
+
+    def around(self, model: ChatModel) -> ChatModel:
+        """Return the model whose answers are written down."""
+        ...
+
+    def problems(self) -> list[str]:
+        """Return why the recording is not complete."""
+        ...
 
 
 class OpenModels:
-    """The models of the provider table. With `record`, what they answer is also written there.
+    """The models of the provider table; `recorder` writes down what they answer."""
 
-    Raises CodeloopError when `record` can't be written.
-    """
-
-    def __init__(self, providers: Providers, places: Places, record: Path | None = None) -> None:
+    def __init__(self, providers: Providers, recorder: Recorder | None = None) -> None:
         self._providers = providers
-        self._places = places
-        self._record = record
+        self._recorder = recorder
         self._open: dict[str, ChatModel] = {}
-        self._recorders: list[RecordingModel] = []
         self._keys = providers.credentials.stamp()
-        if record is not None:
-            check_recordable(record)
 
     def open(self, ref: str) -> ChatModel:
         """Return the model `provider/model`, the same object each time until the stored keys change."""
@@ -34,15 +39,14 @@ class OpenModels:
         model = self._open.get(ref)
         if model is None:
             model = self._providers.open(ref)
-            if self._record is not None:
-                model = RecordingModel(model, self._record, self._places)
-                self._recorders.append(model)
+            if self._recorder is not None:
+                model = self._recorder.around(model)
             self._open[ref] = model
         return model
 
     def problems(self) -> list[str]:
         """Return why the recording is not complete."""
-        return [recorder.problem for recorder in self._recorders if recorder.problem][:1]
+        return self._recorder.problems() if self._recorder is not None else []
 
     def check(self, ref: str) -> None:
         """Raise UnknownModel when there is no such model."""
@@ -60,8 +64,10 @@ class OpenModels:
 class OneModel:
     """One model under every name: a recording, a script, or what a test or a program brings along."""
 
-    def __init__(self, model: ChatModel) -> None:
+    def __init__(self, model: ChatModel, problems: Callable[[], list[str]] = list) -> None:
+        """`problems` says what of a recording did not fit."""
         self._model = model
+        self._problems = problems
 
     @property
     def info(self) -> ModelInfo:
@@ -75,7 +81,7 @@ class OneModel:
 
     def problems(self) -> list[str]:
         """Return what of a recording did not fit."""
-        return self._model.problems() if isinstance(self._model, ReplayModel) else []
+        return self._problems()
 
     def check(self, ref: str) -> None:
         """Accept every name."""
@@ -100,7 +106,10 @@ def source_of(settings: ProjectSettings, providers: Providers) -> Source:
     Raises CodeloopError when the recording can't be read or written.
     """
     startup, place = settings.startup, settings.place
-    places = Places(str(place.directory), str(place.root))
+    if startup.replay is None and startup.record is None:
+        return OpenModels(providers)
+    places = load("model.testing.script:Places")(str(place.directory), str(place.root))
     if startup.replay is not None:
-        return OneModel(ReplayModel(startup.replay, places, pace=startup.pace))
-    return OpenModels(providers, places, startup.record)
+        model = load("model.testing.replay:ReplayModel")(startup.replay, places, pace=startup.pace)
+        return OneModel(model, model.problems)
+    return OpenModels(providers, load("model.testing.replay:Recorder")(startup.record, places))

@@ -3,31 +3,44 @@
 `Providers` only looks things up in values that it is given; nothing is read from a project's directory here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from codeloop.kit.lazy import load
 from codeloop.kit.suggest import meant, near
-from codeloop.model.anthropic.adapter import AnthropicMessages
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.default_model import local_model, preferred_model, small_model
 from codeloop.model.catalog.local_servers import DiscoveredServer, discover
 from codeloop.model.catalog.overrides import listed, overlaid
-from codeloop.model.catalog.vendors import LOCAL_SERVERS, NEEDS_CHOICE, PREFERRED_PROVIDERS, PROTOCOLS, LocalServer
+from codeloop.model.catalog.vendors import (
+    LOCAL_SERVERS,
+    NEEDS_CHOICE,
+    PREFERRED_PROVIDERS,
+    PROTOCOLS,
+    LocalServer,
+    Protocol,
+)
 from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.credentials.environment import clean_environment, environment_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnspokenProtocol, WrongOrigin
 from codeloop.model.hints import ProviderHints, Written, nowhere
-from codeloop.model.openai.adapter import OpenAIChat
 from codeloop.model.provider import NO_PROVIDER_CONFIG, Provider, endpoint_of, provider_of, resolved_url
-from codeloop.model.quirks import quirks_of
+from codeloop.model.quirks import Quirks, quirks_of
 from codeloop.model.retry import RetryingModel
+from codeloop.model.wire.endpoint import Endpoint
 from codeloop.net.origin import is_loopback
 from codeloop.schema.config import Config
 from codeloop.schema.wire import replace
+
+ADAPTERS: dict[Protocol, str] = {
+    "openai-chat": "model.openai.adapter:OpenAIChat",
+    "anthropic-messages": "model.anthropic.adapter:AnthropicMessages",
+}
+"""What speaks each protocol."""
 
 DISABLED = "disabled by configuration"
 NO_KEY = "no key"
@@ -185,11 +198,8 @@ class Providers:
             provider, info, self.credentials, self._environment, self._written, lambda: self.models(provider.id)
         )
         endpoint = replace(endpoint, hints=hints)
-        match protocol:
-            case "openai-chat":
-                return RetryingModel(OpenAIChat(info, endpoint, quirks_of(info)))
-            case "anthropic-messages":
-                return RetryingModel(AnthropicMessages(info, endpoint, quirks_of(info)))
+        adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load(ADAPTERS[protocol])
+        return RetryingModel(adapter(info, endpoint, quirks_of(info)))
 
     async def default(self, chosen: str | None = None) -> str:
         """Return the `provider/model` to use when the person named none: `chosen` (the configured one) if there is.

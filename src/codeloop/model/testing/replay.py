@@ -83,12 +83,28 @@ class RecordingModel:
             self.problem = f"The recording {self._path} is incomplete: {reason}."
 
 
-def check_recordable(path: Path) -> None:
-    """Make the file, if there is none. Raises CodeloopError when it can't be written."""
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
-    except OSError as error:
-        raise CodeloopError(f"The recording {path} can't be written: {error.strerror}. Choose another file.") from error
+class Recorder:
+    """Writes down what models answer, all in one file. Raises CodeloopError when it can't be written."""
+
+    def __init__(self, path: Path, places: Places = NOWHERE) -> None:
+        self._path = path
+        self._places = places
+        self._models: list[RecordingModel] = []
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise CodeloopError(
+                f"The recording {path} can't be written: {error.strerror}. Choose another file."
+            ) from error
+
+    def around(self, model: ChatModel) -> RecordingModel:
+        """Return the model whose answers are written down."""
+        self._models.append(recording := RecordingModel(model, self._path, self._places))
+        return recording
+
+    def problems(self) -> list[str]:
+        """Return why the recording is not complete."""
+        return [model.problem for model in self._models if model.problem][:1]
 
 
 class ReplayModel:

@@ -18,7 +18,7 @@ from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.vendors import LOCAL_SERVERS, LocalServer
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
-from codeloop.model.testing.script import NOWHERE, ScriptedAnswer
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.providers import (
     ApiAuth,
@@ -165,7 +165,7 @@ async def test_a_server_on_this_machine_is_listed_when_it_answers(tmp_path: Path
     async with serving(http(body)) as (url, _):
         local = [LocalServer("here", "Here", f"{url}/v1"), LocalServer("gone", "Gone", "http://127.0.0.1:1/v1")]
         table = Providers(Config(), Catalog(), Credentials(tmp_path / "auth.json"), {}, local)
-        listing = ProviderList(table, OpenModels(table, NOWHERE))
+        listing = ProviderList(table, OpenModels(table))
         usable, known = await listing.usable(), await listing.known()
     assert [(provider.id, list(provider.models)) for provider in usable.providers] == [
         ("here", ["qwen3-coder:30b", "nomic-embed"])
