@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.kit.processes import processes
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import SessionId
@@ -14,16 +13,17 @@ from codeloop.schema.errors import MessageAbortedError
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateError, ToolStatePending, ToolStateRunning
+from tests.cli.program import lives
 from tests.support.project import Rig, call, calls, check_turns, rig, told, until, within, words
 
 AFTER = ScriptedAnswer(text="After.")
-SLOW_TEXT = ScriptedAnswer(text="word " * 40, deltas=40, delay_ms=10)
-SLOW_THINKING = ScriptedAnswer(reasoning="hm " * 40, deltas=40, delay_ms=10)
+SLOW_TEXT = ScriptedAnswer(text="word " * 400, deltas=400, delay_ms=10)
+SLOW_THINKING = ScriptedAnswer(reasoning="hm " * 400, deltas=400, delay_ms=10)
 SLOW_ARGUMENTS = ScriptedAnswer(
-    calls=(ScriptedCall("write", {"filePath": "a", "content": "x" * 400}),), deltas=40, delay_ms=10
+    calls=(ScriptedCall("write", {"filePath": "a", "content": "x" * 400}),), deltas=400, delay_ms=10
 )
-SLOW_BASH = calls(call("bash", command="echo begun; touch begun; sleep 77"))
-SLOW_TWO = calls(call("bash", command="touch begun; sleep 77"), call("bash", command="touch second"))
+SLOW_BASH = calls(call("bash", command="echo begun; echo $$ > begun; exec sleep 77"))
+SLOW_TWO = calls(call("bash", command="echo $$ > begun; exec sleep 77"), call("bash", command="touch second"))
 ASKS = calls(call("read", filePath="x.env"))
 
 
@@ -41,7 +41,13 @@ def is_writing_a_call(it: Rig) -> bool:
 
 
 def is_running(it: Rig) -> bool:
-    return (it.work / "begun").exists() and any(isinstance(part.state, ToolStateRunning) for part in it.calls())
+    return pid(it) > 0 and any(isinstance(part.state, ToolStateRunning) for part in it.calls())
+
+
+def pid(it: Rig) -> int:
+    """Return the process id of the command that was started; 0: none was."""
+    file = it.work / "begun"
+    return int(file.read_text().strip() or 0) if file.exists() else 0
 
 
 def is_asking(it: Rig) -> bool:
@@ -91,7 +97,7 @@ async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Pa
         assert isinstance(last, AssistantMessage)
         assert isinstance(last.error, MessageAbortedError)
         assert not (it.work / "second").exists()
-        assert not [row for row in processes() if "sleep 77" in str(row) and str(it.work) in str(row)]
+        assert not pid(it) or not lives(pid(it))
         after = await it.prompt("go on")
         assert words(after.parts) == "After."
         check_turns(it.model.requests[-1].turns)
@@ -117,7 +123,6 @@ async def test_text_that_had_come_is_kept_and_marked_for_the_model(tmp_path: Pat
     async with rig(tmp_path, [SLOW_TEXT, AFTER]) as it:
         await begin(it)
         await until(lambda: has_text(it))
-        await asyncio.sleep(0.05)
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         part = it.view().entries[-1].parts[1]
         assert isinstance(part, TextPart)
@@ -151,6 +156,7 @@ async def test_closing_the_project_stops_a_running_command(tmp_path: Path) -> No
         await until(lambda: is_running(it))
         await within(it.project.runs.close())
         check_closed(it)
+        assert not lives(pid(it))
 
 
 async def test_an_abort_of_an_idle_session_does_nothing(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from codeloop.kit.jsonc import Document
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from tests.config.conftest import World
+from tests.support.auditing import audited
 
 
 def rules(config: Config, agent: str | None = None) -> list[str]:
@@ -31,15 +31,15 @@ def test_without_any_file_the_built_in_values_hold(world: World) -> None:
     assert (loaded.provenance, loaded.warnings, loaded.sources) == ({}, (), ())
 
 
-def test_loading_nothing_is_fast(world: World) -> None:
+def test_loading_nothing_looks_for_each_file_once_and_starts_no_process(world: World) -> None:
     place = "a/b/c/d"
     world.load(place)
-    times: list[float] = []
-    for _ in range(5):
-        started = time.perf_counter()
+    seen: list[tuple[str, str]] = []
+    with audited(lambda event, arguments: seen.append((event, str(arguments[:1])))):
         world.load(place)
-        times.append(time.perf_counter() - started)
-    assert min(times) < 0.005
+    looked = [path for event, path in seen if event == "open"]
+    assert [path for path in set(looked) if looked.count(path) > 1] == []
+    assert not {event for event, _ in seen} & {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork"}
 
 
 def test_later_layers_win_in_the_documented_order(world: World) -> None:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -52,9 +51,7 @@ def test_the_root_commit_names_the_project_from_any_folder_of_it(tmp_path: Path,
 def test_a_known_repository_needs_no_process(tmp_path: Path, paths: Paths) -> None:
     root = repository(tmp_path / "repo")
     place(tmp_path / "repo", paths)
-    started = time.perf_counter()
     assert find_project_root(tmp_path / "repo", paths, NO_GIT).project_id == root
-    assert time.perf_counter() - started < 0.05
 
 
 def test_a_repository_made_anew_gets_its_own_id(tmp_path: Path, paths: Paths) -> None:

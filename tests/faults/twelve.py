@@ -126,8 +126,9 @@ def is_whole(desk: Desk) -> None:
     assert calls_without_result(desk) == []
     calls = Counter(part["callID"] for part in parts(desk) if part["type"] == "tool")
     assert set(calls.values()) <= {1}, calls
-    log = (desk.work / "log").read_text().split() if (desk.work / "log").exists() else []
-    assert max(Counter(log).values(), default=1) == 1, log
+    log = (desk.work / "log").read_text().split()
+    assert max(Counter(log).values()) == 1, log
+    assert len(log) >= 3, "what was broken off is not done again, all else is"
     left = [path.name for path in desk.work.iterdir() if path.name.startswith(".codeloop-")]
     assert left == [], "what a killed write leaves beside its files is removed by the next run"
     for name, contents in TEXTS.items():

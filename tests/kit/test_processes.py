@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ from codeloop.kit.processes import (
     tree,
     which,
 )
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.005)
 
 
 def start(script: str, **environment: str) -> "subprocess.Popen[bytes]":
@@ -72,7 +79,8 @@ async def test_what_ignores_term_is_killed_after_the_grace() -> None:
 async def test_what_is_stopped_is_ended_too() -> None:
     popen = start("echo $$; kill -STOP $$; sleep 900")
     line(popen)
-    await asyncio.sleep(0.02)
+    status = Path(f"/proc/{popen.pid}/stat")
+    await until(lambda: status.read_text().rpartition(")")[2].split()[0] == "T")
     await end_tree(popen.pid)
     assert popen.wait() < 0
 
@@ -81,7 +89,7 @@ async def test_processes_that_keep_forking_are_all_ended() -> None:
     bomb = "bomb() { [ $1 -gt 5 ] || { bomb $(($1+1)) & bomb $(($1+1)) & }; sleep 900; }; trap '' TERM; echo $$; bomb 1"
     popen = start(bomb, TEST_MARK="bomb.")
     line(popen)
-    await asyncio.sleep(0.05)
+    await until(lambda: len(tree(popen.pid, "TEST_MARK=bomb.")) > 8)
     await end_tree(popen.pid, "TEST_MARK=bomb.", 0.05)
     popen.wait()
     assert tree(popen.pid, "TEST_MARK=bomb.") == []

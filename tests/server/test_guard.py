@@ -16,8 +16,10 @@ from starlette.routing import Route, WebSocketRoute
 from codeloop.app.app import App
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import SERVER_ADDRESSES, SERVER_DELAYED
+from codeloop.schema.limits import SERVER_ADDRESSES, SERVER_DELAY, SERVER_DELAYED
 from codeloop.schema.operation import OPERATIONS
+from codeloop.schema.wire import replace
+from codeloop.server import rate_limit
 from codeloop.server.asgi import site
 from codeloop.server.events.hub import Hub
 from codeloop.server.guard import origin_of
@@ -25,6 +27,7 @@ from codeloop.server.rate_limit import Attempts
 from codeloop.server.server import Listening, Unprotected
 from tests.server.support.raw import UPGRADE, Answered, ask, basic, port_of, request
 from tests.server.support.serving import PASSWORD, Served, served
+from tests.support.project import until
 
 PAGE = "https://app.example:8443"
 CONFIGURED = Listening(password=PASSWORD, origins=(PAGE,))
@@ -200,7 +203,7 @@ async def test_without_a_password_host_and_origin_still_count(tmp_path: Path) ->
 
 
 async def test_wrong_passwords_wait_ever_longer_and_the_right_one_never(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with guarded(tmp_path) as it:
@@ -208,8 +211,9 @@ async def test_wrong_passwords_wait_ever_longer_and_the_right_one_never(
         for _ in range(2):
             assert await status(it, basic("a wrong guess")) == 401
         assert time.monotonic() - begun > 0.25
+        monkeypatch.setattr(rate_limit, "SERVER_DELAY", replace(SERVER_DELAY, value=3_600_000))
         flood = [asyncio.create_task(status(it, basic("a wrong guess"))) for _ in range(SERVER_DELAYED.value * 3)]
-        await asyncio.sleep(0.2)
+        await until(lambda: sum(task.done() for task in flood) == SERVER_DELAYED.value * 2)
         assert await status(it, basic()) == 200
         waiting = [task for task in flood if not task.done()]
         assert len(waiting) == SERVER_DELAYED.value, "those that wait still do when the right one is answered"

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from codeloop.kit.processes import processes
-from codeloop.schema.limits import PTY_KEPT, PTY_STALL
+from codeloop.schema.limits import PTY_KEPT
 from tests.server.support.screen import DEADLINE, connected, gone, opened, refused, script
 from tests.server.support.serving import PASSWORD, Served, served
 
@@ -201,11 +201,7 @@ async def test_who_types_more_than_a_program_reads_is_let_go(tmp_path: Path) -> 
             await screen.until("ready")
             for _ in range(6):
                 await screen.socket.send(b"x" * 1_000_000)
-            began = time.monotonic()
-            with pytest.raises(TimeoutError):
-                await screen.read()
             assert await screen.end() == 1013
-            assert time.monotonic() - began < PTY_STALL.seconds + 5
             await it.http.delete(f"/pty/{pty_id}")
             assert await other.end() == 1000, "others stay connected"
 
@@ -260,10 +256,9 @@ async def test_stopping_the_server_ends_connections_and_programs(tmp_path: Path)
     async with served(tmp_path) as it:
         made = await it.post("/pty", {"command": "/bin/sh"})
         async with connected(it, made["id"]) as screen:
-            began = time.monotonic()
-            await it.server.stop()
+            async with asyncio.timeout(DEADLINE):
+                await it.server.stop()
             assert await screen.end() in {1000, 1001, 1012}
-            assert time.monotonic() - began < 4
         assert made["pid"] not in {row.pid for row in processes()}
 
 

@@ -196,7 +196,7 @@ LOCAL = pytest.mark.parametrize("both_clients", ["local"], indirect=True)
 """For a test that has nothing to do with a client."""
 
 
-async def within(wait: Awaitable[Any], seconds: float = 5) -> Any:
+async def within(wait: Awaitable[Any], seconds: float = 30) -> Any:
     """Wait, with a deadline."""
     return await asyncio.wait_for(wait, seconds)
 

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -124,16 +123,8 @@ def test_every_shipped_provider_decodes() -> None:
         assert len(provider.models) == row.count
 
 
-def test_the_shipped_catalog_is_small_and_quick() -> None:
+def test_the_shipped_catalog_is_small() -> None:
     assert SHIPPED.stat().st_size < 400_000
-    best = min(_load_time() for _ in range(5))
-    assert best < 0.03, "ten times the budget: somebody decodes everything"
-
-
-def _load_time() -> float:
-    start = time.perf_counter()
-    assert Catalog().provider("anthropic") is not None
-    return time.perf_counter() - start
 
 
 def test_the_script_refuses_wrong_arguments() -> None:

