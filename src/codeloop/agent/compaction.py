@@ -8,7 +8,6 @@ from itertools import takewhile
 
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import Compact
-from codeloop.agent.recovery import message_event, part_event
 from codeloop.agent.request.projection import project
 from codeloop.agent.request.system_prompt import shipped
 from codeloop.agent.request.window import compaction_of, text_of, window
@@ -30,7 +29,7 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.schema.errors import ContextOverflowError, UnknownData, UnknownError
-from codeloop.schema.event import MessageInfo, MessageUpdated, StoredEvent
+from codeloop.schema.event import StoredEvent, message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import (
     COMPACT_AT,
@@ -75,14 +74,14 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     if move.request is None:
         pruned = [] if move.overflow else old_outputs(view)
         if sum(size for size, _ in pruned) >= PRUNE_GAIN.value * BYTES:
-            engine.store.append(*(part_event(part) for _, part in pruned))
+            engine.store.append(*(part_updated(part) for _, part in pruned))
             return
     await store_diffs(engine, session_id)  # the steps before it lose their parts in what is read from then on
     view = engine.store.context_view(session_id)
     request = move.request or _request(engine, view, move)
     info = _summary_message(engine, request)
     show_status(engine, session_id, Busy())
-    engine.store.append(message_event(info))
+    engine.store.append(message_updated(info))
     model = engine.models.open(model_ref(request.model))
     asked = _note_request(model.info, _before(view, request), engine.policy.room or _told_room(view))
     usage = Usage(model.info.prices, asked)
@@ -93,7 +92,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
         if not text and finished.error is None:
             empty = UnknownData(message="The conversation is too long, and the model gave no summary of it.")
             finished = Finished("error", finished.tokens, UnknownError(data=empty))
-        engine.store.append(part_event(_text(info, text)))
+        engine.store.append(part_updated(_text(info, text)))
         store_finish(engine, info, finished, usage)
     await fault_injection.reach("compaction.done")
     if finished.error is None:
@@ -133,7 +132,7 @@ def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
         overflow=move.overflow,
         tail_start_id=tail_start(window(view.entries).of(view.entries), budget),
     )
-    engine.store.append(_said(message), part_event(part))
+    engine.store.append(message_updated(message), part_updated(part))
     return message
 
 
@@ -263,8 +262,4 @@ def _going_on(view: Conversation, request: UserMessage, *, overflow: bool) -> li
     part = TextPart(
         id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=text, synthetic=synthetic
     )
-    return [_said(message), part_event(part)]
-
-
-def _said(message: UserMessage) -> MessageUpdated:
-    return MessageUpdated(properties=MessageInfo(session_id=message.session_id, info=message))
+    return [message_updated(message), part_updated(part)]

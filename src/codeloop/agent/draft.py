@@ -2,9 +2,8 @@
 
 import time
 
-from codeloop.agent.recovery import part_event
 from codeloop.kit import fault_injection
-from codeloop.schema.event import PartGone, PartRemoved
+from codeloop.schema.event import PartGone, PartRemoved, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import CHECKPOINT
 from codeloop.schema.live_events import Delta, PartDelta
@@ -59,7 +58,7 @@ class Draft:
             return
         part = self._present()
         start = part.time.start if part.time else now_ms()
-        self._store.append(part_event(replace(part, time=Span(start=start, end=max(now_ms(), start)))))
+        self._store.append(part_updated(replace(part, time=Span(start=start, end=max(now_ms(), start)))))
         self._open = None
 
     def _start(self, kind: type[TextPart] | type[ReasoningPart], block: int) -> None:
@@ -72,7 +71,7 @@ class Draft:
             text="",
             time=Span(start=now_ms()),
         )
-        self._store.append(part_event(part))
+        self._store.append(part_updated(part))
         self._made.append(part.id)
         self._open, self._block, self._pieces, self._metadata = part, block, [], {}
         self._stored_at = time.monotonic()
@@ -95,7 +94,7 @@ class Draft:
         )
         fault_injection.point("step.delta")
         if time.monotonic() - self._stored_at >= CHECKPOINT.seconds:
-            self._store.append(part_event(self._present()))
+            self._store.append(part_updated(self._present()))
             self._stored_at = time.monotonic()
 
     def _present(self) -> TextPart | ReasoningPart:

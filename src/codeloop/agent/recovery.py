@@ -4,15 +4,13 @@ from codeloop.agent.moves import open_calls
 from codeloop.kit import fault_injection
 from codeloop.schema.errors import ErrorText, MessageAbortedError, MessageError
 from codeloop.schema.event import (
-    MessageInfo,
-    MessageUpdated,
-    PartInfo,
-    PartUpdated,
     PermissionAnswer,
     PermissionReplied,
     QuestionRefusal,
     QuestionRejected,
     StoredEvent,
+    message_updated,
+    part_updated,
 )
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import AssistantMessage
@@ -61,14 +59,14 @@ def recover(store: Store, session_id: str, entries: tuple[Entry, ...], error: Me
 def closing(info: AssistantMessage, parts: tuple[Part, ...], error: MessageError) -> list[StoredEvent]:
     """Return the events that close an answer: calls as interrupted, text as it stands, the answer with the error."""
     now = now_ms()
-    events: list[StoredEvent] = [part_event(interrupted(call, now)) for call in open_calls(parts)]
+    events: list[StoredEvent] = [part_updated(interrupted(call, now)) for call in open_calls(parts)]
     events += [
-        part_event(replace(part, time=Span(start=part.time.start, end=now)))
+        part_updated(replace(part, time=Span(start=part.time.start, end=now)))
         for part in parts
         if isinstance(part, TextPart | ReasoningPart) and part.time is not None and part.time.end is None
     ]
     time = replace(info.time, completed=info.time.completed or max(now, info.time.created))
-    events.append(message_event(replace(info, time=time, error=info.error or error)))
+    events.append(message_updated(replace(info, time=time, error=info.error or error)))
     return events
 
 
@@ -86,13 +84,3 @@ def interrupted(call: ToolPart, now: int, reason: str = INTERRUPTED) -> ToolPart
         input=call.state.input, error=why, metadata=metadata, time=ToolTime(start=start, end=max(now, start))
     )
     return replace(call, state=state)
-
-
-def part_event(part: Part) -> PartUpdated:
-    """Return the event that a part is now this."""
-    return PartUpdated(properties=PartInfo(session_id=part.session_id, part=part, time=now_ms()))
-
-
-def message_event(info: AssistantMessage) -> MessageUpdated:
-    """Return the event that a message is now this."""
-    return MessageUpdated(properties=MessageInfo(session_id=info.session_id, info=info))

@@ -10,7 +10,7 @@ import msgspec
 from codeloop.agent.draft import Draft
 from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel, Delegate
-from codeloop.agent.recovery import ABORTED, closing, message_event, part_event
+from codeloop.agent.recovery import ABORTED, closing
 from codeloop.agent.request.cache import RequestCache
 from codeloop.agent.tool_calls import ToolCalls
 from codeloop.agent.usage import Usage
@@ -30,6 +30,7 @@ from codeloop.model.chat import (
 from codeloop.permission.defaults import UNATTENDED
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
+from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import (
     Busy,
@@ -69,7 +70,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     info = new_message(engine, session_id, move.user)
     show_status(engine, session_id, Busy())
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
-    engine.store.append(message_event(info), part_event(start))
+    engine.store.append(message_updated(info), part_updated(start))
     draft = Draft(engine.store, session_id, info.id)
     recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
     calls = ToolCalls(engine, agent, info, recorder)
@@ -81,7 +82,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             finished = await _stream(engine, model, request, draft, calls, usage)
             draft.close()
             if calls.any_made:  # they may take long, and the process may end meanwhile
-                usage.append(engine.store, session_id, message_event(usage.of(info)))
+                usage.append(engine.store, session_id, message_updated(usage.of(info)))
             await calls.join(finished)
             whole = True
         finally:
@@ -100,7 +101,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
     first = move.work[0].agent
     info = replace(new_message(engine, session_id, move.user), mode=first, agent=first)
     show_status(engine, session_id, Busy())
-    engine.store.append(message_event(info))
+    engine.store.append(message_updated(info))
     models, plain = {new_id("tool"): work.model for work in move.work}, engine.spawn
 
     async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
@@ -117,7 +118,7 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
         finally:
             await calls.cancel()
         completed = replace(info.time, completed=now_ms())
-        engine.store.append(message_event(replace(info, finish="tool-calls", time=completed)))
+        engine.store.append(message_updated(replace(info, finish="tool-calls", time=completed)))
 
 
 def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, cache: RequestCache) -> ModelRequest:
@@ -246,8 +247,8 @@ async def _store_changes(
         patch = PatchPart(
             id=new_id("prt"), session_id=info.session_id, message_id=info.id, hash=changes.before, files=files
         )
-        finish = [] if whole else [part_event(_finish_part(info, "error", changes.after))]
-        engine.store.append(part_event(patch), *finish)
+        finish = [] if whole else [part_updated(_finish_part(info, "error", changes.after))]
+        engine.store.append(part_updated(patch), *finish)
     return changes.after
 
 
@@ -287,7 +288,7 @@ def store_finish(
         time=replace(info.time, completed=max(now_ms(), info.time.created)),
     )
     finish = _finish_part(info, reason, snapshot)
-    usage.append(engine.store, info.session_id, part_event(finish), message_event(info))
+    usage.append(engine.store, info.session_id, part_updated(finish), message_updated(info))
     if finished.error is not None:
         show_error(engine, info.session_id, finished.error)
 

@@ -10,7 +10,7 @@ from codeloop.agent.request.system_prompt import shipped
 from codeloop.agent.usage import Usage, text_answer
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.event import SessionInfo, SessionUpdated
+from codeloop.schema.event import session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import TITLE
 from codeloop.schema.message import Session
@@ -76,11 +76,11 @@ def _count(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> No
         created=now_ms(), cost=usage.cost, tokens=usage.used, provider_id=info.provider_id, model_id=info.id
     )
     session = replace(session, metadata={**(session.metadata or {}), BESIDE: msgspec.to_builtins(beside)})
-    engine.store.append(SessionUpdated(properties=SessionInfo(session_id=session_id, info=session)))
+    engine.store.append(session_updated(session))
     usage.append(engine.store, session_id)
 
 
 def _store(engine: Engine, session: Session, title: str) -> None:
     if title:
         session = replace(session, title=title, time=replace(session.time, updated=now_ms()))
-        engine.store.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
+        engine.store.append(session_updated(session))

@@ -8,12 +8,13 @@ from msgspec import Struct
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED, open_calls
-from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, interrupted, part_event
+from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, interrupted
 from codeloop.agent.tool_context import CallContext
 from codeloop.kit import fault_injection
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
+from codeloop.schema.event import part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import REPEATED_CALLS
 from codeloop.schema.message import AssistantMessage, UserMessage
@@ -83,7 +84,7 @@ class ToolCalls:
             state=ToolStatePending(input={}, raw=""),
         )
         self._begun.setdefault(call_id, []).append(part)
-        self._engine.store.append(part_event(part))
+        self._engine.store.append(part_updated(part))
         return part.id
 
     def ready(self, call: CallReady) -> None:
@@ -92,7 +93,7 @@ class ToolCalls:
         if call.id and call in self._made:
             if begun:
                 part = begun.pop(0)
-                self._engine.store.append(part_event(replace(part, state=_failed(TWICE))))
+                self._engine.store.append(part_updated(replace(part, state=_failed(TWICE))))
             return
         self._made.append(call)
         if not self._begun.get(call.id):
@@ -100,7 +101,7 @@ class ToolCalls:
         part = self._begun[call.id].pop(0)
         prepared = self._engine.toolbox.prepare(call.name, call.arguments)
         if isinstance(prepared, Invalid):
-            self._engine.store.append(part_event(refused(part, prepared)))
+            self._engine.store.append(part_updated(refused(part, prepared)))
             return
         concurrent = prepared.tool.traits.concurrent
         before = [earlier.task for earlier in self._running if not (concurrent and earlier.concurrent)]
@@ -119,7 +120,7 @@ class ToolCalls:
             await asyncio.gather(*(running.task for running in self._running))
         reason = CUT.get(finished.reason, CUT["cut"])
         for part in self._left_open():
-            self._engine.store.append(part_event(replace(part, state=_failed(reason))))
+            self._engine.store.append(part_updated(replace(part, state=_failed(reason))))
 
     def _left_open(self) -> list[ToolPart]:
         """Return the calls without a result as they are stored: also those of a try that was given up."""
@@ -141,7 +142,7 @@ class ToolCalls:
         if self._rejected:
             self._store_error(part, start, CANCELLED)
             return
-        self._engine.store.append(part_event(part))
+        self._engine.store.append(part_updated(part))
         context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
             await fault_injection.reach("call.start")
@@ -154,7 +155,7 @@ class ToolCalls:
             self._store_result(part, start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED if context.asks_first else INTERRUPTED
-            self._engine.store.append(part_event(interrupted(context.present(), now_ms(), reason)))
+            self._engine.store.append(part_updated(interrupted(context.present(), now_ms(), reason)))
             raise
         except Denied as error:
             self._store_error(part, start, str(error), {"denied": True})
@@ -191,12 +192,12 @@ class ToolCalls:
             time=ToolTime(start=start, end=max(now_ms(), start)),
             attachments=list(result.attachments) or None,
         )
-        self._engine.store.append(part_event(replace(part, state=state)))
+        self._engine.store.append(part_updated(replace(part, state=state)))
 
     def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
         time = ToolTime(start=start, end=max(now_ms(), start))
         state = ToolStateError(input=part.state.input, error=error, metadata=metadata, time=time)
-        self._engine.store.append(part_event(replace(part, state=state)))
+        self._engine.store.append(part_updated(replace(part, state=state)))
 
 
 def _failed(reason: str) -> ToolStateError:

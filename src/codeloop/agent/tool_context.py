@@ -3,8 +3,8 @@
 import asyncio
 
 from codeloop.agent.engine import Engine
-from codeloop.agent.recovery import part_event
 from codeloop.schema.agent import Agent
+from codeloop.schema.event import part_updated
 from codeloop.schema.limits import PROGRESS
 from codeloop.schema.part import ToolPart, ToolStateRunning
 from codeloop.schema.permission import Need, QuestionTool
@@ -82,5 +82,5 @@ class CallContext:
         if not self._changed:
             return
         self._changed = False
-        self._engine.store.publish_live(part_event(self._part))
+        self._engine.store.publish_live(part_updated(self._part))
         self._timer = asyncio.get_running_loop().call_later(PROGRESS.seconds, self._show)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
-from codeloop.schema.event import MessageInfo, MessageUpdated, SessionInfo, SessionUpdated, StoredEvent
+from codeloop.schema.event import StoredEvent, message_updated, session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_TIME, Limit
 from codeloop.schema.message import (
@@ -118,11 +118,11 @@ def _told(view: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> lis
         return []
     session = view.session
     told = replace(message, summary=UserSummary(diffs=diffs))
-    events: list[StoredEvent] = [MessageUpdated(properties=MessageInfo(session_id=session.id, info=told))]
+    events: list[StoredEvent] = [message_updated(told)]
     if diffs:
         others = files_of(info for info in prompts if info.id != prompt)
         info = replace(with_diffs(session, diffs, others), time=replace(session.time, updated=now_ms()))
-        events.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=info)))
+        events.append(session_updated(info))
     return events
 
 

@@ -22,7 +22,7 @@ from codeloop.model.chat import (
     TextPiece,
     UsageUpdate,
 )
-from codeloop.schema.event import SessionInfo, SessionUpdated, StoredEvent
+from codeloop.schema.event import StoredEvent, session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Tokens
 from codeloop.schema.wire import replace
@@ -126,7 +126,7 @@ def added(store: Store, session_id: str | None, cost: float, tokens: Tokens) -> 
         time = replace(session.time, updated=now_ms())
         total = (session.tokens or NO_TOKENS).plus(tokens)
         session = replace(session, cost=(session.cost or 0.0) + cost, tokens=total, time=time)
-        events.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
+        events.append(session_updated(session))
         session_id = session.parent_id
     return events
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import EventId, LiveEvent
 from codeloop.schema.message import Message, Session, Todo
 from codeloop.schema.part import Part
@@ -198,3 +199,18 @@ def session_of(event: Event) -> str | None:
     """Return the id of the session that an event belongs to."""
     properties: Any = event.properties
     return getattr(properties, "session_id", None)
+
+
+def session_updated(session: Session) -> SessionUpdated:
+    """Return the event that a session is now this."""
+    return SessionUpdated(properties=SessionInfo(session_id=session.id, info=session))
+
+
+def message_updated(message: Message) -> MessageUpdated:
+    """Return the event that a message is now this."""
+    return MessageUpdated(properties=MessageInfo(session_id=message.session_id, info=message))
+
+
+def part_updated(part: Part) -> PartUpdated:
+    """Return the event that a part is now this."""
+    return PartUpdated(properties=PartInfo(session_id=part.session_id, part=part, time=now_ms()))

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from codeloop.schema.event import SessionInfo, SessionUpdated
+from codeloop.schema.event import session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session
 from codeloop.schema.wire import Wire, replace
@@ -34,7 +34,7 @@ def note(store: Store, session_id: str, state: State, *, background: bool, reaso
         return
     standing = SubagentStanding(state=state, background=background, time=now_ms(), reason=reason)
     session = replace(session, metadata={**(session.metadata or {}), KEY: msgspec.to_builtins(standing)})
-    store.append(SessionUpdated(properties=SessionInfo(session_id=session_id, info=session)))
+    store.append(session_updated(session))
 
 
 def standing_of(store: Store, session: Session) -> SubagentStanding | None:

@@ -6,18 +6,15 @@ from msgspec import Struct
 
 from codeloop.permission.gate import Rejected
 from codeloop.schema.event import (
-    MessageInfo,
-    MessageUpdated,
-    PartInfo,
-    PartUpdated,
     QuestionAsked,
     QuestionRefusal,
     QuestionRejected,
     QuestionReplied,
-    SessionInfo,
-    SessionUpdated,
     Todos,
     TodoUpdated,
+    message_updated,
+    part_updated,
+    session_updated,
 )
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import FileEdited, FilePath
@@ -99,9 +96,9 @@ class CallSession:
         part = TextPart(id=new_id("prt"), session_id=self._id, message_id=message.id, text=text, synthetic=True)
         session = replace(view.session, agent=agent)
         self._store.append(
-            SessionUpdated(properties=SessionInfo(session_id=self._id, info=session)),
-            MessageUpdated(properties=MessageInfo(session_id=self._id, info=message)),
-            PartUpdated(properties=PartInfo(session_id=self._id, part=part, time=now_ms())),
+            session_updated(session),
+            message_updated(message),
+            part_updated(part),
         )
 
     async def answers(self, questions: list[QuestionInfo], need: Need) -> list[list[str]]:

@@ -12,14 +12,7 @@ from codeloop.agent.step import show_status
 from codeloop.agent.subagent.supervisor import overdue
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.event import (
-    MessageInfo,
-    MessageUpdated,
-    PartInfo,
-    PartUpdated,
-    SessionCreated,
-    SessionInfo,
-)
+from codeloop.schema.event import SessionCreated, SessionInfo, message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SUBAGENT_STEPS
 from codeloop.schema.live_events import Idle, SessionIdle, SessionRef
@@ -186,6 +179,6 @@ def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:
     )
     part = TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=text)
     engine.store.append(
-        MessageUpdated(properties=MessageInfo(session_id=child.id, info=message)),
-        PartUpdated(properties=PartInfo(session_id=child.id, part=part, time=now_ms())),
+        message_updated(message),
+        part_updated(part),
     )

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from codeloop.agent.recovery import message_event, part_event
 from codeloop.app.handlers.session import revert
 from codeloop.app.runs import Runs
 from codeloop.cli.exit_codes import UsageProblem
@@ -15,7 +14,15 @@ from codeloop.cli.undo_redo import redo_last, undo_last
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import RevertSession, UnrevertSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import MessageInfo, MessageUpdated, SessionInfo, SessionUpdated, Stamped
+from codeloop.schema.event import (
+    MessageInfo,
+    MessageUpdated,
+    SessionInfo,
+    SessionUpdated,
+    Stamped,
+    message_updated,
+    part_updated,
+)
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import (
     NO_TOKENS,
@@ -77,7 +84,7 @@ class Place:
         )
         part = TextPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text)
         said = MessageUpdated(properties=MessageInfo(session_id=info.session_id, info=info))
-        self.store.append(said, part_event(part))
+        self.store.append(said, part_updated(part))
         self.users.append(info.id)
 
     async def step(self, files: dict[str, str]) -> str:
@@ -110,7 +117,7 @@ class Place:
         tokens = replace(session.tokens or NO_TOKENS, input=(session.tokens or NO_TOKENS).input + 7)
         session = replace(session, cost=(session.cost or 0) + 0.5, tokens=tokens)
         updated = SessionUpdated(properties=SessionInfo(session_id=session.id, info=session))
-        self.store.append(message_event(info), part_event(finish), part_event(patch), updated)
+        self.store.append(message_updated(info), part_updated(finish), part_updated(patch), updated)
         return info.id
 
     async def turn(self, text: str, *steps: dict[str, str]) -> None:

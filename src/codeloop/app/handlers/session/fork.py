@@ -10,15 +10,7 @@ from codeloop.app.project import Project
 from codeloop.app.slugs import slug
 from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import (
-    MessageInfo,
-    MessageUpdated,
-    PartInfo,
-    PartUpdated,
-    SessionCreated,
-    SessionInfo,
-    StoredEvent,
-)
+from codeloop.schema.event import SessionCreated, SessionInfo, StoredEvent, message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Message, Session, SessionTime, Tokens
 from codeloop.schema.part import CompactionPart, Part, ToolPart, ToolStateCompleted
@@ -88,11 +80,10 @@ def sums(entries: Sequence[Entry]) -> tuple[float, Tokens]:
 
 def stored(session: Session, entries: Sequence[Entry]) -> list[StoredEvent]:
     """Return the events that make a session with its messages."""
-    now = now_ms()
     events: list[StoredEvent] = [SessionCreated(properties=SessionInfo(session_id=session.id, info=session))]
     for entry in entries:
-        events.append(MessageUpdated(properties=MessageInfo(session_id=session.id, info=entry.info)))
-        events += (PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now)) for part in entry.parts)
+        events.append(message_updated(entry.info))
+        events += (part_updated(part) for part in entry.parts)
     return events
 
 

@@ -15,14 +15,11 @@ from codeloop.schema.event import (
     MessageGone,
     MessageRemoved,
     PartGone,
-    PartInfo,
     PartRemoved,
-    PartUpdated,
-    SessionInfo,
-    SessionUpdated,
     StoredEvent,
+    part_updated,
+    session_updated,
 )
-from codeloop.schema.ids import now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage
 from codeloop.schema.part import Part
 from codeloop.schema.wire import Wire, replace
@@ -104,7 +101,7 @@ async def delete(project: Project, args: MessageId) -> bool:
         session = project.store.session(args.session_id)
         cost = max((session.cost or 0.0) - entry.info.cost, 0.0)
         session = replace(session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(entry.info.used, -1))
-        events.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
+        events.append(session_updated(session))
     project.store.append(*events)
     return True
 
@@ -115,7 +112,7 @@ async def update_part(project: Project, args: UpdatePart) -> Part:
     if (part.id, part.message_id, part.session_id) != (args.part_id, args.message_id, args.session_id):
         raise OperationError("BadRequest", "The part is of another message or session than the path names.")
     _check_part(_changeable(project, args.session_id, args.message_id), args.part_id)
-    project.store.append(PartUpdated(properties=PartInfo(session_id=part.session_id, part=part, time=now_ms())))
+    project.store.append(part_updated(part))
     return part
 
 

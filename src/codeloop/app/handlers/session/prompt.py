@@ -29,7 +29,7 @@ from codeloop.schema.api.session_inputs import (
 )
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionInfo, SessionUpdated
+from codeloop.schema.event import SessionUpdated, message_updated, part_updated, session_updated
 from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
 from codeloop.schema.limits import CHOSEN_ID
 from codeloop.schema.live_events import SessionDiff, SessionDiffs
@@ -120,8 +120,8 @@ async def summarize(project: Project, args: Summarize) -> bool:
     )
     part = CompactionPart(id=new_id("prt"), session_id=session.id, message_id=message.id, auto=args.auto)
     project.store.append(
-        MessageUpdated(properties=MessageInfo(session_id=session.id, info=message)),
-        PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now_ms())),
+        message_updated(message),
+        part_updated(part),
     )
     stop = await asyncio.shield(project.runs.wake(session.id, policy_of(None, message, project)))
     if stop.reason != "done":
@@ -189,9 +189,9 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     )
     project.store.append(
         *discarded,
-        MessageUpdated(properties=MessageInfo(session_id=session.id, info=message)),
-        *(PartUpdated(properties=PartInfo(session_id=session.id, part=part, time=now_ms())) for part in parts),
-        SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)),
+        message_updated(message),
+        *(part_updated(part) for part in parts),
+        session_updated(session),
     )
     if discarded:  # nothing is undone any more
         project.store.publish_live(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=[])))

@@ -19,7 +19,7 @@ from codeloop.schema.api.session_requests import (
     UnrevertSession,
 )
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import MessageGone, MessageRemoved, SessionInfo, SessionUpdated, StoredEvent
+from codeloop.schema.event import MessageGone, MessageRemoved, StoredEvent, session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.live_events import SessionDiff, SessionDiffs
@@ -112,7 +112,7 @@ def discard_reverted(store: Store, session_id: str) -> list[StoredEvent]:
     removed = (MessageGone(session_id=session.id, message_id=entry.info.id) for entry in gone)
     return [
         *(MessageRemoved(properties=each) for each in removed),
-        SessionUpdated(properties=SessionInfo(session_id=session.id, info=info)),
+        session_updated(info),
     ]
 
 
@@ -168,7 +168,7 @@ def _store(place: Place, session_id: str, point: Revert | None) -> Session:
     if session.revert == point:
         return session
     session = replace(session, revert=point, time=replace(session.time, updated=now_ms()))
-    place.store.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
+    place.store.append(session_updated(session))
     return session
 
 

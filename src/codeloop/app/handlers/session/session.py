@@ -20,7 +20,7 @@ from codeloop.schema.api.session_requests import (
     UpdateSession,
 )
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import SessionCreated, SessionDeleted, SessionInfo, SessionUpdated
+from codeloop.schema.event import SessionCreated, SessionDeleted, SessionInfo, session_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import Status
 from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionTime, Todo
@@ -129,7 +129,7 @@ async def update(project: Project, args: UpdateSession) -> Session:
         session = replace(session, permission=args.permission)
     if args.time is not None:
         session = replace(session, time=replace(session.time, archived=args.time.archived))
-    project.store.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=session)))
+    project.store.append(session_updated(session))
     return session
 
 

@@ -3,7 +3,6 @@
 import asyncio
 
 from codeloop.agent.engine import Policy
-from codeloop.agent.recovery import message_event, part_event
 from codeloop.agent.step import new_message
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.handlers.session.prompt import agent_of, check_ids, model_of, policy_of
@@ -12,7 +11,7 @@ from codeloop.app.project import Project
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import MessageWithParts, RunShell
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.event import MessageInfo, MessageUpdated
+from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.live_events import SessionDiff, SessionDiffs
@@ -115,9 +114,9 @@ class _Command:
         told = TextPart(
             id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=TOLD, synthetic=True
         )
-        said = MessageUpdated(properties=MessageInfo(session_id=message.session_id, info=message))
+        said = message_updated(message)
         discarded = discard_reverted(store, message.session_id)
-        store.append(*discarded, said, part_event(told))
+        store.append(*discarded, said, part_updated(told))
         if discarded:  # nothing is undone any more
             store.publish_live(SessionDiff(properties=SessionDiffs(session_id=message.session_id, diff=[])))
         info = new_message(self._project.engine, message.session_id, message)
@@ -129,12 +128,12 @@ class _Command:
             tool="bash",
             state=ToolStateRunning(input={"command": self._line}, time=ToolStart(start=info.time.created)),
         )
-        store.append(message_event(info), part_event(part))
+        store.append(message_updated(info), part_updated(part))
         return info, part
 
     def _finish(self, info: AssistantMessage, part: ToolPart) -> None:
         info = replace(info, time=replace(info.time, completed=max(now_ms(), info.time.created)))
-        self._project.store.append(message_event(info), part_event(part))
+        self._project.store.append(message_updated(info), part_updated(part))
         self.done = MessageWithParts(info=info, parts=[part])
 
 
