@@ -4,6 +4,8 @@
 BIN := .venv/bin
 READY := .venv/.ready
 CODE := src bench tests scripts
+# Thousands of tests and programs: what is compiled once is not compiled again.
+unexport PYTHONDONTWRITEBYTECODE
 # Half of what tests do is wait: for processes, sockets, deadlines.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 

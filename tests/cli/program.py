@@ -33,11 +33,25 @@ def codeloop(
 
 @dataclass(frozen=True)
 class Desk:
-    """A folder with a project in `work` and our own files in `home`. `wrapper` goes before the command."""
+    """A folder with a project in `work` and our own files in `home`. `wrapper` goes before the command.
+
+    `limits`: by their names in `schema/limits.py`, other values (ms, counts) than the rows have there.
+    """
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict[str, str])
     wrapper: tuple[str, ...] = ()
+    limits: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def command(self) -> list[str]:
+        """What starts the program."""
+        python, option, code = COMMAND
+        rows = "".join(
+            f"limits.{name} = replace(limits.{name}, value={value}); " for name, value in self.limits.items()
+        )
+        shorter = "from codeloop.schema import limits; from codeloop.schema.wire import replace; " + rows
+        return [*self.wrapper, python, option, shorter + code if rows else code]
 
     @property
     def work(self) -> Path:
@@ -61,7 +75,7 @@ class Desk:
         """Run the program to its end."""
         text = stdin.decode("utf-8", "replace") if isinstance(stdin, bytes) else stdin
         return subprocess.run(
-            [*self.wrapper, *COMMAND, *arguments],
+            [*self.command, *arguments],
             **self.options(**environment),
             input=text,
             capture_output=True,
@@ -73,7 +87,7 @@ class Desk:
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Start the program in a session of its own, without stdin."""
         return subprocess.Popen(
-            [*self.wrapper, *COMMAND, *arguments],
+            [*self.command, *arguments],
             **self.options(**environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from tests.cli.program import COMMAND, Desk
+from tests.cli.program import Desk
 
 
 class Terminal:
@@ -19,7 +19,7 @@ class Terminal:
         self._read = 0
         options = desk.options(TERM=term)
         self.child = subprocess.Popen(
-            [*desk.wrapper, *COMMAND, *arguments],
+            [*desk.command, *arguments],
             **options,
             stdin=side,
             stdout=side,

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +16,6 @@ from tests.support.answers import Answer
 
 DONE = Answer(text="Everything is done.", deltas=3)
 WAIT = bash("touch begun; until [ -e go ]; do sleep 0.02; done")
-HURRIED = """
-from codeloop.client import link
-from codeloop.schema.limits import Limit
-link.CLIENT_GONE = Limit("client.gone", 300, "ms", "")
-from codeloop.cli.main import main
-main()
-"""
 
 
 @contextmanager
@@ -102,24 +94,32 @@ def test_a_turn_that_the_server_did_not_live_to_end_is_no_success_and_not_begun_
 
 
 def test_a_server_that_stays_away_ends_it_with_the_sessions_name(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, limits={"CLIENT_GONE": 300})
     with serving(steps(WAIT, DONE)) as model:
         desk.use(model)
         with served(desk) as (url, pid):
-            made = subprocess.Popen(
-                [sys.executable, "-c", HURRIED, "run", "--attach", url, "go"],
-                **desk.options(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            made = desk.start("run", "--attach", url, "go")
             wait_for(desk.work / "begun", made)
             os.kill(pid, signal.SIGKILL)
             stdout, stderr = made.communicate(timeout=30)
     assert (made.returncode, stdout) == (1, "")
     assert "did not come back within 0.3 s" in stderr
     assert f"codeloop run --attach {url} --session ses_" in stderr
+
+
+def test_a_conversation_gives_a_lost_server_up_and_says_how_to_go_on(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, limits={"CLIENT_GONE": 300})
+    with serving(steps(DONE)) as model:
+        desk.use(model)
+        with served(desk) as (url, pid):
+            it = Terminal(desk, "attach", url)
+            it.wait_for("> ")
+            it.type("one")
+            it.wait_for("Everything is done.")
+            os.kill(pid, signal.SIGKILL)
+            it.wait_for("did not come back within 0.3 s")
+            assert it.end() == 1
+    assert f"codeloop attach {url} --session ses_" in it.shown.replace("\r\n", " ")
 
 
 @pytest.mark.slow

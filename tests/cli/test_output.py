@@ -329,9 +329,21 @@ def test_a_subagent_that_is_not_waited_for_is_told_to_be_stopped(tmp_path: Path)
         stdout, stderr = running.communicate(timeout=20)
         assert (running.returncode, stdout) == (130, "Everything is done.\n")
         assert "Stopped: Count lines" in stderr
-        over = desk.run("run", "--timeout", "3", "--format", "json", "hand it over")
+        over = desk.run("run", "--timeout", "6", "--format", "json", "hand it over")
         assert (result(over)["reason"], over.returncode) == ("timeout", 124)
         assert result(over)["text"] == DONE.text
+    assert not (desk.work / "counted").exists()
+
+
+def test_a_background_that_does_not_end_is_waited_for_up_to_a_limit(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, limits={"BACKGROUND_WAIT": 600})
+    with serving(delegating) as server:
+        desk.use(server)
+        over = desk.run("run", "--format", "json", "hand it over")
+    assert (result(over)["reason"], result(over)["text"]) == ("limit", DONE.text)
+    assert result(over)["message"] == "The background subagents did not end within 0.01 minutes."
+    assert over.returncode == result(over)["exitCode"] == 4
+    assert "Stopped: Count lines (@general subagent) [ses_" in over.stderr
     assert not (desk.work / "counted").exists()
 
 
