@@ -17,7 +17,7 @@ import pytest
 from codeloop.store import database
 from codeloop.store.database import MIGRATIONS, StoreError, open_database
 from codeloop.store.store import Store
-from tests.store.states import created, put, said, session, text, updated, user
+from tests.store.states import created, deleted, put, said, session, text, updated, user
 from tests.support.examples import examples
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,6 +96,7 @@ def test_files_and_folder_are_private_to_their_owner(path: Path) -> None:
 def test_a_migration_keeps_the_data_and_makes_a_private_backup(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = session()
     message = user(one.id)
+    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
     old = Store(path)
     old.append(created(one), said(message), put(text(message, "kept")))
     old.close()
@@ -112,8 +113,25 @@ def test_a_migration_keeps_the_data_and_makes_a_private_backup(path: Path, monke
     assert not list(path.parent.glob("*.part"))
 
 
+def test_a_database_of_the_first_version_opens_and_keeps_facts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = session()
+    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
+    old = Store(path)
+    old.append(created(one))
+    old.close()
+    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS)
+    new = Store(path)
+    assert new.facts.of(one.id) is None
+    new.facts.keep(one.id, "first")
+    new.facts.keep(one.id, "second")
+    assert new.facts.of(one.id) == "first"
+    new.append(deleted(one))
+    assert new.facts.of(one.id) is None
+
+
 def test_a_migration_that_fails_midway_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = session()
+    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
     Store(path).append(created(one))
     bad = "ALTER TABLE session ADD COLUMN extra TEXT; DROP TABLE nothing_like_it; PRAGMA user_version = 2"
     monkeypatch.setattr(database, "MIGRATIONS", (*MIGRATIONS[:1], bad))

@@ -23,6 +23,8 @@ UNLESS_CONFIGURED = {"multiedit", "batch", "todoread"}
 
 @pytest.mark.parametrize(("provider", "model"), MODELS)
 async def test_the_first_request_with_all_default_tools_is_small(tmp_path: Path, provider: str, model: str) -> None:
+    for number in range(60):  # as much as is told of a project
+        (tmp_path / "work" / f"{number:02}-a-long-name-of-a-folder").mkdir(parents=True)
     info = ModelInfo(provider_id=provider, id=model, name=model)
     async with rig(tmp_path, [ScriptedAnswer(text="ok")], info=info) as it:
         await it.prompt("fix the bug in the parser")

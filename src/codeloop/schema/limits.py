@@ -327,6 +327,7 @@ SESSION_SEARCH = Limit("app.session_search", 3_000, "ms", "a search in sessions 
 SESSION_SEARCH_TEXT = Limit("app.session_search_text", 500, "characters", "a longer text to search for is refused")
 IMPORT_BYTES = Limit("app.import_bytes", 256 * 1024 * 1024, "bytes", "a larger file of a session is not imported")
 BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more are refused")
+FACTS = Limit("agent.facts", 512, "bytes", "what a request says of the project; more is left out and counted")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line stays the title")
 SNAPSHOT_QUICK = Limit("snapshot.quick", 5, "ms", "a look that took less is made without a thread the next time")
 SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot, then the turn goes on without it")

@@ -39,6 +39,10 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, data BLOB NOT NULL);
     PRAGMA user_version = 1;
     """,
+    """
+    CREATE TABLE facts (session_id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
+    PRAGMA user_version = 2;
+    """,
 )
 """One script a version, in order; its last line sets the version. A released one is never changed: add the next."""
 

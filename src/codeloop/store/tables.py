@@ -31,6 +31,7 @@ DELETE_SESSION = (
     "DELETE FROM part WHERE session_id = ?",
     "DELETE FROM message WHERE session_id = ?",
     "DELETE FROM todo WHERE session_id = ?",
+    "DELETE FROM facts WHERE session_id = ?",
     "DELETE FROM permission WHERE session_id = ?",
     "DELETE FROM question WHERE session_id = ?",
     "DELETE FROM event WHERE session_id = ?",

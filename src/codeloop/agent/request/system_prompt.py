@@ -8,6 +8,7 @@ from codeloop.agent.engine import Engine
 from codeloop.model.chat import ModelInfo
 from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
+from codeloop.workspace.project_facts import project_facts
 
 PROMPTS = Path(__file__).with_name("prompts")
 OWN_PROMPTS = frozenset(("plan", "general", "explore"))
@@ -23,18 +24,30 @@ def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInf
 
 
 def environment_block(engine: Engine, session: Session, info: ModelInfo) -> str:
-    """Return the facts that a model can't know; the date is the session's, so that it stays the same."""
+    """Return what a model can't know: the same for all requests of a session, whatever becomes of the project."""
     day = datetime.fromtimestamp(session.time.created / 1000).astimezone()
     workspace = engine.workspace
     lines = [
         f"Working directory: {workspace.directory}",
         *([f"Top of the work tree: {workspace.root}"] if workspace.root != workspace.directory else []),
-        f"Git repository: {'yes' if (workspace.root / '.git').exists() else 'no'}",
         f"Platform: {os.uname().sysname} {os.uname().machine}",
         f"Date: {day:%a %d %b %Y}",
         f"Model: {info.ref}",
+        *_facts(engine, session).splitlines(),
     ]
     return "<env>\n" + "\n".join(lines) + "\n</env>"
+
+
+def _facts(engine: Engine, session: Session) -> str:
+    """Return what was found out about the project when the session began; a subagent is told what its parent was."""
+    while session.parent_id is not None and (parent := engine.store.find_session(session.parent_id)) is not None:
+        session = parent
+    kept = engine.store.facts.of(session.id)
+    if kept is None:
+        workspace = engine.workspace
+        engine.store.facts.keep(session.id, project_facts(workspace.root, workspace.directory, workspace.environment))
+        kept = engine.store.facts.of(session.id)
+    return kept or ""
 
 
 def shipped(name: str) -> str:

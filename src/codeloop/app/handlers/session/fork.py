@@ -52,6 +52,9 @@ async def fork(project: Project, args: ForkSession) -> Session:
         time=SessionTime(created=now, updated=now),
     )
     project.store.append(*stored(made, renamed(kept, made.id)))
+    facts = project.store.facts.of(session.id) if made.directory == session.directory else None
+    if facts is not None:  # the copy's requests begin with the same bytes
+        project.store.facts.keep(made.id, facts)
     return made
 
 

@@ -1,0 +1,199 @@
+"""How a project tests, lints, type-checks and builds itself, as its own files name it. Nothing of it is run."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from codeloop.kit.processes import which
+from codeloop.kit.small_files import read_start
+
+KINDS = ("test", "lint", "types", "build")
+_FILE = 128 * 1024
+"""Bytes of one file that are read; a larger one is not understood."""
+_PER_SOURCE = 2
+"""Commands of one kind that one file gives."""
+_WORDS = {
+    **dict.fromkeys(("test", "tests", "unittest", "spec"), "test"),
+    **dict.fromkeys(("lint", "check", "style"), "lint"),
+    **dict.fromkeys(("types", "type", "typecheck", "typing", "mypy", "pyright", "tsc"), "types"),
+    **dict.fromkeys(("build", "compile", "dist", "package"), "build"),
+}
+"""The first word of a script's name -> what it is for. A name of another form is not passed on."""
+_NAME = re.compile(r"[A-Za-z][\w:.-]{0,29}", re.ASCII)
+_TARGET = re.compile(r"^([A-Za-z][\w.-]*)[ \t]*:(?![=:])", re.ASCII | re.MULTILINE)
+_RECIPE = re.compile(r"^@?([A-Za-z][\w-]*)[^:=\n]*:(?!=)", re.ASCII | re.MULTILINE)
+_TABLE = re.compile(r"\[\[?([\w.\"-]{1,100})\]", re.ASCII)
+_KEY = re.compile(r"\"?([A-Za-z][\w:.-]*)\"?[ \t]*=", re.ASCII)
+_LOCKS = {
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lock": "bun",
+    "bun.lockb": "bun",
+}
+_RUNNERS = {"poe.tasks": "poe", "taskipy.tasks": "task", "pdm.scripts": "pdm run", "rye.scripts": "rye run"}
+_HATCH = re.compile(r"tool\.hatch\.envs\.([A-Za-z][\w-]{0,29})\.scripts", re.ASCII)
+_PYTHON = {
+    "pytest": ("test", "pytest"),
+    "ruff": ("lint", "ruff check"),
+    "mypy": ("types", "mypy"),
+    "pyright": ("types", "pyright"),
+    "basedpyright": ("types", "basedpyright"),
+    "tox": ("test", "tox"),
+}
+"""A table of pyproject.toml below `tool` -> what it means."""
+_MARKERS = {
+    "pytest.ini": ("test", "pytest"),
+    "tox.ini": ("test", "tox"),
+    "noxfile.py": ("test", "nox"),
+    "ruff.toml": ("lint", "ruff check"),
+    ".ruff.toml": ("lint", "ruff check"),
+    ".pre-commit-config.yaml": ("lint", "pre-commit run"),
+    "mypy.ini": ("types", "mypy"),
+    "pyrightconfig.json": ("types", "pyright"),
+    "tsconfig.json": ("types", "tsc --noEmit"),
+    ".golangci.yml": ("lint", "golangci-lint run"),
+    ".golangci.yaml": ("lint", "golangci-lint run"),
+}
+"""A file whose presence says enough."""
+
+
+class Check(NamedTuple):
+    """A command of a project, and what it is for."""
+
+    kind: str
+    command: str
+
+
+def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | None) -> str:
+    """Return a project's commands in one line, by kind; empty when its files name none.
+
+    `names`: what lies in `folder`; a link is read only if it leads inside `root`. A program that is neither in the
+    project's own environment nor on `path` is marked.
+    """
+    there = frozenset(names)
+    reader = _Reader(folder, root, there)
+    found: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
+    for check in chain.from_iterable(source(reader) for source in _SOURCES):
+        found[check.kind].setdefault(_located(check.command, folder, there, path))
+    return "; ".join(f"{kind}: {', '.join(commands)}" for kind, commands in found.items() if commands)
+
+
+class _Package(msgspec.Struct):
+    scripts: dict[str, msgspec.Raw] = {}
+
+
+class _Reader(NamedTuple):
+    folder: Path
+    root: Path
+    names: frozenset[str]
+
+    def text(self, name: str) -> str:
+        """Return a small file of the folder; empty when it is missing, too large, or leads outside the project."""
+        if name not in self.names:
+            return ""
+        file = self.folder / name
+        try:
+            if file.is_symlink() and not file.resolve().is_relative_to(self.root):
+                return ""
+            data = read_start(file, _FILE + 1)
+        except (OSError, RuntimeError, ValueError):  # RuntimeError: links in a circle
+            return ""
+        return data.decode("utf-8", "replace") if len(data) <= _FILE else ""
+
+    def toml(self, name: str) -> dict[str, list[str]]:
+        """Return the tables of a TOML file, each with the keys that stand on lines of their own."""
+        tables: dict[str, list[str]] = {}
+        keys: list[str] = []
+        for line in self.text(name).splitlines():
+            if header := _TABLE.match(line):
+                keys = tables.setdefault(header[1].replace('"', ""), [])
+            elif key := _KEY.match(line):
+                keys.append(key[1])
+        return tables
+
+
+def _named(names: Iterable[str], command: str) -> Iterator[Check]:
+    """Yield what the names of scripts or targets are for, the shortest names first."""
+    usable = sorted({name for name in names if _NAME.fullmatch(name)}, key=lambda name: (len(name), name))
+    for kind in KINDS:
+        fitting = (name for name in usable if _WORDS.get(re.split(r"[:._-]", name, maxsplit=1)[0].lower()) == kind)
+        yield from (Check(kind, f"{command} {name}") for name in islice(fitting, _PER_SOURCE))
+
+
+def _make(reader: _Reader) -> Iterator[Check]:
+    for name in ("GNUmakefile", "makefile", "Makefile"):
+        if text := reader.text(name):
+            return _named(_TARGET.findall(text), "make")
+    return iter(())
+
+
+def _just(reader: _Reader) -> Iterator[Check]:
+    for name in ("justfile", "Justfile", ".justfile"):
+        if text := reader.text(name):
+            return _named(_RECIPE.findall(text), "just")
+    return iter(())
+
+
+def _package_json(reader: _Reader) -> Iterator[Check]:
+    try:
+        package = msgspec.json.decode(reader.text("package.json") or "{}", type=_Package)
+    except (msgspec.DecodeError, RecursionError):
+        return iter(())
+    manager = next((tool for lock, tool in _LOCKS.items() if lock in reader.names), "npm")
+    return _named(package.scripts, f"{manager} run")
+
+
+def _python(reader: _Reader) -> Iterator[Check]:
+    tables = reader.toml("pyproject.toml")
+    tools = {name.split(".")[1] for name in tables if name.startswith("tool.")}
+    for table, command in _RUNNERS.items():
+        yield from _named(tables.get(f"tool.{table}", ()), command)
+    for table, scripts in tables.items():
+        if hatch := _HATCH.fullmatch(table):
+            prefix = "hatch run " if hatch[1] == "default" else f"hatch run {hatch[1]}:"
+            yield from (Check(kind, prefix + name.strip()) for kind, name in _named(scripts, ""))
+    yield from (Check(*meaning) for name, meaning in _PYTHON.items() if name in tools)
+    if "build-system" in tables:
+        builders = (name for name in ("poetry", "pdm", "hatch") if name in tools)
+        yield Check("build", "uv build" if "uv.lock" in reader.names else f"{next(builders, 'python -m')} build")
+
+
+def _cargo(reader: _Reader) -> Iterator[Check]:
+    if "Cargo.toml" in reader.names:
+        yield from (Check("test", "cargo test"), Check("lint", "cargo clippy"), Check("build", "cargo build"))
+
+
+def _go(reader: _Reader) -> Iterator[Check]:
+    if "go.mod" in reader.names:
+        yield from (Check("test", "go test ./..."), Check("lint", "go vet ./..."), Check("build", "go build ./..."))
+
+
+def _markers(reader: _Reader) -> Iterator[Check]:
+    for name, meaning in _MARKERS.items():
+        if name in reader.names:
+            yield Check(*meaning)
+
+
+_SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
+    _make,
+    _just,
+    _package_json,
+    _python,
+    _cargo,
+    _go,
+    _markers,
+)
+
+
+def _located(command: str, folder: Path, names: frozenset[str], path: str | None) -> str:
+    """Return a command with its program where it is: in the project's own environment, on the PATH, or not at all."""
+    program = command.partition(" ")[0]
+    for own in (".venv/bin", "venv/bin", "node_modules/.bin"):
+        if own.partition("/")[0] in names and os.access(folder / own / program, os.X_OK):
+            return f"{own}/{command}"
+    return command if which(program, path) else f"{command} (not installed)"
