@@ -83,7 +83,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     show_status(engine, session_id, Busy())
     engine.store.append(message_updated(info))
     model = engine.models.open(model_ref(request.model))
-    asked = _note_request(model.info, _before(view, request), engine.policy.room or _told_room(view))
+    asked = _note_request(model.info, _before(view, request), engine.policy.room or _reported_room(view))
     usage = Usage(model.info.prices, asked)
     with StoredAbort(engine, info, usage):
         await fault_injection.reach("compaction.start")
@@ -98,7 +98,7 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     if finished.error is None:
         engine.store.publish_live(SessionCompacted(properties=SessionRef(session_id=session_id)))
         if move.auto:
-            engine.store.append(*_going_on(engine.store.context_view(session_id), request, overflow=move.overflow))
+            engine.store.append(*_continuation(engine.store.context_view(session_id), request, overflow=move.overflow))
 
 
 def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:
@@ -170,7 +170,7 @@ def _before(view: Conversation, request: UserMessage) -> tuple[Entry, ...]:
     return tuple(takewhile(lambda entry: entry.info.id != request.id, view.entries))
 
 
-def _told_room(view: Conversation) -> int | None:
+def _reported_room(view: Conversation) -> int | None:
     """Return the room that the service named when it refused the last request."""
     for entry in reversed(view.entries):
         if isinstance(entry.info, AssistantMessage) and isinstance(entry.info.error, ContextOverflowError):
@@ -214,7 +214,7 @@ def fitting(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tu
     """Return the turns to summarise: calls and results as text, long results cut, oldest left out until they fit."""
     shown = window(entries)
     groups: list[list[UserTurn | AssistantTurn]] = [list(shown.head)]
-    groups += [[_as_text(turn) for turn in project([entry], info)] for entry in shown.of(entries)]
+    groups += [[_without_calls(turn) for turn in project([entry], info)] for entry in shown.of(entries)]
     budget = (room or SUMMARY_INPUT.value) * BYTES
     kept: list[list[UserTurn | AssistantTurn]] = []
     for group in reversed(groups):
@@ -225,7 +225,7 @@ def fitting(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tu
     return tuple(turn for group in reversed(kept) for turn in group)
 
 
-def _as_text(turn: Turn) -> UserTurn | AssistantTurn:
+def _without_calls(turn: Turn) -> UserTurn | AssistantTurn:
     """Return a turn without calls, so that a request without tools may hold it."""
     match turn:
         case ToolTurn(content=content):
@@ -235,14 +235,14 @@ def _as_text(turn: Turn) -> UserTurn | AssistantTurn:
             calls = [TextPiece(f"[called {p.name} {p.arguments[:CUT]}]") for p in content if isinstance(p, CallPiece)]
             return AssistantTurn((*said, *calls), origin)
         case UserTurn(content=content):
-            return UserTurn(tuple(p if isinstance(p, TextPiece) else _named(p) for p in content))
+            return UserTurn(tuple(p if isinstance(p, TextPiece) else _placeholder(p) for p in content))
 
 
 CUT = 2_000
 """Characters of arguments and of a result that a summary is made from."""
 
 
-def _named(piece: ImagePiece) -> TextPiece:
+def _placeholder(piece: ImagePiece) -> TextPiece:
     return TextPiece(f"[{piece.filename or piece.mime}]")
 
 
@@ -251,7 +251,7 @@ def _result_text(piece: ResultPiece) -> str:
     return f"[result of {piece.name}]\n{cut}"
 
 
-def _going_on(view: Conversation, request: UserMessage, *, overflow: bool) -> list[StoredEvent]:
+def _continuation(view: Conversation, request: UserMessage, *, overflow: bool) -> list[StoredEvent]:
     """Return the message that lets the turn go on: after an overflow the user's prompt, unless the tail holds it."""
     message = replace(request, id=new_id("msg"), time=UserTime(created=next_created(view, now_ms())))
     shown = {entry.info.id for entry in window(view.entries).of(view.entries)}

@@ -105,11 +105,11 @@ def _fills(entries: tuple[Entry, ...], room: int) -> bool:
             if info.tokens.all < room:  # the usual case: nothing else has to be looked at
                 return False
             at = info.time.completed or info.time.created
-            return info.tokens.all - sum(_left_out(entry, at) for entry in entries[: place + 1]) >= room
+            return info.tokens.all - sum(_pruned_tokens(entry, at) for entry in entries[: place + 1]) >= room
     return False
 
 
-def _left_out(entry: Entry, since: int) -> int:
+def _pruned_tokens(entry: Entry, since: int) -> int:
     outputs = [part.state for part in entry.parts if isinstance(part, ToolPart)]
     return sum(
         len(state.output) // 4

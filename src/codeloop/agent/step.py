@@ -171,11 +171,11 @@ async def _stream(
     engine: Engine, model: ChatModel, request: ModelRequest, draft: Draft, calls: ToolCalls, usage: Usage
 ) -> Finished:
     """Fold the model's events into the draft, start calls as they become ready, and count what is used."""
-    waiting = _Waiting(engine, request.session_id)
+    retry_status = _RetryStatus(engine, request.session_id)
     try:
         async with aclosing(model.stream(request)) as events:
             async for event in events:
-                waiting.over()
+                retry_status.end()
                 usage.take(event)
                 match event:
                     case TextDelta(text=text, block=block):
@@ -193,16 +193,16 @@ async def _stream(
                     case Retrying():
                         draft.restart()
                         calls.forget()
-                        waiting.begin(event)
+                        retry_status.begin(event)
                     case Finished():
                         return event
         usage.take(Finished("stop"))
         return Finished("stop")
     finally:
-        waiting.close()
+        retry_status.close()
 
 
-class _Waiting:
+class _RetryStatus:
     """Shows that a request waits to be sent again, and that this is over: in time, or when something comes of it."""
 
     def __init__(self, engine: Engine, session_id: str) -> None:
@@ -217,9 +217,9 @@ class _Waiting:
         self._is_waiting = True
         left = event.at - now_ms()
         if left > 0:
-            self._timer = asyncio.get_running_loop().call_later(left / 1000, self.over)
+            self._timer = asyncio.get_running_loop().call_later(left / 1000, self.end)
 
-    def over(self) -> None:
+    def end(self) -> None:
         """Show that the session works again, if it waited."""
         if self._is_waiting:
             self.close()

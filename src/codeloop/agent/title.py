@@ -63,11 +63,11 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
     try:
         text, finished = await text_answer(model, request, usage)
     finally:
-        _count(engine, session_id, model.info, usage)
+        _store_usage(engine, session_id, model.info, usage)
     return "" if finished.error is not None else first_line(text.strip("\"'"))
 
 
-def _count(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
+def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
     """Add what a title has used to the sums, and keep it beside the session: no answer holds it."""
     session = engine.store.find_session(session_id)
     if session is None or not usage.used.all:

@@ -90,13 +90,13 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     snapshots = engine.snapshots
     if snapshots is None:
         return
-    for prompt, steps in _untold(engine.store.context_view(session_id)):
+    for prompt, steps in _without_diffs(engine.store.context_view(session_id)):
         diffs = await turn_diffs(snapshots, steps, SNAPSHOT_TIME)  # an abort waits for it
         if not isinstance(diffs, Failed):
-            engine.store.append(*_told(engine.store.context_view(session_id), prompt, list(diffs)))
+            engine.store.append(*_diff_events(engine.store.context_view(session_id), prompt, list(diffs)))
 
 
-def _untold(view: Conversation) -> list[tuple[str, list[Entry]]]:
+def _without_diffs(view: Conversation) -> list[tuple[str, list[Entry]]]:
     """Return the ids of the answered prompts behind the last one that has its diffs, each with its answers."""
     answers: dict[str, list[Entry]] = {}
     found: list[tuple[str, list[Entry]]] = []
@@ -110,7 +110,7 @@ def _untold(view: Conversation) -> list[tuple[str, list[Entry]]]:
     return found[::-1]
 
 
-def _told(view: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
+def _diff_events(view: Conversation, prompt: str, diffs: list[SnapshotFileDiff]) -> list[StoredEvent]:
     """Return the events that tell what a turn changed; none when its prompt is gone."""
     prompts = [entry.info for entry in view.entries if isinstance(entry.info, UserMessage)]
     message = next((info for info in reversed(prompts) if info.id == prompt), None)

@@ -110,7 +110,7 @@ class HttpClient:
         wait = CLIENT_BACKOFF.seconds
         while True:
             try:
-                asking = self._asked(operation, request)
+                asking = self._ask_once(operation, request)
                 status, answer = await (self._until_reopened(asking) if is_known else asking)
                 break
             except _Again:
@@ -125,7 +125,7 @@ class HttpClient:
             self._remote.renew()
         return self._answer(operation, request[0], status, answer)
 
-    async def _asked(self, operation: AnyOperation, request: tuple[str, bytes | None]) -> tuple[int, bytes]:
+    async def _ask_once(self, operation: AnyOperation, request: tuple[str, bytes | None]) -> tuple[int, bytes]:
         """Ask once; return status and body. Raises ServerLost."""
         path, body = request
         silence = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
@@ -188,7 +188,7 @@ class HttpClient:
                     async with aclosing(self._stream(last)) as events:
                         async for stamped in events:
                             is_again = opened.done() and isinstance(stamped.event, ServerConnected)
-                            self._is_open(opened)
+                            self._mark_open(opened)
                             wait = CLIENT_BACKOFF.seconds
                             last = stamped.seq if stamped.seq is not None else last
                             if is_again:
@@ -203,9 +203,9 @@ class HttpClient:
                 wait = min(2 * wait, CLIENT_BACKOFF_MOST.seconds)
                 self._remote.renew()
         finally:
-            self._is_open(opened)
+            self._mark_open(opened)
 
-    def _is_open(self, opened: asyncio.Future[None]) -> None:
+    def _mark_open(self, opened: asyncio.Future[None]) -> None:
         if not opened.done():
             opened.set_result(None)
             self._opening.discard(opened)

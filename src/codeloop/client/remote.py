@@ -78,9 +78,9 @@ class Remote:
                 yield response
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise ServerLost(
-                f"Nothing answers at {self.url}: {_said(error)}. Start a server there (`codeloop serve`), or correct "
+                f"Nothing answers at {self.url}: {_reason(error)}. Start a server there (`codeloop serve`), or correct "
                 "the address.",
-                f"nothing answers there ({_said(error)})",
+                f"nothing answers there ({_reason(error)})",
                 is_unsent=True,
             ) from None
         except httpx2.TimeoutException:
@@ -89,8 +89,8 @@ class Remote:
             ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ServerLost(
-                f"The connection to {self.url} was lost: {_said(error)}. Look whether the server still runs.",
-                "the server closed it" if isinstance(error, httpx2.RemoteProtocolError) else _said(error),
+                f"The connection to {self.url} was lost: {_reason(error)}. Look whether the server still runs.",
+                "the server closed it" if isinstance(error, httpx2.RemoteProtocolError) else _reason(error),
             ) from None
 
     async def read(self, response: "Response") -> bytes:
@@ -134,5 +134,5 @@ def _checked(url: str) -> SplitResult:
     return parts
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return str(error).strip().rstrip(".") or type(error).__name__

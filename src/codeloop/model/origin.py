@@ -23,10 +23,10 @@ def origin(url: str) -> str:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname, parts.port
     except ValueError:
-        raise _bad(url) from None
+        raise _invalid(url) from None
     plain = url.isascii() and url.isprintable() and not re.search(r"[\s\\]", url)
     if not plain or scheme not in _PORTS or not host or "@" in parts.netloc or not _HOST.fullmatch(host):
-        raise _bad(url)
+        raise _invalid(url)
     shown = bracketed(host)
     return f"{scheme}://{shown}" if port in {None, _PORTS[scheme]} else f"{scheme}://{shown}:{port}"
 
@@ -46,7 +46,7 @@ def likely_base(url: str) -> str | None:
     return better if better != url.rstrip("/") else None
 
 
-def _bad(url: str) -> ModelUnavailable:
+def _invalid(url: str) -> ModelUnavailable:
     shown = url.encode("unicode_escape").decode()
     if "@" in shown:
         shown = "***@" + shown.rpartition("@")[2]

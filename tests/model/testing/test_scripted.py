@@ -25,7 +25,7 @@ from codeloop.model.chat import (
 )
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.testing.script import Places, ScriptedAnswer, ScriptedCall, pieces, read_answers
-from codeloop.model.testing.scripted import ScriptedModel, scripted_file
+from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.errors import error_message
 
 ASK = UserTurn((TextPiece("go"),))
@@ -161,7 +161,7 @@ async def test_a_long_answer_lets_other_tasks_run() -> None:
 async def test_a_file_is_played_and_comments_and_blank_lines_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "script.jsonl"
     path.write_text('// a script\n\n{"text": "one"}\r\n{"text": "two"}\n')
-    model = scripted_file(path)
+    model = ScriptedModel(read_answers(path))
     assert (await said(model))[0] == TextDelta("one", 0)
     assert (await said(model))[0] == TextDelta("two", 0)
 

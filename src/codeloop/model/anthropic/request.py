@@ -19,9 +19,9 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.model.quirks import Quirks, reads
-from codeloop.model.wire.encoding import TurnCache, call_id, options_of, to_json, tool_name
+from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name
 from codeloop.model.wire.tool_calls import is_object
-from codeloop.model.wire.tool_schema import ToolCache, parameters_of
+from codeloop.model.wire.tool_schema import parameters_of
 from codeloop.schema.limits import MODEL_OUTPUT
 from codeloop.schema.wire import JSON
 
@@ -38,13 +38,12 @@ class AnthropicBody:
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
-        self._turns: TurnCache[Written] = TurnCache(self._written)
-        self._tools = ToolCache(self._tool)
+        self._cache: EncodingCache[Written] = EncodingCache(self._written, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, system prompt and tools first; turns of one side in a row are one message."""
         messages: list[Written] = []
-        for turn in self._turns.encoded(request):
+        for turn in self._cache.turns(request):
             if not turn.blocks:
                 continue
             if messages and messages[-1].role == turn.role:
@@ -79,7 +78,7 @@ class AnthropicBody:
         head = {name: value for name, value in head.items() if value is not None}
         mark: JSON = {"cache_control": {"type": "ephemeral"}} if self._quirks.cache_marks else {}
         if request.tools:
-            *tools, last = self._tools.written(request.tools)
+            *tools, last = self._cache.tools(request.tools)
             head["tools"] = [*tools, {**last, **mark}]
         if request.system:
             head["system"] = [{"type": "text", "text": request.system, **mark}]

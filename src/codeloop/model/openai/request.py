@@ -16,8 +16,8 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.model.quirks import Quirks, reads
-from codeloop.model.wire.encoding import TurnCache, call_id, options_of, to_json, tool_name
-from codeloop.model.wire.tool_schema import ToolCache, parameters_of
+from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name
+from codeloop.model.wire.tool_schema import parameters_of
 from codeloop.schema.wire import JSON
 
 METADATA = "openai"
@@ -30,14 +30,13 @@ class OpenAIBody:
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
-        self._turns = TurnCache(self._turn)
-        self._tools = ToolCache(self._tool)
+        self._cache = EncodingCache(self._turn, self._tool)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, tools and system prompt first, then a message or more for each turn."""
         head = to_json(self._head(request))
         system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
-        messages = b",".join([*system, *filter(None, self._turns.encoded(request))])
+        messages = b",".join([*system, *filter(None, self._cache.turns(request))])
         return b"".join((head[:-1], b',"messages":[', messages, b"]}"))
 
     def _head(self, request: ModelRequest) -> JSON:
@@ -59,7 +58,7 @@ class OpenAIBody:
             head[name] = value
         head = {name: value for name, value in head.items() if value is not None}
         if request.tools:
-            head["tools"] = self._tools.written(request.tools)
+            head["tools"] = self._cache.tools(request.tools)
         return head
 
     def _tool(self, spec: ToolSpec) -> JSON:

@@ -59,7 +59,7 @@ class RecordingModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Ask the model and pass its events on."""
-        asked = self._memory.asked(request, self._places)
+        asked = self._memory.recorded(request, self._places)
         tape = EventFold()
         events = self._model.stream(request)
         try:
@@ -152,7 +152,7 @@ class ReplayModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Play the next answer of the request's kind."""
         kind = kind_of(request)
-        asked = self._memory.asked(request, self._places)
+        asked = self._memory.recorded(request, self._places)
         row = _next(self._left[kind], kind, asked)
         if row is None:
             yield Finished("error", error=failure(f"The recording {self._path} ends here: no further {kind} answer."))
@@ -177,7 +177,7 @@ class _Memory:
     def __init__(self) -> None:
         self._turns: dict[Kind, int] = {}
 
-    def asked(self, request: ModelRequest, places: Places) -> RecordedRequest:
+    def recorded(self, request: ModelRequest, places: Places) -> RecordedRequest:
         kind = kind_of(request)
         before = self._turns.get(kind)
         self._turns[kind] = len(request.turns)
@@ -213,10 +213,10 @@ def _difference(answer: ScriptedAnswer, asked: RecordedRequest) -> str:
         return f"it calls the tool `{gone[0]}`, which does not exist here. Record it again."
     if recorded is None or answer.kind == "side" or recorded.turns == asked.turns:
         return ""
-    return f"it was given after {_told(recorded.turns)}, and now comes after {_told(asked.turns)}."
+    return f"it was given after {_described(recorded.turns)}, and now comes after {_described(asked.turns)}."
 
 
-def _told(turns: Sequence[str]) -> str:
+def _described(turns: Sequence[str]) -> str:
     return ", then ".join(turns) or "nothing new"
 
 

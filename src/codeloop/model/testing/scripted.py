@@ -1,10 +1,9 @@
 """A model that gives the answers it was told: for demos, tests, benchmarks and documentation."""
 
 from collections.abc import AsyncGenerator, Sequence
-from pathlib import Path
 
 from codeloop.model.chat import Finished, Limits, ModelEvent, ModelInfo, ModelRequest
-from codeloop.model.testing.script import NOWHERE, Kind, Places, ScriptedAnswer, pieces, read_answers
+from codeloop.model.testing.script import NOWHERE, Kind, Places, ScriptedAnswer, pieces
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
 
 SCRIPTED = ModelInfo(
@@ -51,11 +50,6 @@ class ScriptedModel:
         self._given += 1
         async for event in play(left.pop(0).placed(self._places), self._given):
             yield event
-
-
-def scripted_file(path: Path, info: ModelInfo = SCRIPTED, places: Places = NOWHERE) -> ScriptedModel:
-    """Return a model that plays the answers of a JSON Lines file. Raises `ModelUnavailable` when a line is wrong."""
-    return ScriptedModel(read_answers(path), info, places, f"The script {path}")
 
 
 def kind_of(request: ModelRequest) -> Kind:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from codeloop.model.chat import ModelInfo, ModelRequest, Turn
+from codeloop.model.chat import ModelInfo, ModelRequest, ToolSpec, Turn
 from codeloop.model.quirks import Quirks
 from codeloop.model.wire.response import is_json_object
 from codeloop.schema.wire import JSON
@@ -19,27 +19,36 @@ OURS = frozenset({"messages", "stream", "system", "tools", "model"})
 """Body fields that options never change."""
 
 
-class TurnCache(Generic[Encoded]):
-    """The encoded form of each turn of a conversation, so that a long one costs as much a step as a short one.
+class EncodingCache(Generic[Encoded]):
+    """The encoded form of turns and tools that were sent before, so that a long conversation costs no more a step.
 
-    Only what the latest request of a conversation held is kept, and only of the conversations used last.
+    Only what the latest request of a conversation held is kept, and only of the conversations used last; a session's
+    requests all offer the same tools.
     """
 
-    def __init__(self, encode: Callable[[Turn], Encoded]) -> None:
-        self._encode = encode
-        self._kept: OrderedDict[tuple[str, str], tuple[tuple[Turn, ...], list[Encoded]]] = OrderedDict()
+    def __init__(self, encode_turn: Callable[[Turn], Encoded], encode_tool: Callable[[ToolSpec], JSON]) -> None:
+        self._encode_turn = encode_turn
+        self._encode_tool = encode_tool
+        self._turns: OrderedDict[tuple[str, str], tuple[tuple[Turn, ...], list[Encoded]]] = OrderedDict()
+        self._tools: tuple[tuple[ToolSpec, ...], list[JSON]] = ((), [])
 
-    def encoded(self, request: ModelRequest) -> list[Encoded]:
+    def turns(self, request: ModelRequest) -> list[Encoded]:
         """Return the encoded form of every turn of the request."""
         key, turns = (request.session_id, request.system), request.turns
-        before, known = self._kept.pop(key, ((), []))
+        before, known = self._turns.pop(key, ((), []))
         same = _common(before, turns)
         encoded = known[:same]
-        encoded.extend(map(self._encode, turns[same:]))
-        self._kept[key] = (turns, encoded)
-        if len(self._kept) > SESSIONS:
-            self._kept.popitem(last=False)
+        encoded.extend(map(self._encode_turn, turns[same:]))
+        self._turns[key] = (turns, encoded)
+        if len(self._turns) > SESSIONS:
+            self._turns.popitem(last=False)
         return encoded
+
+    def tools(self, specs: tuple[ToolSpec, ...]) -> list[JSON]:
+        """Return the encoded tools; the same objects as before when the specs are."""
+        if specs is not self._tools[0]:
+            self._tools = (specs, [self._encode_tool(spec) for spec in specs])
+        return self._tools[1]
 
 
 def _common(before: tuple[Turn, ...], now: tuple[Turn, ...]) -> int:

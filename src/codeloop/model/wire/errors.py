@@ -35,26 +35,26 @@ KEPT_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms
 KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
 
-class Failures(Struct, frozen=True):
-    """Words failures of one model at one service. `path` is what requests go to, below the base URL."""
+class ServiceErrors(Struct, frozen=True):
+    """Makes the errors of one model at one service. `path` is what requests go to, below the base URL."""
 
     info: ModelInfo
     endpoint: Endpoint
     path: str
 
-    async def answered(self, status: int, headers: Mapping[str, str], body: bytes) -> MessageError:
+    async def of_response(self, status: int, headers: Mapping[str, str], body: bytes) -> MessageError:
         """Return the error for an answer whose status is not 200; a local server is asked which models it has."""
         text = body.decode("utf-8", "replace")
         payload, hints = _parsed(text), self.endpoint.hints
         is_missing = hints is not None and missing_model(status, payload, text, self._model)
-        return self._worded(status, headers, text, payload, near=await hints.near() if hints and is_missing else "")
+        return self._error(status, headers, text, payload, near=await hints.near() if hints and is_missing else "")
 
-    def said(self, payload: Any) -> MessageError:
+    def of_event(self, payload: Any) -> MessageError:
         """Return the error for an error object inside a stream."""
         text = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
-        return self._worded(status_of(payload), {}, text, payload)
+        return self._error(status_of(payload), {}, text, payload)
 
-    def network(self, failure: NetworkError) -> APIError:
+    def of_network(self, failure: NetworkError) -> APIError:
         """Return the error for a connection that failed, hung or was cut."""
         provider, host = self.info.provider_id, _host(self.endpoint.base_url)
         reason = f" ({detail})" if (detail := self._without_key(str(failure))) else ""
@@ -82,14 +82,14 @@ class Failures(Struct, frozen=True):
         metadata = {"url": self._url(), "kind": failure.kind}
         return APIError(data=APIErrorData(message=message, is_retryable=retryable, metadata=metadata))
 
-    def unreadable(self, sample: bytes, what: str) -> APIError:
+    def of_body(self, sample: bytes, what: str) -> APIError:
         """Return the error for an answer that is neither a stream nor JSON; `what` says what was expected."""
         text = self._without_key(readable(sample.decode("utf-8", "replace")))
         host = _host(self.endpoint.base_url)
         message = f"{host} sent {what}: {text[:200]!r}. {self._other_address()}"
         return APIError(data=APIErrorData(message=message, is_retryable=False, metadata={"url": self._url()}))
 
-    def _worded(
+    def _error(
         self, status: int | None, headers: Mapping[str, str], text: str, payload: Any, *, near: str = ""
     ) -> MessageError:
         provider, body = self.info.provider_id, self._without_key(text)[: MODEL_ERROR_BODY.value]
@@ -100,12 +100,12 @@ class Failures(Struct, frozen=True):
             return ContextOverflowError(data=OverflowData(message=message, response_body=body))
         money = asks_for_money(status, payload, text)
         if status in {401, 403} and not money:
-            return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=self._refused(code, said)))
+            return ProviderAuthError(data=ProviderAuthData(provider_id=provider, message=self._key_refused(code, said)))
         if money:
             message = f"{provider} has no credit left ({code}: {said}). Add credit there, or choose another model."
         elif missing_model(status, payload, text, self._model):
             message = (
-                f"{provider} has no model {self._model} at {_shown(self.endpoint.base_url)} ({code}: {said}).{near} "
+                f"{provider} has no model {self._model} at {_bare_url(self.endpoint.base_url)} ({code}: {said}).{near} "
                 f"`codeloop models {provider}` lists what there is."
             )
         elif wrong_path(status, text):
@@ -124,13 +124,13 @@ class Failures(Struct, frozen=True):
                 message=message,
                 is_retryable=retryable,
                 status_code=status,
-                response_headers=_kept(headers),
+                response_headers=_kept_headers(headers),
                 response_body=body,
                 metadata={"url": self._url()},
             )
         )
 
-    def _refused(self, code: str, said: str) -> str:
+    def _key_refused(self, code: str, said: str) -> str:
         provider, headers = self.info.provider_id, {**self.info.headers, **self.endpoint.headers}
         has_key = self.endpoint.key or not KEY_HEADERS.isdisjoint(name.lower() for name in headers)
         what = "refused the key" if has_key else "wants a key"
@@ -141,7 +141,7 @@ class Failures(Struct, frozen=True):
         """Return which base URL is probably meant, or where the present one is set."""
         provider, hints = self.info.provider_id, self.endpoint.hints
         setting = hints.url() if hints else f"provider.{provider}.options.baseURL"
-        better = likely_base(_shown(self.endpoint.base_url))
+        better = likely_base(_bare_url(self.endpoint.base_url))
         if better is None:
             return f"Check the base URL of {provider}: {setting}."
         return f"Its base URL is probably {better}: correct {setting}."
@@ -159,7 +159,7 @@ class Failures(Struct, frozen=True):
         return text
 
     def _url(self) -> str:
-        return self._without_key(_shown(self.endpoint.base_url) + self.path)
+        return self._without_key(_bare_url(self.endpoint.base_url) + self.path)
 
 
 def _parsed(text: str) -> Any:
@@ -175,12 +175,12 @@ def _host(url: str) -> str:
     return f"{parts.hostname}:{port}"
 
 
-def _shown(url: str) -> str:
+def _bare_url(url: str) -> str:
     """Return the URL without user, password and query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def _kept(headers: Mapping[str, str]) -> dict[str, str] | None:
+def _kept_headers(headers: Mapping[str, str]) -> dict[str, str] | None:
     kept = {name: value for name, value in headers.items() if name in KEPT_HEADERS or name.startswith(KEPT_PREFIXES)}
     return kept or None

@@ -7,7 +7,7 @@ from codeloop.model.chat import Finished, ModelEvent, ModelInfo
 from codeloop.model.quirks import Quirks
 from codeloop.model.wire.encoding import lowered
 from codeloop.model.wire.endpoint import Endpoint
-from codeloop.model.wire.errors import Failures
+from codeloop.model.wire.errors import ServiceErrors
 from codeloop.model.wire.response import ResponseReader
 from codeloop.net.client import HttpResponse, OriginClient
 from codeloop.net.http1 import NetworkError
@@ -23,7 +23,7 @@ class HttpModel:
         self._info = info
         self._endpoint = endpoint
         self._http = OriginClient(endpoint.base_url, endpoint.connect, endpoint.first_byte)
-        self._failures = Failures(info, endpoint, path)
+        self._errors = ServiceErrors(info, endpoint, path)
         self._headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",
@@ -46,15 +46,15 @@ class HttpModel:
     async def _exchange(self, body: bytes, reader: ResponseReader) -> AsyncGenerator[ModelEvent]:
         """Send the request and yield events until Finished. Closing the generator drops the connection."""
         try:
-            answer = await self._http.post(self._failures.path, self._headers, body)
+            answer = await self._http.post(self._errors.path, self._headers, body)
         except NetworkError as error:
-            yield Finished("error", error=self._failures.network(error))
+            yield Finished("error", error=self._errors.of_network(error))
             return
         try:
             if answer.status != 200:
                 idle = min(self._endpoint.idle, MODEL_TAIL.seconds)
                 text = await answer.read_some(16 * MODEL_ERROR_BODY.value, idle)
-                yield Finished("error", error=await self._failures.answered(answer.status, answer.headers, text))
+                yield Finished("error", error=await self._errors.of_response(answer.status, answer.headers, text))
                 return
             async with aclosing(self._events(answer, reader)) as batches:
                 async for events in batches:
@@ -73,7 +73,7 @@ class HttpModel:
                 case b"{" | b"[":
                     yield reader.whole(first + await self._rest(answer))
                 case b"<":
-                    error = self._failures.unreadable(first, "a web page, not a model's answer")
+                    error = self._errors.of_body(first, "a web page, not a model's answer")
                 case _:
                     parser = SseParser(MODEL_ANSWER.value)
                     chunk = first
@@ -85,13 +85,13 @@ class HttpModel:
                             break
                         chunk = await answer.read(min(idle, MODEL_TAIL.seconds) if reader.ended else idle)
         except NetworkError as failure:
-            error = None if reader.ended else self._failures.network(failure)
+            error = None if reader.ended else self._errors.of_network(failure)
         except EventTooLong:
-            error = self._failures.unreadable(b"", f"an event of more than {MODEL_ANSWER.value} bytes")
+            error = self._errors.of_body(b"", f"an event of more than {MODEL_ANSWER.value} bytes")
         if reader.error is not None:
-            error = self._failures.said(reader.error)
+            error = self._errors.of_event(reader.error)
         elif error is None and not reader.ended:
-            error = self._failures.network(NetworkError("cut"))
+            error = self._errors.of_network(NetworkError("cut"))
         yield reader.finish() if error is None else [Finished("error", reader.tokens, error)]
 
     async def _first_piece(self, answer: HttpResponse) -> bytes:

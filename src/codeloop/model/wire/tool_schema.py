@@ -1,9 +1,7 @@
 """The schema of a tool's parameters as one vendor takes it. Pure: equal schemas give equal ones."""
 
-from collections.abc import Callable
 from typing import Any, cast
 
-from codeloop.model.chat import ToolSpec
 from codeloop.schema.wire import JSON
 
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions"})
@@ -13,21 +11,6 @@ _MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions"})
 def parameters_of(schema: JSON, refused: frozenset[str]) -> JSON:
     """Return the schema without the keywords that the vendor refuses; the schema itself when it refuses none."""
     return _without(schema, refused) if refused else schema
-
-
-class ToolCache:
-    """The tools of the last request as one vendor takes them: a session's requests all offer the same ones."""
-
-    def __init__(self, write: Callable[[ToolSpec], JSON]) -> None:
-        self._write = write
-        self._specs: tuple[ToolSpec, ...] = ()
-        self._written: list[JSON] = []
-
-    def written(self, specs: tuple[ToolSpec, ...]) -> list[JSON]:
-        """Return the tools; the same objects as before when the specs are."""
-        if specs is not self._specs:
-            self._specs, self._written = specs, [self._write(spec) for spec in specs]
-        return self._written
 
 
 def _without(schema: JSON, refused: frozenset[str]) -> JSON:
