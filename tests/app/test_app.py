@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.dispatch import carry_out
 from codeloop.app.open_models import OneModel
+from codeloop.app.process_dispatch import carry_out
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, TextPartInput

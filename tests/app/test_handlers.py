@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.dispatch import ANSWERS, HANDLERS, PROCESS_HANDLERS
+from codeloop.app.dispatch import ANSWERS, HANDLERS
+from codeloop.app.process_dispatch import PROCESS_HANDLERS
 from codeloop.client.local import LocalClient
 from codeloop.kit.lazy import load
 from codeloop.model.testing.script import Count, ScriptedAnswer

@@ -2,10 +2,8 @@
 
 import errno
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
-from codeloop.app.app import App
 from codeloop.app.project import Project
 from codeloop.kit.lazy import load
 from codeloop.schema import operation
@@ -14,7 +12,6 @@ from codeloop.schema.operation import Gives, Operation, Takes
 from codeloop.store.database import StoreError
 
 Handler = Callable[[Project, Any], Awaitable[Any]]
-ProcessHandler = Callable[[App, Path, Any], Awaitable[Any]]
 
 
 HANDLERS: dict[str, str] = {
@@ -121,14 +118,6 @@ ANSWERS: dict[str, Any] = {
 }
 """What is answered everywhere and always: language servers, formatters and the like are not there yet."""
 
-PROCESS_HANDLERS: dict[str, str] = {
-    operation.HEALTH.id: "app.handlers.project.server:health",
-    operation.INSTANCE_DISPOSE.id: "app.handlers.project.server:dispose",
-    operation.GLOBAL_DISPOSE.id: "app.handlers.project.server:dispose_all",
-}
-"""The same for what is asked of the process: a function of the app, the directory and the arguments."""
-
-
 DISK = {
     errno.ENOSPC: "There is no space on the disk",
     errno.EDQUOT: "There is no space left for you on the disk",
@@ -136,20 +125,6 @@ DISK = {
     errno.EROFS: "The disk can only be read",
 }
 """Errors that are the disk's, and not ours: what is said of them."""
-
-
-async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, directory: Path) -> Gives:
-    """Answer an operation on behalf of a directory. Raises CodeloopError when it is refused.
-
-    What is asked of a session goes to the project that works on it, whatever directory the client named.
-    """
-    if op.scope == "process":
-        answer: ProcessHandler = load(PROCESS_HANDLERS[op.id])
-        return await answer(app, directory, args)
-    session_id: str | None = getattr(args, "session_id", None)
-    project = await (app.project(directory) if session_id is None else app.project_of(session_id, directory))
-    with project.serving():
-        return await handle(project, op, args)
 
 
 async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:

@@ -19,13 +19,13 @@ from codeloop.config.instructions import instruction_files
 from codeloop.config.project_root import record_root
 from codeloop.extend.agents import agents_of
 from codeloop.extend.skills import skill_tool
+from codeloop.kit.lazy import load
 from codeloop.model.catalog.catalog import Catalog
-from codeloop.model.catalog.refresh import refresh_in_background
 from codeloop.model.providers import Providers
 from codeloop.permission.defaults import base_rules
 from codeloop.permission.gate import Gate
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.limits import CATALOG_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.store.store import Store
 from codeloop.store.stores import Stores
@@ -165,7 +165,13 @@ class Project:
 
     def refresh_catalog(self) -> None:
         """Bring the catalog of models up to date in the background, when the process lives long enough for that."""
-        self.in_background(refresh_in_background(self.settings.paths.cache, self.settings.environment, Catalog()))
+
+        async def refresh() -> None:
+            await asyncio.sleep(CATALOG_DELAY.seconds)
+            refresh_if_due: Callable[..., Awaitable[None]] = load("model.catalog.refresh:refresh_if_due")
+            await refresh_if_due(self.settings.paths.cache, self.settings.environment, Catalog())
+
+        self.in_background(refresh())
 
     @property
     def is_busy(self) -> bool:

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from codeloop.app.app import App
-from codeloop.app.dispatch import carry_out
 from codeloop.app.handlers.session.message import page
+from codeloop.app.process_dispatch import carry_out
 from codeloop.schema.api.session_requests import ListMessages
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import SERVER_TURN_ANSWER

@@ -8,11 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codeloop.app.project import open_project
 from codeloop.model.catalog.build import pack, read_source
 from codeloop.model.catalog.catalog import FETCHED, Catalog
-from codeloop.model.catalog.refresh import RefreshFailed, refresh, refresh_due, refresh_in_background
-from codeloop.schema.wire import JSON
+from codeloop.model.catalog.refresh import RefreshFailed, refresh, refresh_due, refresh_if_due
+from codeloop.schema.wire import JSON, replace
 from tests.model.local_server import http, serving
+from tests.support.project import startup
 
 MODEL = {"id": "m", "name": "M", "tool_call": True}
 
@@ -91,18 +93,21 @@ async def test_bad_answers_change_nothing_and_are_not_tried_again_today(
 
 
 async def test_offline_is_silent_in_the_background(cache: Path, shipped: Catalog) -> None:
-    await refresh_in_background(cache, {"CODELOOP_MODELS_URL": "http://127.0.0.1:9/api.json"}, shipped, delay=0)
+    await refresh_if_due(cache, {"CODELOOP_MODELS_URL": "http://127.0.0.1:9/api.json"}, shipped)
     assert not (cache / FETCHED).exists()
 
 
-async def test_a_short_process_asks_nobody(cache: Path, shipped: Catalog) -> None:
+async def test_a_short_process_asks_nobody(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    begin = startup(tmp_path / "home", tmp_path / "work")
     async with serving(http(document(p={}, q={}))) as (url, heads):
-        task = asyncio.create_task(refresh_in_background(cache, {"CODELOOP_MODELS_URL": url}, shipped))
+        environment = {**begin.environment, "CODELOOP_MODELS_URL": url}
+        project = await open_project(replace(begin, environment=environment))
+        project.refresh_catalog()
         await asyncio.sleep(0.05)
-        task.cancel()
-        await asyncio.wait([task])
+        await project.close()
         assert heads == []
-    assert not cache.exists()
+    assert not list(tmp_path.rglob(FETCHED))
 
 
 def test_a_fetch_is_due_once_a_day_and_can_be_switched_off(cache: Path) -> None:

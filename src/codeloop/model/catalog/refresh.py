@@ -7,6 +7,7 @@ address, protocol and variables, and a new provider can't claim the variables of
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from codeloop.model.errors import ModelUnavailable
 from codeloop.model.origin import origin
 from codeloop.net.origin import is_loopback
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CATALOG_AGE, CATALOG_BYTES, CATALOG_DEADLINE, CATALOG_DELAY
+from codeloop.schema.limits import CATALOG_AGE, CATALOG_BYTES, CATALOG_DEADLINE
 
 SOURCE = "https://models.dev/api.json"
 
@@ -42,22 +43,11 @@ def refresh_due(cache: Path, environment: Mapping[str, str], now: float | None =
     return abs((time.time() if now is None else now) - tried) >= CATALOG_AGE.seconds
 
 
-async def refresh_in_background(
-    cache: Path, environment: Mapping[str, str], shipped: Catalog, delay: float = CATALOG_DELAY.seconds
-) -> None:
-    """Wait `delay` seconds, then fetch if one is due; without a network, or with bad data, nothing happens.
-
-    To be run as a task that is cancelled when the process has no other work: short runs never get to it.
-    """
-    import asyncio
-
-    if not refresh_due(cache, environment):
-        return
-    await asyncio.sleep(delay)
-    try:
-        await refresh(cache, environment, shipped)
-    except RefreshFailed:
-        return
+async def refresh_if_due(cache: Path, environment: Mapping[str, str], shipped: Catalog) -> None:
+    """Fetch if one is due; without a network, or with bad data, nothing happens."""
+    if refresh_due(cache, environment):
+        with suppress(RefreshFailed):
+            await refresh(cache, environment, shipped)
 
 
 async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog) -> int:

@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from codeloop.agent.compaction import room_of
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.moves import Stop, next_move, used_tokens
-from codeloop.app.handlers.session.revert import discard_reverted
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import attached
 from codeloop.extend.agents import parse_ref
 from codeloop.kit import fault_injection
 from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.lazy import load
 from codeloop.model.errors import UnknownModel
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import (
@@ -29,7 +29,7 @@ from codeloop.schema.api.session_inputs import (
 )
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.event import SessionUpdated, message_updated, part_updated, session_updated
+from codeloop.schema.event import SessionUpdated, StoredEvent, message_updated, part_updated, session_updated
 from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
 from codeloop.schema.limits import CHOSEN_ID
 from codeloop.schema.live_events import SessionDiff, SessionDiffs
@@ -175,8 +175,10 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     await fault_injection.reach("prompt.store")
     project.runs.check_free(session.id)
     check_ids(project, args.message_id, part_ids)  # once more: reading files took its time
-    discarded = discard_reverted(project.store, session.id)
     session = project.store.session(session.id)  # a running turn may have changed it meanwhile
+    discarded: list[StoredEvent] = []
+    if session.revert is not None:
+        discarded = load("app.handlers.session.revert:discard_reverted")(project.store, session.id)
     for event in discarded:
         if isinstance(event, SessionUpdated):
             session = event.properties.info

@@ -1,0 +1,34 @@
+"""What is asked of the process: operations of its own, and those of a project, which it finds first."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from codeloop.app.app import App
+from codeloop.app.dispatch import handle
+from codeloop.kit.lazy import load
+from codeloop.schema import operation
+from codeloop.schema.operation import Gives, Operation, Takes
+
+ProcessHandler = Callable[[App, Path, Any], Awaitable[Any]]
+
+PROCESS_HANDLERS: dict[str, str] = {
+    operation.HEALTH.id: "app.handlers.project.server:health",
+    operation.INSTANCE_DISPOSE.id: "app.handlers.project.server:dispose",
+    operation.GLOBAL_DISPOSE.id: "app.handlers.project.server:dispose_all",
+}
+"""Where the handler of an operation is: an async function of the app, the directory and the operation's arguments."""
+
+
+async def carry_out(app: App, op: Operation[Takes, Gives], args: Takes, directory: Path) -> Gives:
+    """Answer an operation on behalf of a directory. Raises CodeloopError when it is refused.
+
+    What is asked of a session goes to the project that works on it, whatever directory the client named.
+    """
+    if op.scope == "process":
+        answer: ProcessHandler = load(PROCESS_HANDLERS[op.id])
+        return await answer(app, directory, args)
+    session_id: str | None = getattr(args, "session_id", None)
+    project = await (app.project(directory) if session_id is None else app.project_of(session_id, directory))
+    with project.serving():
+        return await handle(project, op, args)
