@@ -43,7 +43,7 @@ def test_create_writes_a_page_that_is_read_and_never_overwrites(tmp_path: Path) 
     before = file.read_text()
     again = codeloop(tmp_path, "agent", "create", "team/reviewer")
     assert again.returncode == 2
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
     assert file.read_text() == before
     assert codeloop(tmp_path, "trust").returncode == 0
     assert "team/reviewer" in codeloop(tmp_path, "agent", "list").stdout

@@ -100,7 +100,7 @@ def test_files_are_sent_with_their_content(tmp_path: Path) -> None:
         assert "the needle" in json.dumps(sent.json["messages"])
         (it.desk.work / "binary").write_bytes(b"\0\1")
         refused = it.desk.run("run", *it.there, "-f", "binary", "look")
-        assert (refused.returncode, "neither text" in refused.stderr) == (2, True)
+        assert (refused.returncode, "not text, an image or a PDF" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -161,14 +161,14 @@ def test_each_line_of_a_pipe_is_a_prompt(tmp_path: Path) -> None:
         assert "model local/m, idle" in done.stderr
         again = it.desk.run("attach", it.url, "-c", stdin="/nothing\n/exit\nnever")
         assert (again.returncode, again.stdout) == (2, "")
-        assert "There is no command /nothing" in again.stderr
+        assert "Unknown command: /nothing" in again.stderr
 
 
 def test_without_a_terminal_what_is_asked_is_refused(tmp_path: Path) -> None:
     with stage(tmp_path, steps(bash("ls"), DONE), permission={"bash": "ask"}) as it:
         done = it.desk.run("attach", it.url, stdin="go\n")
         assert done.returncode == 5
-        assert "nobody is there to ask" in done.stderr
+        assert "nobody can be asked" in done.stderr
 
 
 def test_a_conversation_in_a_terminal(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_conversation_in_a_terminal(tmp_path: Path) -> None:
         terminal.wait_for("/help lists the commands")
         terminal.type("read @notes.txt and @nothing")
         terminal.wait_for("Run a command (bash)")
-        terminal.wait_for("say what to do instead: ")
+        terminal.wait_for("or what to do instead: ")
         terminal.type("y")
         it.until("begun")
         terminal.type("a slip")
@@ -208,7 +208,7 @@ def test_a_conversation_in_a_terminal(tmp_path: Path) -> None:
         terminal.wait_for("> from elsewhere")
         terminal.wait_for("Everything is done.")
         terminal.type("/agent nobody")
-        terminal.wait_for("There are: build")
+        terminal.wait_for("Available: build")
         terminal.type("/sessions")
         terminal.wait_for(f"* ses_{session}")
         terminal.type("/undo")
@@ -228,7 +228,7 @@ def test_ctrl_c_ends_the_turn_and_then_the_conversation(tmp_path: Path) -> None:
         it.until("begun")
         shell = int(it.until("pid").read_text())
         terminal.child.send_signal(signal.SIGINT)
-        terminal.wait_for("Ending the turn.")
+        terminal.wait_for("Stopping the turn;")
         terminal.wait_for("Aborted")
         terminal.wait_for("1 step")
         assert not lives(shell)
@@ -251,7 +251,7 @@ def test_a_question_of_the_model_is_answered_and_one_answered_elsewhere_taken_ba
         terminal.type("1", end="\r")
         terminal.wait_for("Run a command (bash)")
         other = Terminal(it.desk, "attach", it.url, "-c")
-        other.wait_for("say what to do instead: ")
+        other.wait_for("or what to do instead: ")
         other.type("y")
         terminal.wait_for("answered elsewhere")
         terminal.wait_for("Everything is done.")

@@ -56,14 +56,14 @@ def test_logout_removes_the_key_and_says_when_there_is_none(tmp_path: Path) -> N
     assert stored(tmp_path) == {}
     done = codeloop(tmp_path, "auth", "logout", "openai")
     assert done.returncode != 0
-    assert "No key of `openai`" in done.stderr
+    assert "No key for `openai`" in done.stderr
 
 
 @pytest.mark.parametrize("key", ["", "\n", "two words", "sk-é", "k" * 20_000, "a\x00b", "a\x1b[31mb"])
 def test_what_is_no_key_is_refused_and_nothing_stored(tmp_path: Path, key: str) -> None:
     done = codeloop(tmp_path, "auth", "login", "openai", "--key-stdin", stdin=key)
     assert done.returncode == 2
-    assert "no key" in done.stderr
+    assert "not a valid key" in done.stderr
     assert not (tmp_path / "home" / "data" / "auth.json").exists()
 
 

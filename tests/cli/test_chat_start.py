@@ -27,9 +27,9 @@ def test_in_a_terminal_a_conversation_begins_here_and_can_be_resumed(tmp_path: P
         terminal.wait_for("Everything is done.")
         terminal.wait_for("> ")
         terminal.type("/compct")
-        terminal.wait_for("There is no command /compct. Did you mean `/compact`?")
+        terminal.wait_for("Unknown command: /compct. Did you mean `/compact`?")
         terminal.type("see @gone.py")
-        terminal.wait_for("@gone.py is no file here: nothing is attached.")
+        terminal.wait_for("@gone.py does not exist and was not attached.")
         terminal.wait_for("Everything is done.")
         terminal.type("/agent bulid")
         terminal.wait_for("Agent not found: bulid. Did you mean `build`?")
@@ -84,7 +84,7 @@ def test_without_a_terminal_the_words_or_stdin_are_one_turn(tmp_path: Path) -> N
 def test_without_anything_to_do_it_says_what_to_do(tmp_path: Path) -> None:
     done = codeloop(tmp_path)
     assert done.returncode == 2
-    assert "Say what to do" in done.stderr
+    assert "Give a task" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -92,17 +92,17 @@ def test_without_anything_to_do_it_says_what_to_do(tmp_path: Path) -> None:
     [
         (("sesion", "list"), "Did you mean `codeloop session`?"),
         (("modles",), "Did you mean `codeloop models`?"),
-        (("deploy",), "There is no command deploy. `codeloop --help`"),
+        (("deploy",), "Unknown command: deploy. `codeloop --help`"),
         (("-c", "run"), "`run` is a command"),
         (("./nowhere",), "./nowhere does not exist. Name a directory"),
         (("src/nowhere",), "src/nowhere does not exist. Name a directory"),
         (("made.py",), "made.py is a file. Name a directory"),
-        (("session", "lsit"), "There is no command lsit. Did you mean `list`?"),
+        (("session", "lsit"), "Unknown command: lsit. Did you mean `list`?"),
         (
             ("run", "--sesion", "x", "hi"),
-            "There is no option --sesion. Did you mean `--session`? See: codeloop run --h",
+            "Unknown option: --sesion. Did you mean `--session`? See: codeloop run --h",
         ),
-        (("--fooo",), "There is no option --fooo. See: codeloop --help"),
+        (("--fooo",), "Unknown option: --fooo. See: codeloop --help"),
         (("run", "--max-steps", "0", "hi"), "See: codeloop run --help"),
         (("attach",), "See: codeloop attach --help"),
     ],
@@ -120,7 +120,7 @@ def test_what_is_mistyped_is_refused_in_one_line(tmp_path: Path, words: tuple[st
 
 def test_a_usage_error_as_json_has_no_prefix(tmp_path: Path) -> None:
     done = codeloop(tmp_path, "run", "--format", "json", "--fooo")
-    assert result(done)["message"] == "There is no option --fooo. See: codeloop run --help"
+    assert result(done)["message"] == "Unknown option: --fooo. See: codeloop run --help"
 
 
 def helps(desk: Desk, *command: str) -> list[tuple[str, ...]]:

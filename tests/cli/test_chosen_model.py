@@ -92,7 +92,7 @@ def test_by_clients_of_a_server_and_in_a_conversation(tmp_path: Path) -> None:
             assert WANTED in done.stderr
             done = desk.run(*there, stdin="/model acme/qwen3-codr\n/model acme/big\n")
             assert WANTED in done.stdout + done.stderr
-            assert "The next prompts are for acme/big." in done.stdout + done.stderr
+            assert "The next prompts use acme/big." in done.stdout + done.stderr
             assert "are for acme/qwen3-codr" not in done.stdout + done.stderr
             done = desk.run("run", "--attach", url, "--password", "p", "-m", "acme/qwen3-codr", "hi")
             assert WANTED in done.stderr

@@ -120,4 +120,4 @@ def test_fish_shows_a_help_text_with_its_commas(tmp_path: Path) -> None:
     options["env"]["PATH"] = f"{PROGRAM}:{options['env']['PATH']}"
     asked = 'codeloop completion fish | source; complete -C "codeloop --trust"'
     done = subprocess.run(["fish", "-c", asked], **options, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "--trust\tTrust this directory's configuration, this once.\n"
+    assert done.stdout == "--trust\tTrust this directory's configuration, for this run only.\n"

@@ -133,7 +133,7 @@ async def test_a_question_is_not_answered_by_what_was_typed_before(monkeypatch: 
     async with pen(monkeypatch) as it:
         it.keys("y")
         await it.shows("> y")
-        asking = asyncio.create_task(it.editor.ask(it.out, "Allow? "))
+        asking = asyncio.create_task(it.editor.ask("Allow? "))
         await it.shows("Allow? ")
         it.keys("n\r")
         assert await within(asking) == "n"

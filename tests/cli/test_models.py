@@ -118,7 +118,7 @@ def test_a_key_whose_protocol_is_not_spoken_is_named_as_that(tmp_path: Path) -> 
     desk = Desk(tmp_path)
     done = desk.run("auth", "login", "google", "--key-stdin", stdin=KEY)
     assert done.returncode == 3
-    assert "does not speak the protocol of Google yet (@ai-sdk/google)" in done.stderr
+    assert "does not support the protocol of Google yet (@ai-sdk/google)" in done.stderr
     file = desk.home / "data" / "auth.json"
     assert not file.exists()
     file.parent.mkdir(parents=True)

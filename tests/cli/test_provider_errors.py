@@ -139,6 +139,6 @@ def test_an_address_that_refuses_is_given_up_after_few_quick_tries(tmp_path: Pat
         address = f"127.0.0.1:{unused.getsockname()[1]}"
         desk.configure(model="acme/m", provider={"acme": {"options": {"baseURL": f"http://{address}/v1"}}})
         said = asked(desk).stderr
-    assert said.count("Trying again") == 3
+    assert said.count("Retrying") == 3
     assert "Gave up after 4 tries" in said
     assert address in said

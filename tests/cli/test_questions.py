@@ -14,7 +14,8 @@ from tests.support.wire import Received
 
 Choose = Callable[[Received], Answer]
 DONE = Answer(text="Finished.")
-END = "say what to do instead: "
+END = "or what to do instead: "
+DENY = "  n  deny, and stop the turn\n"
 OPTIONS = [{"label": "SQLite", "description": "a file"}, {"label": "Postgres", "description": "a server"}]
 
 
@@ -26,7 +27,7 @@ def asked(tmp_path: Path, *answers: Answer, command: Sequence[str] = ("run", "--
     with serving(steps(*answers, DONE)) as server:
         desk.use(server, permission={"*": "ask"})
         terminal = Terminal(desk, *command)
-        terminal.wait_for("\n  n  no: it is not done, and the turn ends\n")
+        terminal.wait_for(f"\n{DENY}")
         shown = terminal.wait_for(END)
         terminal.type("no")
         terminal.end()
@@ -56,10 +57,10 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
                 "Change calc.py (edit)",
                 "  │ -    return a - b",
                 "  │ +    return a + b",
-                "  a  always: every change of a file",
+                "  a  allow always: every file change",
             ],
         ),
-        (call("write", filePath="new.py", content="x = 1\n"), ["Make new.py (write)", "  │ +x = 1"]),
+        (call("write", filePath="new.py", content="x = 1\n"), ["Create new.py (write)", "  │ +x = 1"]),
         (
             call(
                 "apply_patch",
@@ -68,10 +69,13 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
             ),
             ["Change 2 files (apply_patch)", "  calc.py", "  │ +    return a + b", "  two.py", "  │ +x = 1"],
         ),
-        (call("read", filePath=".env"), ["Read .env (read)", "  a  always: reading every file in this session"]),
+        (call("read", filePath=".env"), ["Read .env (read)", "  a  allow always: reading any file in this session"]),
         (
             call("read", filePath="/etc/hostname"),
-            ["Read /etc/hostname, outside the project (read)", "  a  always: every tool on every path of `/etc/*` in"],
+            [
+                "Read /etc/hostname, outside the project (read)",
+                "  a  allow always: every tool on every path of `/etc/*` in",
+            ],
         ),
         (call("grep", pattern="x", path="/etc"), ["Search /etc, outside the project (grep)"]),
         (
@@ -81,9 +85,12 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
         (call("webfetch", url="https://example.com/x", format="text"), ["Fetch https://example.com/x (webfetch)"]),
         (
             call("task", description="Look around", prompt="look", subagent_type="general"),
-            ["Start the subagent general: Look around (task)", "  a  always: starting every subagent in this session"],
+            [
+                "Start the subagent general: Look around (task)",
+                "  a  allow always: starting any subagent in this session",
+            ],
         ),
-        (call("todowrite", todos=[]), ["Write the list of tasks (todowrite)"]),
+        (call("todowrite", todos=[]), ["Update the todo list (todowrite)"]),
         (call("list", path="."), ["List the folder "]),
         (call("glob", pattern="*.py"), ["Find files by the pattern *.py (glob)"]),
         (call("question", questions=[{"question": "Q?", "header": "h", "options": OPTIONS}]), ["Ask you a question"]),
@@ -99,8 +106,8 @@ def test_a_question_says_what_will_happen_once(tmp_path: Path, answer: Answer, l
     for line in lines:
         rows = [row for row in shown.splitlines() if row.startswith(line)]
         assert len(rows) == 1, (line, shown)
-    assert "  y  yes, this once\n" in shown
-    assert "  n  no: it is not done, and the turn ends\n" in shown
+    assert "  y  allow once\n" in shown
+    assert DENY in shown
 
 
 def test_the_third_same_call_is_shown_with_what_it_is(tmp_path: Path) -> None:
@@ -112,7 +119,7 @@ def test_the_third_same_call_is_shown_with_what_it_is(tmp_path: Path) -> None:
         shown = terminal.wait_for(END)
         terminal.type("n")
         terminal.end()
-    assert "The same call for the third time: bash (bash)\n  │ echo hi\n" in shown
+    assert "Repeat the same call a third time: bash (bash)\n  │ echo hi\n" in shown
 
 
 def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
@@ -129,8 +136,8 @@ def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
     assert "for this subagent\n" in shown
 
 
-OURS = ("  y  ", "  a  always: ", "     ┆ ", "  n  no: ", "  Not all of what it does can be known")
-FAKE = "git status\n  y  yes, this once\n\nRun a command (bash)\n  │ git status\ny, a, n, or say what to do instead: "
+OURS = ("  y  ", "  a  allow always: ", "     ┆ ", "  n  deny", "  Its full effect can't be known")
+FAKE = "git status\n  y  allow once\n\nRun a command (bash)\n  │ git status\ny, a, n, or what to do instead: "
 
 
 @pytest.mark.parametrize(
@@ -196,7 +203,7 @@ def test_output_that_comes_leaves_the_question_last(tmp_path: Path) -> None:
         (desk.work / "go").touch()
         terminal.wait_for("✓ task")
         terminal.wait_for("Read .env (read)")
-        terminal.wait_for("  y  yes, this once")
+        terminal.wait_for("  y  allow once")
         assert terminal.wait_for(END).endswith(END)
         terminal.type("yep")
         assert terminal.end() == 0, terminal.shown
@@ -213,22 +220,20 @@ def test_questions_of_the_model_take_numbers_words_and_several(tmp_path: Path) -
     with serving(steps(call("question", questions=questions), DONE)) as server:
         desk.use(server)
         terminal = Terminal(desk, "run", "--title", "T", "work")
-        terminal.wait_for(
-            "A question of the model:\n  │ Which database?\n  1  SQLite: a file\n  2  Postgres: a server\n"
-        )
+        terminal.wait_for("The model asks:\n  │ Which database?\n  1  SQLite: a file\n  2  Postgres: a server\n")
         terminal.wait_for("own words: ")
         terminal.type("7")
-        terminal.wait_for("There is no option 7. They go from 1 to 2.")
+        terminal.wait_for("There is no option 7. Choose from 1 to 2.")
         terminal.wait_for("own words: ")
         terminal.type("an oracle")
-        terminal.wait_for("Numbers, as in 1 3: ")
+        terminal.wait_for("Numbers (such as 1 3): ")
         terminal.type("an oracle")
-        terminal.wait_for("none of the options")
-        terminal.wait_for("as in 1 3: ")
+        terminal.wait_for("not one of the options")
+        terminal.wait_for("(such as 1 3): ")
         terminal.type("postgres, 1")
-        terminal.wait_for("own words: ")
+        terminal.wait_for("Your answer: ")
         terminal.type("")
-        terminal.wait_for("own words: ")
+        terminal.wait_for("Your answer: ")
         terminal.type("8080")
         assert terminal.end() == 0, terminal.shown
         said = str(server.requests[-1].json)
@@ -252,7 +257,7 @@ def test_a_conversation_asks_in_the_same_words(tmp_path: Path, command: tuple[st
             terminal.wait_for("  │ touch made")
             terminal.wait_for(END)
             terminal.type("whatever", end="\r")
-            terminal.wait_for("is no answer here")
+            terminal.wait_for("is not an answer here")
             terminal.wait_for(END)
             terminal.type("ok", end="\r")
             terminal.wait_for("Finished.")

@@ -30,7 +30,7 @@ def test_yes_once_always_and_no_with_words(tmp_path: Path) -> None:
         terminal.wait_for("echo two >> log")
         terminal.wait_for("instead: ")
         terminal.type("a")
-        terminal.wait_for("Make w.txt (write)")
+        terminal.wait_for("Create w.txt (write)")
         terminal.wait_for("instead: ")
         terminal.type("use another name")
         assert terminal.end() == 0, terminal.shown
@@ -80,7 +80,7 @@ def test_without_a_terminal_it_is_refused_told_and_5(tmp_path: Path) -> None:
     assert [each["tool"] for each in ended["denied"]] == ["bash"]
     assert "--auto" in ended["message"]
     assert text.returncode == 5
-    assert "Refused" in text.stderr
+    assert "Denied" in text.stderr
     assert not (desk.work / "log").exists()
 
 

@@ -128,7 +128,7 @@ def test_an_answer_that_means_nothing_trusts_nothing_and_is_asked_again(tmp_path
         terminal = Terminal(desk, "run", "--title", "T", "hello")
         terminal.wait_for("Trust it? [y/N] ")
         terminal.type("hm")
-        terminal.wait_for("“hm” is no answer here. Trust it? [y/N] ")
+        terminal.wait_for("“hm” is not an answer here. Trust it? [y/N] ")
         terminal.type("sure")
         terminal.wait_for("Finished.")
         assert terminal.end() == 0

@@ -43,15 +43,15 @@ def test_a_command_and_a_mention_do_what_they_do_in_a_conversation(tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["/nonsense"], "There is no command /nonsense"),
+        (["/nonsense"], "Unknown command: /nonsense"),
         (["/undo"], "codeloop undo"),
         (["/compact"], "--continue or --session"),
         (["--command", "compact"], "--continue or --session"),
-        (["/compct"], "no command /compct. Did you mean `/compact`?"),
+        (["/compct"], "Unknown command: /compct. Did you mean `/compact`?"),
         (["--command", "reviwe"], "not found: reviwe. Did you mean `review`? There"),
         (["--command", "zebra"], "not found: zebra. There are"),
-        (["--agent", "bulid", "hi"], "not found: bulid. Did you mean `build`? There"),
-        (["--agent", "zebra", "hi"], "not found: zebra. There are"),
+        (["--agent", "bulid", "hi"], "not found: bulid. Did you mean `build`? Available"),
+        (["--agent", "zebra", "hi"], "not found: zebra. Available"),
     ],
 )
 def test_what_can_not_be_done_is_refused_before_anything_is_sent(tmp_path: Path, words: list[str], hint: str) -> None:
@@ -101,8 +101,8 @@ def test_a_mention_is_an_agent_an_image_or_said_to_be_no_file(tmp_path: Path) ->
     assert (code, "codeloop: @" in said) == (0, False)
     asked, said, code = sent(desk, "see @src and @gone.py, @later")
     assert (code, "see @src and @gone.py, @later" in asked) == (0, True)
-    assert "codeloop: @src is a directory: nothing of it is attached.\n" in said
-    assert "codeloop: @gone.py is no file here: nothing is attached.\n" in said
+    assert "codeloop: @src is a directory and was not attached.\n" in said
+    assert "codeloop: @gone.py does not exist and was not attached.\n" in said
     assert "@later is" not in said
 
 

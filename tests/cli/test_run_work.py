@@ -137,5 +137,5 @@ def test_hidden_lines_are_counted_in_the_whole_output(tmp_path: Path) -> None:
     with serving(steps(bash("seq 1 20000"), Answer(text="Counted."))) as server:
         desk.use(server)
         done = desk.run("run", "count")
-    assert "… 19,994 lines before" in done.stderr
+    assert "… 19,994 lines above" in done.stderr
     assert "  20000\n" in done.stderr

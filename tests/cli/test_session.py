@@ -112,11 +112,11 @@ def test_an_export_is_imported_elsewhere_and_again(tmp_path: Path) -> None:
     [
         ("", "it is empty"),
         ('{"info": {},\n  "messages": [}', "line 2, column 16"),
-        ("[1]", "no JSON object"),
+        ("[1]", "not a JSON object"),
         ('{"info": {"id": "ses_x"}, "messages": []}', "at $.info"),
-        ("[" * 100_000, "no JSON object"),
+        ("[" * 100_000, "not a JSON object"),
         ('{"info":' + "[" * 100_000, "nested too deeply"),
-        ("\xff", "no JSON object"),
+        ("\xff", "not a JSON object"),
     ],
 )
 def test_a_broken_file_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
@@ -130,7 +130,7 @@ def test_a_broken_file_is_told_with_its_place(tmp_path: Path, text: str, told: s
 
 def test_sums_are_shown_for_people_and_programs(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    assert "Nothing was done" in desk.run("stats").stderr
+    assert "Nothing was used" in desk.run("stats").stderr
     with serving(steps(bash("echo hi"), Answer(text="Done."))) as server:
         desk.use(server)
         shown(desk, "run", "--title", "One", "hello")
@@ -200,7 +200,7 @@ def test_an_archived_session_is_left_out_until_it_is_brought_back(tmp_path: Path
         shown(desk, "session", "archive", one)
         refused = desk.run("run", "-c", "more")
         assert (refused.returncode, "--archived" in refused.stderr) == (2, True)
-        assert "but archived ones" in desk.run("session", "list").stderr
+        assert "except archived ones" in desk.run("session", "list").stderr
         shown(desk, "session", "unarchive", one, two)
         assert len(listed(desk)) == 2
 
@@ -252,7 +252,7 @@ def test_a_terminal_is_asked_before_a_session_is_deleted(tmp_path: Path) -> None
     ids = [str(each["id"]) for each in listed(desk)]
     for reply, code, left in (("n", 1, 3), ("\x03", 1, 3), ("", 1, 3), ("y", 0, 2)):
         terminal = Terminal(desk, "session", "delete", ids[0])
-        terminal.wait_for("Delete this session for good")
+        terminal.wait_for("Delete this session")
         terminal.type(reply)
         assert terminal.end() == code, reply
         assert len(listed(desk)) == left

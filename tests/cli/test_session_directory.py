@@ -144,7 +144,7 @@ def test_a_session_goes_on_elsewhere_only_as_a_copy(tmp_path: Path) -> None:
     assert ((a.work / "new.txt").exists(), (b.work / "new.txt").exists()) == (True, False)
     copied = b.run("undo")  # the turn that the copy brought along changed files of the other work tree
     assert copied.returncode == 1
-    assert f"left alone  {a.work}/new.txt" in copied.stderr
+    assert f"skipped  {a.work}/new.txt" in copied.stderr
     assert (a.work / "new.txt").exists()
 
 

@@ -52,4 +52,4 @@ def test_an_unknown_command_is_2(tmp_path: Path) -> None:
 def test_without_a_message_at_a_terminal_it_does_not_wait(tmp_path: Path) -> None:
     terminal = Terminal(Desk(tmp_path), "run")
     assert terminal.end() == 2
-    assert "Say what to do" in terminal.shown
+    assert "Give a task" in terminal.shown

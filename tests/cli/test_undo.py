@@ -24,9 +24,9 @@ def test_undo_says_what_becomes_of_each_file_and_does_just_that(tmp_path: Path) 
     dry = desk.run("undo", "--dry-run")
     assert dry.stdout.splitlines() == [
         "Would undo: “go”",
-        "  would be put back  changed",
-        "  would be brought back  gone",
-        "  would be put back (mode)  mode",
+        "  would be restored  changed",
+        "  would be re-created  gone",
+        "  would be restored (mode)  mode",
         "  would be deleted  new",
         "  would be moved back  moved -> old",
     ]
@@ -37,9 +37,9 @@ def test_undo_says_what_becomes_of_each_file_and_does_just_that(tmp_path: Path) 
     redone = desk.run("redo")
     assert redone.stdout.splitlines() == [
         "Redone: “go”",
-        "  restored  changed",
+        "  changed again  changed",
         "  deleted again  gone",
-        "  restored (mode)  mode",
+        "  changed again (mode)  mode",
         "  moved again  old -> moved",
         "  created again  new",
     ]
@@ -61,11 +61,11 @@ def test_undo_of_files_puts_only_these_back_and_the_conversation_stays(tmp_path:
     (desk.work / "a").write_text("0\n")
     played(desk, "echo 1 > a; echo 1 > b", "echo 2 > a; echo 2 > b; mkdir d; echo 2 > d/new")
     dry = desk.run("undo", "--dry-run", "a")
-    assert dry.stdout.splitlines() == ["Would undo in these files: “turn 2”", "  would be put back  a"]
+    assert dry.stdout.splitlines() == ["Would undo in these files: “turn 2”", "  would be restored  a"]
     assert (desk.work / "a").read_text() == "2\n"
     done = desk.run("undo", "a", "d")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["Undone in these files: “turn 2”", "  put back  a", "  deleted  d/new"]
+    assert done.stdout.splitlines() == ["Undone in these files: “turn 2”", "  restored  a", "  deleted  d/new"]
     assert ((desk.work / "a").read_text(), (desk.work / "b").read_text()) == ("1\n", "2\n")
     assert names(desk) == ["a", "b"]
     assert "> turn 2" in desk.run("session", "show").stdout
@@ -75,7 +75,11 @@ def test_undo_of_files_puts_only_these_back_and_the_conversation_stays(tmp_path:
     assert (spent.returncode, "nothing to undo" in spent.stdout) == (1, True)
     assert "“turn 1”" in desk.run("redo", "a").stdout
     redone = desk.run("redo", "a", "d")
-    assert redone.stdout.splitlines() == ["Redone in these files: “turn 2”", "  restored  a", "  created again  d/new"]
+    assert redone.stdout.splitlines() == [
+        "Redone in these files: “turn 2”",
+        "  changed again  a",
+        "  created again  d/new",
+    ]
     assert (desk.work / "a").read_text() == "2\n"
     assert "nothing to redo" in desk.run("redo", "a").stdout
     assert desk.run("undo", "a").returncode == 0  # and then the whole turn, and back
@@ -93,8 +97,8 @@ def test_undo_of_files_leaves_what_somebody_changed_and_what_is_not_the_sessions
     done = desk.run("undo", "a", "b", "own")
     assert done.returncode == 1
     assert "deleted  b" in done.stdout
-    assert "left alone  a: it was changed since" in done.stderr
-    assert "left alone  own: no turn of this session changed it" in done.stderr
+    assert "skipped  a: it was changed since" in done.stderr
+    assert "skipped  own: no turn of this session changed it" in done.stderr
     assert (desk.work / "a").read_text() == "mine\n"
     assert names(desk) == ["a", "own"]
     outside = desk.run("undo", "../home")

@@ -82,7 +82,7 @@ def test_a_fault_that_stays_is_given_up_with_3_and_one_line(tmp_path: Path) -> N
         done = desk.run("run", "--title", "T", "hello")
         assert len(server.requests) == 5
         assert done.returncode == 3
-        assert done.stderr.count("Trying again") == 4
+        assert done.stderr.count("Retrying") == 4
         assert "Gave up after 5 tries" in done.stderr
         assert "<h1>" not in done.stderr
         assert "\x1b" not in done.stderr

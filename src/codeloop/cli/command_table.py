@@ -2,45 +2,45 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from codeloop import __version__
 from codeloop.cli.bootstrap import INTERRUPTED
-from codeloop.cli.group import LazyGroup, completed
-from codeloop.cli.lazy import load
+from codeloop.cli.group import LazyGroup, problem_of
+from codeloop.cli.options import AGENT, AUTO, CONFIG, CONTINUE, DIR, FORK, MODEL, SESSION, THINKING, TRUST
 from codeloop.kit import fault_injection
+from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("commands.run:run", "Work on a task in the current directory."),
-    "demo": ("commands.demo:demo", "See a recorded model fix a real bug with the real tools."),
-    "serve": ("commands.serve:serve", "Let other programs drive the agent over HTTP."),
-    "attach": ("commands.attach:attach", "Work on a running server, line by line."),
-    "models": ("commands.models:models", "List models with limits and prices."),
-    "auth": ("commands.auth:auth", "Store, list and remove keys of providers."),
-    "session": ("commands.session.session:session", "List, show, search, fork and delete sessions."),
-    "stats": ("commands.session.stats:stats", "Show cost and tokens by day, model and project."),
-    "agent": ("commands.agent:agent", "List agents and make new ones."),
-    "command": ("commands.command:command", "List commands, the prompts that have a name."),
-    "skill": ("commands.skill:skill", "List skills."),
-    "undo": ("commands.undo:undo", "Take back what the last turn did to files."),
-    "redo": ("commands.undo:redo", "Take the undo back."),
-    "export": ("commands.session.export:export", "Write a session as JSON."),
-    "import": ("commands.session.import_:import_", "Read a session from JSON."),
-    "trust": ("commands.trust:trust", "Let this directory's own configuration loosen and execute."),
-    "completion": ("commands.completion:completion", "Complete commands and names in bash, zsh and fish."),
+    "run": ("commands.run:run", "Run one task and exit."),
+    "demo": ("commands.demo:demo", "Watch a recorded model fix a real bug with the real tools."),
+    "serve": ("commands.serve:serve", "Serve the agent to other programs over HTTP."),
+    "attach": ("commands.attach:attach", "Start a conversation on a running server."),
+    "models": ("commands.models:models", "List models with their limits and prices."),
+    "auth": ("commands.auth:auth", "Store, list and remove API keys."),
+    "session": ("commands.session:session", "List, show, search, fork, archive and delete sessions."),
+    "stats": ("commands.stats:stats", "Show cost and tokens by day, model and project."),
+    "agent": ("commands.extensions:agent", "List and create agents."),
+    "command": ("commands.extensions:command", "List commands: prompts that you run by name."),
+    "skill": ("commands.extensions:skill", "List skills: instructions that the model loads when needed."),
+    "undo": ("commands.undo:undo", "Undo the last turn, including its file changes."),
+    "redo": ("commands.undo:redo", "Redo what was undone."),
+    "export": ("commands.export:export", "Write a session as JSON."),
+    "import": ("commands.export:import_", "Import a session from JSON."),
+    "trust": ("commands.trust:trust", "Trust this directory's configuration to loosen rules and run programs."),
+    "completion": ("commands.completion:completion", "Print the completion script for bash, zsh or fish."),
     "debug": ("commands.debug:debug", "Show configuration, paths and limits."),
 }
 
 
 class Commands(LazyGroup):
-    """The commands; words that begin with none of them are for the conversation. Ctrl-C ends each with its code."""
+    """The commands; other words begin a conversation. Ctrl-C ends any of them with its exit code."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options of a conversation, unless a command is called."""
+        """Parse the options of a conversation, unless a command is called."""
         if args[:1] and args[0] in COMMANDS:
             return super().parse_args(ctx, args)
         ctx.allow_interspersed_args = True
@@ -56,12 +56,11 @@ class Commands(LazyGroup):
             sys.exit(INTERRUPTED)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the two ways to call it."""
+        """Write both forms of the call."""
         formatter.write_usage(ctx.command_path, "[OPTIONS] [DIRECTORY] [PROMPT]...")
         formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
 
 
-FILE = click.Path(path_type=Path, dir_okay=False)
 IS_PROMPT = "codeloop.is_prompt"
 
 
@@ -71,47 +70,47 @@ IS_PROMPT = "codeloop.is_prompt"
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option("-m", "--model", metavar="PROVIDER/MODEL", shell_complete=completed("model"), help="The model to use.")
-@click.option("--agent", metavar="NAME", shell_complete=completed("agent"), help="The agent to use.")
-@click.option("-c", "--continue", "go_on", is_flag=True, help="Resume this directory's last session.")
-@click.option("-s", "--session", metavar="ID", shell_complete=completed("session"), help="Resume a session.")
-@click.option("--fork", is_flag=True, help="Resume a copy of the session; the session itself does not change.")
-@click.option("--auto", is_flag=True, help="Say yes to every question; denials stay.")
-@click.option("--trust", is_flag=True, help="Trust this directory's configuration, this once.")
-@click.option("--thinking", is_flag=True, help="Show the model's thinking.")
-@click.option("--dir", "directory", type=click.Path(path_type=Path, readable=False), help="Work in this directory.")
-@click.option("--config", type=FILE, help="Read this configuration file too.")
+@MODEL
+@AGENT
+@CONTINUE
+@SESSION
+@FORK
+@AUTO
+@TRUST
+@THINKING
+@DIR
+@CONFIG
 @click.version_option(__version__, message="%(version)s")
 @click.pass_context
 def app(ctx: click.Context, **flags: Any) -> None:
     """Work with codeloop, an open coding agent.
 
-    Without a command, a conversation begins in DIRECTORY (here, if none is given), with PROMPT as its first prompt:
-    codeloop "fix the failing test". Where no terminal is, PROMPT or stdin is worked on as `codeloop run` does.
+    Without a command, codeloop starts a conversation in DIRECTORY (default: the current one) with PROMPT as the first
+    prompt: codeloop "fix the failing test". Without a terminal, PROMPT or stdin is run once, as by `codeloop run`.
     """
     if ctx.invoked_subcommand is None:
-        begin = load("chat.start:begin")
+        begin = load("cli.chat.start:begin")
         sys.exit(begin(ctx.args, flags, tuple(COMMANDS), is_prompt=ctx.meta.get(IS_PROMPT, False)))
 
 
 def call() -> None:
-    """Run the command that was typed. What goes wrong is told in a line or two: bad input never shows a traceback."""
+    """Run the command line. Errors are one or two lines: bad input never shows a traceback."""
     if "CODELOOP_FAULT" in os.environ and (problem := fault_injection.problem()):
         click.echo(f"codeloop: {problem}", err=True)
         sys.exit(2)
     if "_CODELOOP_COMPLETE" in os.environ:
-        load("completion.shells:register")()
+        load("cli.commands.completion:register")()
     try:
         ended = app.main(prog_name="codeloop", standalone_mode=False)
     except CodeloopError as error:
-        code = load("exit_codes:of_error")(error)
+        code = load("cli.exit_codes:of_error")(error)
         click.echo(f"codeloop: {error}", err=True)
         sys.exit(code)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        click.echo(f"codeloop: {load('usage_errors:problem_of')(error)}", err=True)
+        click.echo(f"codeloop: {problem_of(error)}", err=True)
         sys.exit(error.exit_code)
     except click.Abort:
         click.echo("codeloop: Interrupted.", err=True)

@@ -1,13 +1,17 @@
-"""Groups of commands: help that is never cut, suggestions for a word that is not known, commands loaded when called."""
+"""Groups of commands: help that is never cut, commands loaded when called, and errors with suggestions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from codeloop.cli.lazy import load
+from codeloop.kit.lazy import load
 from codeloop.kit.suggest import meant, near
+from codeloop.kit.terminal_text import inert
+
+_UNCUT = 10_000
+"""Characters: more than any sentence has."""
 
 
 class Group(click.Group):
@@ -16,22 +20,22 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was called. Raises UsageError with what may be meant."""
+        """Find the command that was called. Raises UsageError with similar names."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             names = near(name, self.list_commands(ctx), parts=True)
-            raise click.UsageError(f"There is no command {name}.{meant(names)}", ctx)
+            raise click.UsageError(f"Unknown command: {name}.{meant(names)}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table."""
-        rows = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        """Write the table of commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, row.get_short_help_str(_UNCUT)) for name, row in rows if row is not None])
+            formatter.write_dl([(name, self.short_help_of(ctx, name)) for name in self.list_commands(ctx)])
 
-
-_UNCUT = 10_000
-"""Characters: more than any sentence has."""
+    def short_help_of(self, ctx: click.Context, name: str) -> str:
+        """Return what a command does."""
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(_UNCUT) if command is not None else ""
 
 
 class LazyGroup(Group):
@@ -53,32 +57,27 @@ class LazyGroup(Group):
         """Load one command."""
         del ctx
         row = self._rows.get(cmd_name)
-        if row is None:
-            return None
-        return load(row[0])
+        return load(f"cli.{row[0]}") if row is not None else None
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table."""
+    def short_help_of(self, ctx: click.Context, name: str) -> str:
+        """Return what a command does, without loading it."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self._rows.items()])
+        return self._rows[name][1]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the names that begin with what is typed, and the options."""
-        names = [name for name in self._rows if name.startswith(incomplete)]
-        found = [CompletionItem(name, help=self._rows[name][1]) for name in names]
+        """Return the commands that begin with what is typed, and the options."""
+        found = [CompletionItem(name, help=row[1]) for name, row in self._rows.items() if name.startswith(incomplete)]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
-COMPLETED = {
-    "session": "completion.sessions:current",
-    "archived": "completion.sessions:archived",
-    "agent": "completion.configured:agents",
-    "command": "completion.configured:commands",
-    "model": "completion.configured:models",
-}
-
-
-def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
-    """Return what completes a parameter that takes one of `COMPLETED`."""
-    return lambda _context, _parameter, typed: load(COMPLETED[kind])(typed)
+def problem_of(error: click.ClickException) -> str:
+    """Return what was wrong with a command line, in one line, and whose `--help` to read."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    text = error.format_message()
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        known = [name for param in context.command.get_params(context) for name in param.opts + param.secondary_opts]
+        close = near(error.option_name.lstrip("-"), (name.lstrip("-") for name in known if name.startswith("--")))
+        text = f"Unknown option: {error.option_name}.{meant(f'--{name}' for name in close)}"
+    stop = "" if text.endswith((".", "?", "!")) else "."
+    where = f" See: {context.command_path.strip()} --help" if context is not None else ""
+    return f"{inert(text)}{stop}{where}"

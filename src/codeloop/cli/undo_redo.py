@@ -1,4 +1,4 @@
-"""Taking the last turn of a session back, and forward again, and telling what became of the files."""
+"""Undo and redo of a session's last turn, and what they did to the files in words."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,15 +21,15 @@ from codeloop.schema.part import TextPart
 
 SHOWN = 60
 UNDONE = {
-    "content": "put back",
-    "mode": "put back (mode)",
-    "created": "brought back",
+    "content": "restored",
+    "mode": "restored (mode)",
+    "created": "re-created",
     "deleted": "deleted",
     "moved": "moved back",
 }
 REDONE = {
-    "content": "restored",
-    "mode": "restored (mode)",
+    "content": "changed again",
+    "mode": "changed again (mode)",
     "created": "created again",
     "deleted": "deleted again",
     "moved": "moved again",
@@ -44,9 +44,9 @@ def _warn(text: str) -> None:
 async def undo_last(
     client: Client, session: Session, *, dry_run: bool, say: Say = click.echo, warn: Say = _warn
 ) -> int:
-    """Undo the last turn that is not undone yet; gives the exit code. Raises UsageProblem when there is none."""
+    """Undo the last turn that is not undone yet; return the exit code. Raises UsageProblem if there is none."""
     turns = await _turns(client, session)
-    is_begun = session.revert is not None and session.revert.diff is None  # and was broken off: it is finished
+    is_begun = session.revert is not None and session.revert.diff is None  # and was interrupted: it is completed
     before = turns[: _position(turns, session) + is_begun]
     if not before:
         raise UsageProblem(f"There is nothing to undo in {session.id}.")
@@ -54,16 +54,15 @@ async def undo_last(
     answer = await client.call(
         SESSION_REVERT, RevertSession(session_id=session.id, message_id=last.info.id, dry_run=dry_run)
     )
-    done = "Would undo" if dry_run else "Undone"
-    return tell(answer.outcome, f"{done}: {_prompt(last)}", UNDONE, (say, warn))
+    return _report(answer.outcome, f"{_done('undo', dry_run=dry_run)}: {_prompt(last)}", UNDONE, say, warn)
 
 
 async def redo_last(
     client: Client, session: Session, *, dry_run: bool, say: Say = click.echo, warn: Say = _warn
 ) -> int:
-    """Take the last undo back; gives the exit code. Raises UsageProblem when nothing is undone."""
+    """Redo the last turn that was undone; return the exit code. Raises UsageProblem if there is none."""
     if session.revert is None:
-        raise UsageProblem(f"Nothing is undone in {session.id}.")
+        raise UsageProblem(f"There is nothing to redo in {session.id}.")
     turns = await _turns(client, session)
     position = _position(turns, session)
     what = _prompt(turns[position]) if position < len(turns) else "the last step"
@@ -74,21 +73,24 @@ async def redo_last(
         )
     else:
         answer = await client.call(SESSION_UNREVERT, UnrevertSession(session_id=session.id, dry_run=dry_run))
-    done = "Would redo" if dry_run else "Redone"
-    return tell(answer.outcome, f"{done}: {what}", REDONE, (say, warn))
+    return _report(answer.outcome, f"{_done('redo', dry_run=dry_run)}: {what}", REDONE, say, warn)
 
 
-async def undo_some(client: Client, session: Session, files: Sequence[str], *, redo: bool, dry_run: bool) -> int:
-    """Take back what the last turn did to some files, or do it again; returns the exit code."""
+async def undo_files(client: Client, session: Session, files: Sequence[str], *, redo: bool, dry_run: bool) -> int:
+    """Undo, or redo, what the last turn did to some files; return the exit code."""
     given = UndoFiles(session_id=session.id, files=list(files), redo=redo, dry_run=dry_run)
     answer = await client.call(UNDO_FILES, given)
     turns = await _turns(client, session)
     prompt = next((_prompt(turn) for turn in turns if turn.info.id == answer.message_id), None)
-    done = ("Would redo" if redo else "Would undo") if dry_run else ("Redone" if redo else "Undone")
-    heading = f"There is nothing to {'redo' if redo else 'undo'} in these files."
+    verb = "redo" if redo else "undo"
+    heading = f"There is nothing to {verb} in these files."
     if prompt is not None:
-        heading = f"{done} in these files: {prompt}"
-    return tell(answer.outcome, heading, REDONE if redo else UNDONE, (click.echo, _warn))
+        heading = f"{_done(verb, dry_run=dry_run)} in these files: {prompt}"
+    return _report(answer.outcome, heading, REDONE if redo else UNDONE, click.echo, _warn)
+
+
+def _done(verb: str, *, dry_run: bool) -> str:
+    return f"Would {verb}" if dry_run else {"undo": "Undone", "redo": "Redone"}[verb]
 
 
 async def _turns(client: Client, session: Session) -> list[MessageWithParts]:
@@ -97,7 +99,7 @@ async def _turns(client: Client, session: Session) -> list[MessageWithParts]:
 
 
 def _position(turns: list[MessageWithParts], session: Session) -> int:
-    """Return where a session stands among its turns: those from there on are undone."""
+    """Return the index of the first turn that is undone."""
     point = session.revert.message_id if session.revert is not None else None
     return next((index for index, turn in enumerate(turns) if turn.info.id == point), len(turns))
 
@@ -107,9 +109,8 @@ def _prompt(turn: MessageWithParts) -> str:
     return f"“{one_line(next(texts, ''), SHOWN)}”"
 
 
-def tell(outcome: FilesOutcome | None, heading: str, words: dict[str, str], sayers: tuple[Say, Say]) -> int:
-    """Return what became of the files; returns 1 when some were left alone."""
-    say, warn = sayers
+def _report(outcome: FilesOutcome | None, heading: str, words: dict[str, str], say: Say, warn: Say) -> int:
+    """Show what happened to the files; return 1 if some were skipped."""
     if outcome is None:
         return 0
     say(heading)
@@ -118,7 +119,7 @@ def tell(outcome: FilesOutcome | None, heading: str, words: dict[str, str], saye
         source = f"{inert(each.source)} -> " if each.source else ""
         say(f"  {would}{words[each.what]}  {source}{inert(each.path)}")
     for conflict in outcome.conflicts:
-        warn(f"  {would}left alone  {inert(conflict.path)}: {inert(conflict.reason)}")
+        warn(f"  {would}skipped  {inert(conflict.path)}: {inert(conflict.reason)}")
     if not outcome.done and not outcome.conflicts:
         say("  no file had to change")
     return ERROR if outcome.conflicts else 0

@@ -20,6 +20,8 @@ _CLOSED = frozenset(("headers", "environment", "env"))
 _ADDRESSES = frozenset(("baseURL", "enterpriseUrl"))
 _REFERENCE = re.compile(r"\{(env|file):")
 _USER = re.compile(r"(?<=://)[^/?#@]*@")
+_USER_IN_TEXT = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_MASK = "***"
 _SHORTEST_SECRET = 12
 """Characters; a shorter text may stand elsewhere by chance."""
 _FREE = frozenset(
@@ -48,6 +50,17 @@ def shown(loaded: Loaded, username: str) -> JSON:
     texts = sorted((text for text in hidden if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)
     masked = {key: _without(value, texts if key in _FREE else []) for key, value in found.items()}
     return {"username": username, **masked, "mode": {}, "plugin": masked.get("plugin", [])}
+
+
+def masked(value: Any, name: str = "") -> Any:
+    """Return JSON values in which texts are masked whose name, or whose group's name, is that of a secret."""
+    if is_object(value):
+        return {key: masked(inner, "secret" if name in _CLOSED else key) for key, inner in value.items()}
+    if is_list(value):
+        return [masked(inner, name) for inner in value]
+    if not isinstance(value, str):
+        return value
+    return _MASK if value and _SECRET.search(name) else _USER_IN_TEXT.sub(_MASK, value)
 
 
 def open_options(options: JSON) -> JSON:
@@ -226,7 +239,7 @@ def _without(value: Any, texts: list[str]) -> Any:
         return _LARGEST if value > 0 else -_LARGEST
     if isinstance(value, str):
         for text in texts:
-            value = value.replace(text, "***")
+            value = value.replace(text, _MASK)
         return value
     if is_object(value):
         return {key: _without(each, texts) for key, each in value.items()}

@@ -1,4 +1,4 @@
-"""Lines as a person or a pipe gives them, in their order; a question that waits takes the next one."""
+"""Lines as a person or a pipe gives them, in order; a question that waits takes the next one."""
 
 import asyncio
 import os
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from codeloop.cli.output.streams import Output
-from codeloop.cli.questions.answerer import Terminal
+from codeloop.cli.questions.prompter import Draw, Prompter
 
 
 class Lines:
-    """What was typed and not taken yet. None stands for the end of the input."""
+    """What was typed and not taken yet; None marks the end of the input."""
 
     def __init__(self) -> None:
         self._waiting: deque[str | None] = deque()
@@ -20,7 +20,7 @@ class Lines:
         self._answer: asyncio.Future[str | None] | None = None
 
     def put(self, line: str | None) -> None:
-        """Add a line: the answer to what is asked, else one more to be taken."""
+        """Add a line: the answer to a waiting question, else one to take."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(line)
         else:
@@ -28,20 +28,20 @@ class Lines:
             self._came.set()
 
     def end(self) -> None:
-        """Let there be no further lines; a question still waits for its answer."""
+        """Drop what waits and end the input; a question still waits for its answer."""
         self._waiting.clear()
         self._waiting.append(None)
         self._came.set()
 
     async def take(self) -> str | None:
-        """Wait for the next line that is no answer; after the end of the input there is none for ever."""
+        """Return the next line; None once the input has ended."""
         while not self._waiting:
             self._came.clear()
             await self._came.wait()
         return self._waiting[0] if self._waiting[0] is None else self._waiting.popleft()
 
     async def answer(self) -> str | None:
-        """Wait for the next line as an answer."""
+        """Return the next line as an answer; None once the input has ended."""
         if self._waiting and self._waiting[-1] is None:
             return None
         self._answer = asyncio.get_running_loop().create_future()
@@ -51,40 +51,34 @@ class Lines:
             self._answer = None
 
 
-class Typing(Protocol):
+class Typing(Prompter, Protocol):
     """Where lines are typed, and what is shown above them."""
 
-    lines: Lines
-    terminal: Output | None
-    """Where a person can be asked."""
+    @property
+    def lines(self) -> Lines:
+        """What was typed."""
+        ...
+
+    @property
+    def terminal(self) -> Output | None:
+        """Where a person can be asked."""
+        ...
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         ...
 
     def stop(self) -> None:
-        """Read no more, and leave the terminal as it was."""
-        ...
-
-    def above(self, draw: Callable[[], object]) -> None:
-        """Write to the terminal by way of `draw`, without disturbing the line that is typed."""
-        ...
-
-    def flash(self, draw: Callable[[], object]) -> None:
-        """Write what need not be written, when nothing is typed."""
+        """Stop reading, and leave the terminal as it was."""
         ...
 
     def rest(self, *, quiet: bool) -> None:
-        """Say that nothing runs, so that a prompt may stand, or that something does."""
-        ...
-
-    async def ask(self, terminal: Terminal, question: str) -> str | None:
-        """Ask a question on the terminal and give the line that answers it; None at the end of the input."""
+        """Take in whether nothing runs, so that a prompt can be shown."""
         ...
 
 
 class Plain:
-    """Lines as the system gives them: from a pipe, a file, or a `terminal` that can do no more."""
+    """Lines as the system gives them: from a pipe, a file, or a simple `terminal`."""
 
     def __init__(self, out: Output, terminal: Output | None) -> None:
         self.lines = Lines()
@@ -97,7 +91,7 @@ class Plain:
         self._stop: Callable[[], object] = lambda: None
 
     def start(self) -> None:
-        """Begin to read stdin."""
+        """Start reading stdin."""
         if sys.stdin is None:
             self.lines.put(None)
             return
@@ -110,12 +104,12 @@ class Plain:
                 pass
 
     def stop(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._stop()
         self._stop = lambda: None
 
     def _read(self, descriptor: int) -> bool:
-        """Take what is there; gives False at the end."""
+        """Take what is there; return False at the end."""
         try:
             data = os.read(descriptor, 65_536)
         except OSError:  # the terminal is gone
@@ -129,8 +123,9 @@ class Plain:
             self.lines.put(None)
         return bool(data)
 
-    def above(self, draw: Callable[[], object]) -> None:
-        """Write; a prompt or a question that stands is written again below."""
+    def above(self, draw: Draw, *, urgent: bool = True) -> None:
+        """Write, and write the prompt or question again below."""
+        del urgent
         if self._is_prompted or self._question:
             self._out.write("\n")
             self._is_prompted = False
@@ -140,13 +135,13 @@ class Plain:
         else:
             self._prompt()
 
-    def flash(self, draw: Callable[[], object]) -> None:
-        """Write, unless a prompt stands."""
+    def flash(self, draw: Draw) -> None:
+        """Write unless a prompt stands."""
         if not self._is_prompted:
             draw()
 
     def rest(self, *, quiet: bool) -> None:
-        """Write a prompt when nothing runs."""
+        """Write a prompt if nothing runs."""
         self._is_quiet = quiet
         self._prompt()
 
@@ -155,9 +150,8 @@ class Plain:
             self._out.write("> ")
             self._is_prompted = True
 
-    async def ask(self, terminal: Terminal, question: str) -> str | None:
-        """Ask."""
-        del terminal
+    async def ask(self, question: str) -> str | None:
+        """Ask a question."""
         self.above(lambda: self._out.write(question))
         self._question = question
         try:

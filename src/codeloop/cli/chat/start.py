@@ -1,6 +1,7 @@
-"""`codeloop` without a command: a conversation in a directory, or one turn when nobody sits at a terminal."""
+"""`codeloop` without a command: a conversation in a directory, or one turn without a terminal."""
 
 import asyncio
+import os
 import re
 import shlex
 import sys
@@ -8,11 +9,16 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from codeloop.cli.chat.conversing import converse
+from codeloop.cli.chat.conversation import Chat
+from codeloop.cli.chat.input import Plain
+from codeloop.cli.chat.line_editor import Editor
+from codeloop.cli.chat.screen import Screen
+from codeloop.cli.chat.slash_commands import take_line
 from codeloop.cli.exit_codes import UsageProblem
-from codeloop.cli.run.one_shot import run_once
-from codeloop.cli.run.options import Options
-from codeloop.cli.target.local import here
+from codeloop.cli.options import Options
+from codeloop.cli.output.streams import Outlet, standard
+from codeloop.cli.target.target import OpenTarget
+from codeloop.kit.lazy import load
 from codeloop.kit.suggest import meant, near
 
 COMMAND = re.compile(r"[a-z][a-z-]*")
@@ -20,24 +26,24 @@ PATH = re.compile(r"\.{0,2}/|~|\.{1,2}$")
 
 
 def begin(words: Sequence[str], flags: dict[str, Any], commands: Collection[str], *, is_prompt: bool) -> int:
-    """Hold a conversation about what the words say and return the exit code.
+    """Hold a conversation as the words and options say, and return the exit code.
 
-    `is_prompt`: the words are the prompt, whatever they look like. Raises CodeloopError when it can't begin.
+    `is_prompt`: the words are the prompt, whatever they look like. Raises CodeloopError if it can't begin.
     """
     directory, prompt = (None, list(words)) if is_prompt else read_words(words, commands)
     if directory is not None and flags.get("directory"):
         raise UsageProblem(f"{directory} and --dir name two directories. Leave one of them out.")
     given: dict[str, Any] = {**flags, "directory": directory or flags.get("directory")}
     options = Options(message=tuple(prompt), **given)
-    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
-        return run_once(options)
-    return asyncio.run(converse(options, here))
+    if not _has_terminal():
+        return load("cli.run.one_shot:run_once")(options)
+    return asyncio.run(converse(options, load("cli.target.local:open_local")))
 
 
 def read_words(words: Sequence[str], commands: Collection[str]) -> tuple[Path | None, list[str]]:
-    """Return which directory the words name, if any, and which of them are the prompt.
+    """Return the directory that the words name, if any, and the words of the prompt.
 
-    Raises UsageProblem for what is rather a command that was mistyped, or a directory that does not exist.
+    Raises UsageProblem for what is probably a mistyped command, or a directory that does not exist.
     """
     if not words:
         return None, []
@@ -47,17 +53,39 @@ def read_words(words: Sequence[str], commands: Collection[str]) -> tuple[Path | 
     is_path = is_one and PATH.match(first) is not None
     if (is_path or not rest or (is_one and len(rest) == 1 and " " in rest[0])) and path.is_dir():
         return path, rest
-    is_command = first.startswith("/") and "/" not in first[1:]  # `/init` is one of the conversation
+    as_prompt = f"To send it as a prompt: codeloop -- {shlex.join(words)}"
+    is_command = first.startswith("/") and "/" not in first[1:]  # `/init` is a command of the conversation
     if not is_command and (is_path or (is_one and not rest and ("/" in first or path.exists()))):
         kind = "is a file" if path.exists() else "does not exist"
-        raise UsageProblem(f"{first} {kind}. Name a directory to work in. As a prompt: codeloop -- {shlex.join(words)}")
+        raise UsageProblem(f"{first} {kind}. Name a directory to work in. {as_prompt}")
     if COMMAND.fullmatch(first) is None:
         return None, list(words)
-    as_prompt = f"As a prompt: codeloop -- {shlex.join(words)}"
     if first in commands:
-        raise UsageProblem(f"`{first}` is a command: it comes before its options. {as_prompt}")
+        raise UsageProblem(f"`{first}` is a command: put it before its options. {as_prompt}")
     close = near(first, commands, most_edits=1) if rest else near(first, commands, parts=True)
     if close or not rest:
         suggestion = meant(f"codeloop {name}" for name in close)
-        raise UsageProblem(f"There is no command {first}.{suggestion} `codeloop --help` lists them. {as_prompt}")
+        raise UsageProblem(f"Unknown command: {first}.{suggestion} `codeloop --help` lists them. {as_prompt}")
     return None, list(words)
+
+
+async def converse(options: Options, open_target: OpenTarget) -> int:
+    """Hold a conversation and return the exit code. Raises CodeloopError if it can't begin."""
+    outlet = Outlet(asyncio.get_running_loop())
+    stdout, stderr = standard(outlet)
+    if not _has_terminal():
+        screen = Screen(stdout, stderr, Plain(stdout, None), thinking=options.thinking)
+    else:  # which takes answers and notes, in their order
+        typing = Plain(stdout, stdout) if os.environ.get("TERM", "dumb") == "dumb" else Editor(stdout)
+        screen = Screen(stdout, stdout, typing, thinking=options.thinking)
+    try:
+        async with open_target(options, screen.typing.terminal) as target:
+            code = await Chat(target, options, screen).run(take_line)
+            await outlet.drain()
+            return code
+    finally:
+        outlet.abandon()
+
+
+def _has_terminal() -> bool:
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))

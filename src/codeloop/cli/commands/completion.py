@@ -1,15 +1,74 @@
-"""`codeloop completion`: what a shell reads to complete our commands."""
+"""`codeloop completion`: the scripts that complete our commands in bash, zsh and fish."""
+
+import os
+import re
 
 import click
+from click import Command
+from click.shell_completion import (
+    BashComplete,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+    split_arg_string,
+)
 
-from codeloop.cli.completion.shells import script
+VARIABLE = "_CODELOOP_COMPLETE"
+"""Set by a shell that asks for completions; click reads it."""
+
+_BASH = """\
+_codeloop_completion() {
+    local IFS=$'\\n' kind value index typed="${COMP_LINE:0:COMP_POINT}"
+    typed="${typed##*[[:space:]]}"
+    COMPREPLY=()
+    while IFS=, read -r kind value; do
+        case "$kind" in
+            dir) compopt -o dirnames 2> /dev/null ;;
+            file) compopt -o default 2> /dev/null ;;
+            plain) COMPREPLY+=("$value") ;;
+        esac
+    done < <(COMP_LINE="$COMP_LINE" COMP_POINT="$COMP_POINT" _CODELOOP_COMPLETE=bash_complete "$1" 2> /dev/null)
+    if [[ "$typed" == *:* && "$COMP_WORDBREAKS" == *:* ]]; then
+        for index in "${!COMPREPLY[@]}"; do COMPREPLY[index]="${COMPREPLY[index]#"${typed%:*}:"}"; done
+    fi
+}
+complete -o nosort -F _codeloop_completion codeloop 2> /dev/null || complete -F _codeloop_completion codeloop
+"""
+
+
+class Bash(BashComplete):
+    """Splits the line itself: bash splits words at colons, which model names contain."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the words before the one that is being typed, and that one."""
+        line = os.environ["COMP_LINE"][: int(os.environ["COMP_POINT"])]
+        words = split_arg_string(line)
+        typed = words.pop() if words and not line[-1].isspace() else ""
+        return words[1:], typed
+
+
+def script(shell: str, command: Command) -> str:
+    """Return the script that completes `codeloop` in a shell; its errors never show at the prompt."""
+    if shell == "bash":
+        return _BASH
+    made: ShellComplete = (ZshComplete if shell == "zsh" else FishComplete)(command, {}, "codeloop", VARIABLE)
+    called = f"{VARIABLE}={shell}_complete"
+    text = re.sub(rf"({called}.*?codeloop)(?=\)[;}}])", r"\1 2>/dev/null", made.source(), flags=re.DOTALL)
+    text = text.replace('string split ","', 'string split -m 1 ","')  # fish: a help text may hold commas
+    return text if text.endswith("\n") else text + "\n"
+
+
+def register() -> None:
+    """Make click answer our bash script."""
+    add_completion_class(Bash)
 
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print what SHELL reads to complete commands, options, sessions, agents, models and commands of the project.
+    """Print the script that completes commands, options, sessions, agents and models in SHELL.
 
     bash and zsh: eval "$(codeloop completion bash)" in ~/.bashrc or ~/.zshrc; fish: codeloop completion fish | source
     """

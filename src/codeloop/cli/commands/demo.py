@@ -1,27 +1,29 @@
-"""`codeloop demo`: the real loop over a small project, with a recorded model."""
+"""`codeloop demo`: the real loop on a small project, with a recorded model."""
 
+import asyncio
+import os
+import shutil
 import sys
+import tempfile
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import click
 
+from codeloop.cli.options import Options
 from codeloop.cli.output.style import has_colour, paint
-from codeloop.cli.run.message import Message
+from codeloop.cli.run.message import RunMessage
 from codeloop.cli.run.one_shot import execute
-from codeloop.cli.run.options import Options
-from codeloop.cli.target.local import here
+from codeloop.cli.target.local import open_local
 
 FILES = ("postage.py", "test_postage.py")
 TASK = "A customer says that a parcel of exactly 500 g costs too much. Find out why and fix it."
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Keep the folder and say where it is.")
+@click.option("--keep", is_flag=True, help="Keep the folder and print its path.")
 def demo(*, keep: bool) -> None:
-    """See the agent fix a real bug: real tools, real test run, real diff. Only the model is recorded."""
-    import shutil
-    import tempfile
-
+    """Watch the agent fix a real bug with real tools. Only the model is recorded."""
     folder = Path(tempfile.mkdtemp(prefix="codeloop-demo-")).resolve()
     try:
         code = play(folder)
@@ -34,12 +36,7 @@ def demo(*, keep: bool) -> None:
 
 
 def play(folder: Path) -> int:
-    """Put the project into `folder` and run the recording over it; gives the exit code."""
-    import asyncio
-    import os
-    import shutil
-    from importlib.resources import as_file, files
-
+    """Put the project into `folder`, replay the recording on it, and return the exit code."""
     colour = has_colour(sys.stderr)
     project = folder / "project"
     pace = 1.0 if sys.stderr.isatty() else 0.0
@@ -53,9 +50,9 @@ def play(folder: Path) -> int:
         os.environ["CODELOOP_HOME"] = str(folder / "home")
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         options = Options(message=(TASK,), directory=project, replay=source / "recording.jsonl", pace=pace)
-        code = asyncio.run(execute(options, Message(TASK), here))
+        code = asyncio.run(execute(options, RunMessage(TASK), open_local))
     click.echo(
-        "\nNow with a real model, in a project of yours:\n"
+        "\nNow with a real model, in your own project:\n"
         "  codeloop auth login anthropic      (or openai, openrouter, ...; or set ANTHROPIC_API_KEY)\n"
         '  codeloop run "find out why the tests fail and fix it"',
         err=True,

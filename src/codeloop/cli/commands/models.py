@@ -1,5 +1,6 @@
-"""`codeloop models`: what can be used, with limits and prices."""
+"""`codeloop models`: the models that can be used, with limits and prices."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,10 +9,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from codeloop.app.settings import Startup, find_settings, providers_of
-from codeloop.cli.output.columns import columns
-from codeloop.cli.output.style import count
-from codeloop.cli.target.provider_table import Table, open_table
+from codeloop.app.settings import ProjectSettings, Startup, find_settings, providers_of
+from codeloop.cli.output.style import columns, count
+from codeloop.cli.target.project import open_providers
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.refresh import refresh as fetch
 from codeloop.model.catalog.vendors import NEEDS_CHOICE
@@ -26,7 +26,7 @@ from codeloop.schema.errors import CodeloopError
 HEAD = ("", "model", "context", "output", "$ in", "$ out", "$ cached", "")
 
 
-class Row(msgspec.Struct, frozen=True):
+class ModelRow(msgspec.Struct, frozen=True):
     """A model in `--json`: limits in tokens (0: unknown), prices in dollars per million tokens."""
 
     ref: str
@@ -48,25 +48,23 @@ class Row(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.argument("provider", required=False)
-@click.option("--all", "everything", is_flag=True, help="Also what can't be used here, and why; deprecated models too.")
+@click.option("--all", "everything", is_flag=True, help="Include deprecated models, and unusable ones with the reason.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-@click.option("--refresh", is_flag=True, help="Fetch the newest catalog first.")
+@click.option("--refresh", is_flag=True, help="Fetch the latest catalog first.")
 def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bool) -> None:
-    """List the models that can be used, here and now, of one PROVIDER or of all. `*` marks the default.
+    """List the models that can be used now, of one PROVIDER or of all. `*` marks the default.
 
     Prices are dollars per million tokens.
     """
-    import asyncio
-
-    table = open_table()
+    settings, providers = open_providers()
     if refresh:
-        found = asyncio.run(fetch(table.settings.paths.cache, os.environ, Catalog()))
+        found = asyncio.run(fetch(settings.paths.cache, os.environ, Catalog()))
         click.echo(f"codeloop: Fetched the catalog: {found} providers.", err=True)
-        table = open_table()
-    every, reasons, default = asyncio.run(_found(table, provider, everything=everything))
+        settings, providers = open_providers()
+    every, reasons, default = asyncio.run(_found(settings, providers, provider, everything=everything))
     listed = every if everything else [each for each in every if not each.why and each.model.status != "deprecated"]
     if not provider and not everything:
-        for line in _left_out(table.providers, reasons):
+        for line in _left_out(providers, reasons):
             click.echo(f"codeloop: {line}", err=True)
     if not listed and provider:
         raise ModelUnavailable(_none_of(provider, every))
@@ -80,15 +78,16 @@ def models(provider: str | None, *, everything: bool, as_json: bool, refresh: bo
         click.echo(columns(lines, right=frozenset({2, 3, 4, 5, 6})))
 
 
-async def _found(table: Table, provider: str | None, *, everything: bool) -> tuple[list[Offer], dict[str, str], str]:
-    """Return models, why providers can't be used, and the `provider/model` that is used when none is named."""
-    providers = table.providers
+async def _found(
+    settings: ProjectSettings, providers: Providers, provider: str | None, *, everything: bool
+) -> tuple[list[Offer], dict[str, str], str]:
+    """Return the models, why providers can't be used, and the default `provider/model`."""
     try:
         default = await providers.default()
     except ModelUnavailable:
         default = ""
     known = {each.id for each in providers.every()}
-    untrusted = _untrusted(table, known)
+    untrusted = _untrusted(settings, known)
     if provider and provider not in known and provider not in {each.provider_id for each in untrusted}:
         providers.provider(provider)  # raises, naming near ones
     found, reasons = await offers(providers, [provider] if provider else known if everything else None)
@@ -96,9 +95,9 @@ async def _found(table: Table, provider: str | None, *, everything: bool) -> tup
     return [*found, *(Offer(each, UNTRUSTED) for each in wanted)], reasons, default
 
 
-def _untrusted(table: Table, known: set[str]) -> list[ModelInfo]:
-    """Return the models of providers that only the configuration of an untrusted project names."""
-    if not any(name.startswith("provider") for name in table.settings.loaded.ignored):
+def _untrusted(settings: ProjectSettings, known: set[str]) -> list[ModelInfo]:
+    """Return the models of providers that only an untrusted project's configuration has."""
+    if not any(name.startswith("provider") for name in settings.loaded.ignored):
         return []
     with suppress(CodeloopError):
         trusted = providers_of(find_settings(Startup(directory=Path.cwd(), trust=True)))
@@ -107,7 +106,7 @@ def _untrusted(table: Table, known: set[str]) -> list[ModelInfo]:
 
 
 def _left_out(providers: Providers, reasons: dict[str, str]) -> Iterator[str]:
-    """Return a line for each provider that has a key, or is configured, and can't be used all the same."""
+    """Yield a line for each provider that has a key or is configured, and still can't be used."""
     stored = providers.credentials.entries()
     for provider in providers.every():
         if provider.id not in reasons:
@@ -140,9 +139,9 @@ def _cells(offer: Offer, default: str) -> tuple[str, ...]:
     )
 
 
-def _row(offer: Offer, default: str) -> Row:
+def _row(offer: Offer, default: str) -> ModelRow:
     model = offer.model
-    return Row(
+    return ModelRow(
         ref=model.ref,
         name=model.name,
         default=model.ref == default,

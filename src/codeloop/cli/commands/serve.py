@@ -1,4 +1,4 @@
-"""`codeloop serve`: lets other programs drive the agent over HTTP."""
+"""`codeloop serve`: serves the agent to other programs over HTTP."""
 
 import asyncio
 import os
@@ -28,8 +28,8 @@ PORT = 4096
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """The flags of `serve`."""
+class ServeOptions(Struct, frozen=True, kw_only=True):
+    """The options of `serve`."""
 
     hostname: str | None
     port: int | None
@@ -41,7 +41,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class Secret(Struct, frozen=True):
-    """The password of the server, None for none. `source`: the variable or flag that it is from, "": it is random."""
+    """The server's password, None for none. `source`: the variable or option that set it, "" if it is random."""
 
     password: str | None
     source: str = ""
@@ -52,30 +52,32 @@ class Secret(Struct, frozen=True):
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help=f"Port; 0: a free one. [default: server.port, else {PORT}, or a free one when that is taken]",
+    help=f"Port to listen on; 0: any free one. [default: server.port, else {PORT}, or a free one if that is taken]",
 )
-@click.option("--cors", metavar="ORIGIN", multiple=True, help="Let web pages of this origin ask; may be repeated.")
+@click.option(
+    "--cors", metavar="ORIGIN", multiple=True, help="Allow requests from web pages of this origin; repeatable."
+)
 @click.option(
     "--password",
     metavar="TEXT",
-    help="The password that clients must say. Other people on this machine can see it in the list of processes: "
-    "better set CODELOOP_SERVER_PASSWORD. [default: a random one, which our own programs find]",
+    help="Password that clients must send. Other users of this machine can see it in the process list; "
+    "CODELOOP_SERVER_PASSWORD is safer. [default: a random one that codeloop finds by itself]",
 )
-@click.option("--no-password", is_flag=True, help="Let everybody on this machine in.")
+@click.option("--no-password", is_flag=True, help="Disable authentication.")
 @click.option(
     "--log-level",
     type=click.Choice(LEVELS, case_sensitive=False),
-    help="How much the log holds. [default: log_level, else INFO]",
+    help="Minimum level to log. [default: log_level, else INFO]",
 )
 @click.option("--trust", is_flag=True, help="Trust this directory's configuration while the server runs.")
 def serve(**flags: Any) -> None:
-    """Serve this directory, and any other that a client names, over HTTP until a signal ends it.
+    """Serve this directory, and any other that a client names, over HTTP until stopped by a signal.
 
-    Clients say user name and password: HTTP Basic, `Bearer PASSWORD`, or the query auth_token=BASE64(USER:PASSWORD).
-    Exit codes: 0 ended by a signal, 1 error, 2 usage, 130 ended by a second signal.
+    Clients authenticate with HTTP Basic, `Bearer PASSWORD`, or the query parameter auth_token=BASE64(USER:PASSWORD).
+    Exit codes: 0 stopped by a signal, 1 error, 2 usage, 130 stopped by a second signal.
     """
     _fill_descriptors()
-    asked = Asked(**flags)
+    asked = ServeOptions(**flags)
     secret = _secret(asked)
     startup = Startup(directory=Path.cwd(), trust=asked.trust)
     settings = find_settings(startup)
@@ -88,19 +90,19 @@ def serve(**flags: Any) -> None:
 
 
 def _fill_descriptors() -> None:
-    """See that no file or socket of ours gets the number of a standard stream that was closed."""
+    """Keep our files and sockets off the descriptors of standard streams that are closed."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         continue
     os.close(descriptor)
 
 
-def _secret(asked: Asked) -> Secret:
-    """Find the server's password. Raises UsageProblem."""
+def _secret(asked: ServeOptions) -> Secret:
+    """Return the server's password. Raises UsageProblem."""
     if asked.password is not None:
         if asked.no_password:
-            raise UsageProblem("--password and --no-password contradict each other. Give one of them.")
+            raise UsageProblem("--password and --no-password contradict each other. Leave one of them out.")
         if not asked.password:
-            raise UsageProblem("--password is empty. Give one, or leave it out for a random one.")
+            raise UsageProblem("--password is empty. Set one, or leave it out for a random one.")
         return Secret(asked.password, "--password")
     if asked.no_password:
         return Secret(None, "--no-password")
@@ -108,16 +110,18 @@ def _secret(asked: Asked) -> Secret:
     return Secret(os.environ[name], name) if name else Secret(secrets.token_urlsafe(32))
 
 
-def _listening(asked: Asked, secret: Secret, settings: ProjectSettings, stderr: Output) -> Listening:
-    """Put flags and configuration together. Raises UsageProblem, CodeloopError."""
+def _listening(asked: ServeOptions, secret: Secret, settings: ProjectSettings, stderr: Output) -> Listening:
+    """Merge options and configuration. Raises UsageProblem, CodeloopError."""
     configured = settings.config.server
     host = asked.hostname if asked.hostname is not None else configured.hostname or "127.0.0.1"
     port = asked.port if asked.port is not None else configured.port
     if port is not None and not 0 <= port <= 65535:
-        raise CodeloopError(f"server.port is {port}, which is no port. Choose one from 0 to 65535.")
+        raise CodeloopError(f"server.port is {port}, which is not a port. Choose one from 0 to 65535.")
     username = username_of(os.environ)
     if ":" in username:
-        raise UsageProblem(f"The user name {username!r} holds a colon, which HTTP Basic can't carry. Choose another.")
+        raise UsageProblem(
+            f"The user name {username!r} contains a colon, which HTTP Basic does not allow. Choose another."
+        )
     if secret.source in {"", "--no-password"} and find_address(host, port or 0).is_foreign:
         raise UsageProblem(
             f"Other machines can reach {host}, and whoever gets in can run any command as you. Set a long password in "
@@ -134,7 +138,7 @@ def _listening(asked: Asked, secret: Secret, settings: ProjectSettings, stderr: 
 
 
 def _origins(asked: Sequence[str], configured: Sequence[str], stderr: Output) -> tuple[str, ...]:
-    """Return the web pages that may ask. Raises UsageProblem for a flag that is no origin."""
+    """Return the origins that may send requests. Raises UsageProblem for an invalid option."""
     found: list[str] = []
     for text in configured:
         try:
@@ -157,7 +161,7 @@ async def _served(
         await server.start()
         where = _published(server, secret, settings)
         stdout.write(f"opencode server listening on {server.url}\n")
-        stderr.write(f"codeloop: {where}\ncodeloop: To work with it: codeloop attach {server.url}\n")
+        stderr.write(f"codeloop: {where}\ncodeloop: Connect with: codeloop attach {server.url}\n")
         await ended.wait()
     finally:
         withdraw(settings.paths, server.url)
@@ -167,7 +171,7 @@ async def _served(
 def _ended_by_signal() -> asyncio.Event:
     """Return what a first signal sets; a second one ends the process at once.
 
-    What passes a terminal's or a group's signal on as well (`timeout`, `npm`) makes one signal two.
+    Programs that also forward a terminal's signal (`timeout`, `npm`) make one signal two, so that needs a delay.
     """
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
@@ -187,23 +191,23 @@ def _ended_by_signal() -> asyncio.Event:
 
 
 def _published(server: Server, secret: Secret, settings: ProjectSettings) -> str:
-    """Write the credential where our own programs find it; gives a line that tells people where it is.
+    """Write the credential where our own programs find it, and return a line about it for people.
 
-    Raises CodeloopError when a random one can't be written, as nobody could know it.
+    Raises CodeloopError if a random one can't be written, because nobody could know it.
     """
     user = server.listening.username
     withdraw(settings.paths, server.url, of_any=True)
     if secret.password is None:
-        return "No password is needed: everybody on this machine can have any command run as you."
+        return "Authentication is disabled: everybody on this machine can run any command as you."
     try:
         file = publish(settings.paths, server.url, user, secret.password)
     except OSError as error:
         if secret.source:
-            return f"The password of {user} is that of {secret.source}; it could not be kept ({reason(error)})."
+            return f"The password of {user} is set by {secret.source}; it could not be saved ({reason(error)})."
         raise CodeloopError(
             f"The random password can't be written below {settings.paths.state}: {reason(error)}. "
             "Set one in CODELOOP_SERVER_PASSWORD."
         ) from error
     if secret.source:
-        return f"The password of {user} is that of {secret.source}."
-    return f"The password of {user} is in {file}; our own programs find it there."
+        return f"The password of {user} is set by {secret.source}."
+    return f"The password of {user} is in {file}; codeloop finds it there."

@@ -1,4 +1,4 @@
-"""`codeloop trust`: say which directories may configure more than restrictions."""
+"""`codeloop trust`: choose which directories' configuration may do more than restrict."""
 
 import os
 from datetime import UTC, datetime
@@ -14,12 +14,12 @@ from codeloop.schema.errors import CodeloopError
 
 @click.command()
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
-@click.option("--remove", is_flag=True, help="Take the trust back.")
-@click.option("--list", "is_list", is_flag=True, help="Show the trusted directories.")
+@click.option("--remove", is_flag=True, help="Revoke the trust.")
+@click.option("--list", "is_list", is_flag=True, help="List trusted directories.")
 def trust(directory: Path | None, *, remove: bool, is_list: bool) -> None:
-    """Trust the project around DIRECTORY (the current one when left out).
+    """Trust the project that contains DIRECTORY (default: the current one).
 
-    A trusted project's configuration may start programs, name servers and allow tools. Until then it can only restrict.
+    A trusted project's configuration may run programs, set servers and allow tools; otherwise it can only restrict.
     """
     paths = find_paths(os.environ)
     known = store.read_trust(paths)
@@ -27,7 +27,7 @@ def trust(directory: Path | None, *, remove: bool, is_list: bool) -> None:
         click.echo(f"codeloop: {known.warning}", err=True)
     if is_list:
         if directory or remove:
-            raise click.UsageError("--list goes with nothing else.")
+            raise click.UsageError("--list can't be combined with anything else.")
         _show(known)
     elif remove:
         _remove(paths, directory or Path.cwd())
@@ -49,5 +49,5 @@ def _show(known: store.TrustList) -> None:
 def _remove(paths: Paths, directory: Path) -> None:
     root = find_project_root(directory, paths, os.environ).root if directory.is_dir() else directory
     if not store.distrust(paths, root):
-        raise CodeloopError(f"{root} was not trusted. `codeloop trust --list` shows what is.")
+        raise CodeloopError(f"{root} was not trusted. `codeloop trust --list` shows trusted directories.")
     click.echo(f"No longer trusted: {root}")

@@ -1,58 +1,56 @@
-"""`codeloop undo` and `codeloop redo`: take the last turn's changes of files back, and forward again."""
+"""`codeloop undo` and `codeloop redo`: undo the last turn, and redo it."""
 
 import sys
 
 import click
 
-from codeloop.cli.group import completed
-from codeloop.cli.target.named import find_here
-from codeloop.cli.target.opened import with_client
-from codeloop.cli.undo_redo import redo_last, undo_last, undo_some
-from codeloop.client.local import LocalClient
+from codeloop.cli.options import completed
+from codeloop.cli.target.selection import find_here
+from codeloop.cli.target.target import with_client
+from codeloop.cli.undo_redo import redo_last, undo_files, undo_last
+from codeloop.client.client import Client
 
+FILES = click.argument("files", nargs=-1, type=click.Path())
 OF_SESSION = click.option(
     "-s",
     "--session",
     "name",
     metavar="ID",
     shell_complete=completed("session"),
-    help="The session; without it this directory's latest.",
+    help="Session to change. [default: this directory's latest]",
 )
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Show what would happen and change nothing.")
 
 
 @click.command()
-@click.argument("files", nargs=-1, type=click.Path())
+@FILES
 @OF_SESSION
-@click.option("--dry-run", is_flag=True, help="Only tell what would become of the files.")
+@DRY_RUN
 def undo(files: tuple[str, ...], name: str | None, *, dry_run: bool) -> None:
-    """Undo the last turn: its files are put back, except those that somebody changed since.
+    """Undo the last turn: restore its files, except those that were changed since.
 
-    With FILES only these (or what is below these folders) are put back, and the conversation stays as it is.
+    With FILES, restore only these files, or those below these folders, and keep the conversation.
     """
-
-    async def command(client: LocalClient) -> int:
-        session = await find_here(client, name)
-        if files:
-            return await undo_some(client, session, files, redo=False, dry_run=dry_run)
-        return await undo_last(client, session, dry_run=dry_run)
-
-    sys.exit(with_client(command))
+    _change(files, name, redo=False, dry_run=dry_run)
 
 
 @click.command()
-@click.argument("files", nargs=-1, type=click.Path())
+@FILES
 @OF_SESSION
-@click.option("--dry-run", is_flag=True, help="Only tell what would become of the files.")
+@DRY_RUN
 def redo(files: tuple[str, ...], name: str | None, *, dry_run: bool) -> None:
-    """Take the last undo back, until the next prompt of the session.
+    """Redo the last turn that was undone; possible until the session's next prompt.
 
-    With FILES: take back what `undo FILES` did.
+    With FILES, redo what `undo FILES` undid.
     """
+    _change(files, name, redo=True, dry_run=dry_run)
 
-    async def command(client: LocalClient) -> int:
+
+def _change(files: tuple[str, ...], name: str | None, *, redo: bool, dry_run: bool) -> None:
+    async def command(client: Client) -> int:
         session = await find_here(client, name)
         if files:
-            return await undo_some(client, session, files, redo=True, dry_run=dry_run)
-        return await redo_last(client, session, dry_run=dry_run)
+            return await undo_files(client, session, files, redo=redo, dry_run=dry_run)
+        return await (redo_last if redo else undo_last)(client, session, dry_run=dry_run)
 
     sys.exit(with_client(command))

@@ -6,7 +6,7 @@ from pathlib import Path
 from click.shell_completion import CompletionItem
 
 from codeloop.app.settings import Startup, find_settings, providers_of
-from codeloop.cli.completion.choices import Choice, begun
+from codeloop.cli.completion.sessions import Choice, begun
 from codeloop.extend.agents import agents_of
 from codeloop.extend.commands import commands_of
 from codeloop.permission.defaults import base_rules

@@ -1,16 +1,34 @@
 """Sessions as a shell completes them: read from the store, without opening the project."""
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 from click.shell_completion import CompletionItem
 
-from codeloop.cli.completion.choices import Choice, begun
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import COMPLETED
 from codeloop.store.queries import SessionFilter, open_queries
+
+Choice = tuple[str, str]
+"""A value and its description."""
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*")
+"""What a shell reads as one word; other names, which a project may have chosen, are not offered."""
+
+
+def begun(found: Callable[[str], Iterator[Choice]], typed: str) -> list[CompletionItem[str]]:
+    """Return the choices that begin with what is typed; none if configuration or store can't be read."""
+    try:
+        fitting = [(name, text) for name, text in found(typed) if name.startswith(typed) and _PLAIN.fullmatch(name)]
+    except (CodeloopError, OSError):
+        return []
+    return [CompletionItem(name, help=one_line(text, 60) or None) for name, text in islice(fitting, COMPLETED.value)]
 
 
 def current(typed: str) -> list[CompletionItem[str]]:

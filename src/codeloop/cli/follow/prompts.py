@@ -15,22 +15,22 @@ Say = Callable[[str, Look], object]
 
 
 class Prompts:
-    """Shows a prompt when the model takes it up after it had to wait, or when somebody else sent it.
+    """Shows a prompt when its turn comes after waiting, or when another client sent it.
 
-    `session` is the newest that is known of it.
+    `session` is the session as last seen.
     """
 
     def __init__(self, session: Session, say: Say) -> None:
         self.session = session
         self._say = say
         self._waiting: dict[str, str] = {}
-        """Prompts of ours that wait for the model, by message id."""
+        """Our prompts that wait for the model, by message id."""
         self._stored: dict[str, asyncio.Future[None]] = {}
         self._others: set[str] = set()
         self._shown: set[str] = set()
 
     def expect(self, message_id: str, text: str) -> asyncio.Future[None]:
-        """Return what is done when the prompt of this id is stored; `text` is shown later, "" if it need not be."""
+        """Return what is done once the prompt of this id is stored; `text` is shown when its turn comes, "" never."""
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stored[message_id] = stored
         self._waiting[message_id] = text
@@ -42,7 +42,7 @@ class Prompts:
             case SessionUpdated(properties=p):
                 self.session = p.info
             case SessionDeleted():
-                self._say(f"The session {self.session.id} was deleted. /new begins another one.", "yellow")
+                self._say(f"The session {self.session.id} was deleted. /new starts another one.", "yellow")
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
                 stored = self._stored.pop(p.info.id, None)
                 if stored is not None and not stored.done():

@@ -1,37 +1,42 @@
-"""The subagents of a session: which there are, and which of them work in the background."""
+"""The subagents of a session: which there are, which work in the background, and waiting for those."""
 
 import asyncio
+from collections.abc import Callable, Iterable
 
 import msgspec
+from msgspec import Struct
 
+from codeloop.kit.terminal_text import inert
 from codeloop.schema.event import Event, SessionCreated, SessionUpdated, session_of
+from codeloop.schema.limits import BACKGROUND_WAIT
 from codeloop.schema.message import Session
 from codeloop.store.subagent_state import KEY, SubagentStanding
 
+Note = Callable[[str], object]
 WORKING = {"queued", "running", "waiting"}
 
 
 class Subagents:
-    """What is known of the subagents of one session. `background`: those at work that no call waits for, by id."""
+    """The subagents of one session. `background`: those at work that no call waits for, by session id."""
 
     def __init__(self, session_id: str) -> None:
         self.background: dict[str, Session] = {}
         self.known: dict[str, Session] = {}
-        """All of them, as they are now."""
+        """All of them, as they are now, by id."""
         self.at_rest = asyncio.Event()
         """Set while none works in the background."""
         self.at_rest.set()
         self._session_id = session_id
 
     def take(self, event: Event) -> str | None:
-        """Take in an event; gives what the subagent works on that it belongs to, None when it is of another session."""
+        """Take in an event; return the title of the subagent that it belongs to, None if it is another session's."""
         if isinstance(event, SessionCreated | SessionUpdated):
             self.learn(event.properties.info)
         known = self.known.get(session_of(event) or "")
         return None if known is None else known.title
 
     def learn(self, session: Session) -> None:
-        """Take in how a session is now; one of somebody else is passed over."""
+        """Take in a session as it is now, if it is a subagent's of ours."""
         if session.parent_id == self._session_id or session.parent_id in self.known:
             self.known[session.id] = session
             if works_in_background(session):
@@ -42,7 +47,7 @@ class Subagents:
 
 
 def standing_of(session: Session) -> SubagentStanding | None:
-    """Return how a subagent stands, as its session tells; None when it does not tell."""
+    """Return the state of a subagent, from its session; None if it has none."""
     try:
         return msgspec.convert((session.metadata or {}).get(KEY), SubagentStanding)
     except msgspec.ValidationError:
@@ -50,6 +55,39 @@ def standing_of(session: Session) -> SubagentStanding | None:
 
 
 def works_in_background(session: Session) -> bool:
-    """Return whether a subagent is at work, and no call waits for it."""
+    """Return whether a subagent is at work and no call waits for it."""
     standing = standing_of(session)
     return standing is not None and standing.background and standing.state in WORKING
+
+
+class Background(Struct, frozen=True):
+    """Whether to wait for subagents, and whether they go on when this process ends, because they are on a server."""
+
+    waits: bool = True
+    on_server: bool = False
+
+
+async def wait_for(subagents: Subagents, ended: asyncio.Event, note: Note, background: Background) -> bool:
+    """Wait until none works any more or `ended` is set, noting what happens; return whether the time ran out."""
+    working = dict(subagents.background)
+    if not working:
+        return False
+    is_over = False
+    if background.waits:
+        note(f"Waiting for background work: {_named(working.values())}. Ctrl-C stops it; --no-wait never waits.")
+        waits = {asyncio.create_task(subagents.at_rest.wait()), asyncio.create_task(ended.wait())}
+        done, _ = await asyncio.wait(waits, timeout=BACKGROUND_WAIT.seconds, return_when=asyncio.FIRST_COMPLETED)
+        is_over = not done
+        for wait in waits:
+            wait.cancel()
+    for session in (subagents.known[session_id] for session_id in working if session_id not in subagents.background):
+        standing = standing_of(session)
+        how = f"{standing.state}{f' ({standing.reason})' if standing.reason else ''}" if standing else "ended"
+        note(inert(f"{session.title}: {how}. See: codeloop session show {session.id}"))
+    if left := list(subagents.background.values()):
+        note(f"{'Still working on the server' if background.on_server else 'Stopped'}: {_named(left)}.")
+    return is_over
+
+
+def _named(sessions: Iterable[Session]) -> str:
+    return ", ".join(inert(f"{session.title} [{session.id}]") for session in sessions)

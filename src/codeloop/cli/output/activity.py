@@ -1,12 +1,11 @@
-"""A sign of life: what is waited for, and for how long, on the last line of a terminal."""
+"""A progress line: what a turn waits for, and for how long, on the last line of a terminal."""
 
 import time
 
 from codeloop.cli.follow.subagents import works_in_background
 from codeloop.cli.output.streams import Output
-from codeloop.cli.output.style import paint
+from codeloop.cli.output.style import cut_to, paint
 from codeloop.cli.output.tool_call import heading
-from codeloop.cli.output.width import columns_of, cut_to
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionCreated, SessionUpdated
 from codeloop.schema.live_events import Busy, Idle, Retry, SessionIdle, StatusChanged
@@ -22,18 +21,18 @@ from codeloop.schema.part import (
 )
 
 MODEL = "model"
-"""The key of what is waited for from the model; a call's is the id of its part."""
+"""The key of the model's work; a call's key is the id of its part."""
 
 
 class Activity:
-    """What goes on now: the model's work, and the calls that run."""
+    """What is going on: the model's work, and the calls that run."""
 
     def __init__(self) -> None:
         self._labels: dict[str, str] = {}
         self._details: dict[str, str] = {}
         self._since: dict[str, float] = {}
         self._sessions: dict[str, str] = {}
-        """The calls that subagents work for, by the subagents' sessions."""
+        """The keys of the calls that wait for subagents, by the subagents' sessions."""
         self._background: set[str] = set()
 
     def take(self, event: Event) -> None:
@@ -42,7 +41,7 @@ class Activity:
             case StatusChanged(properties=p) if isinstance(p.status, Idle):
                 self._rest()
             case StatusChanged(properties=p) if isinstance(p.status, Busy | Retry):
-                self.begin(MODEL, "Waiting to try again" if isinstance(p.status, Retry) else "Waiting for the model")
+                self.begin(MODEL, "Waiting to retry" if isinstance(p.status, Retry) else "Waiting for the model")
             case SessionIdle():
                 self._rest()
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
@@ -70,18 +69,18 @@ class Activity:
                 pass
 
     def begin(self, key: str, label: str) -> None:
-        """Show that something is waited for; the time counts from when its label changed."""
+        """Add something that is waited for; its time counts from its last change of label."""
         if self._labels.get(key) != label:
             self._labels[key] = label
             self._since[key] = time.monotonic()
             self._details[key] = ""
 
     def end(self, key: str) -> None:
-        """Show it no longer."""
+        """Remove it."""
         self._labels.pop(key, None)
 
     def _rest(self) -> None:
-        """Show of a session that rests what goes on in the background alone."""
+        """Remove all but background work."""
         self._labels = {key: label for key, label in self._labels.items() if key in self._background}
 
     def _part(self, part: object) -> None:
@@ -93,7 +92,7 @@ class Activity:
             case TextPart(time=span):
                 self.begin(MODEL, "Writing" if span is None or span.end is None else "Waiting for the model")
             case ToolPart(state=ToolStatePending()):
-                self.begin(MODEL, f"Writing a call of {one_line(part.tool, 40)}")
+                self.begin(MODEL, f"Preparing a call of {one_line(part.tool, 40)}")
             case ToolPart(state=ToolStateRunning(metadata=metadata)):
                 self.end(MODEL)
                 self.begin(part.id, heading(part))
@@ -109,7 +108,7 @@ class Activity:
                 pass
 
     def line(self, room: int) -> str:
-        """Return what goes on in one line of at most `room` columns; empty when nothing does."""
+        """Return what is going on in at most `room` columns; empty if nothing is."""
         if not self._labels:
             return ""
         key = next(reversed(self._labels))
@@ -120,8 +119,8 @@ class Activity:
 
 
 def draw(activity: Activity, output: Output, *, colour: bool) -> None:
-    """Show what goes on on the last line of a terminal, until something else is written."""
-    line = activity.line(columns_of(output) - 1)
+    """Show what is going on on the last line of a terminal, until something else is written."""
+    line = activity.line(output.columns - 1)
     output.overlay(paint(line, "dim", colour=colour))
 
 

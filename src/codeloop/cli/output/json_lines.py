@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
+from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.streams import Output
-from codeloop.cli.run.result import Outcome
 from codeloop.kit.terminal_text import inert_json
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated
 from codeloop.schema.ids import now_ms
@@ -22,8 +22,8 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import JSON, replace
 
-TAKEN_BACK = {"text", "reasoning"}
-"""What a retry begins again."""
+RETRIED = {"text", "reasoning"}
+"""What a retry starts again."""
 
 
 class JsonView:
@@ -36,7 +36,7 @@ class JsonView:
         self._users: set[str] = set()
         self._summaries: set[str] = set()
         self._held: dict[str, tuple[str, JSON]] = {}
-        """Text that a retry may still take back, by part: its message, and its line."""
+        """Text that a retry may still discard, by part: its message and its line."""
         self.is_live = False
 
     def show(self, event: Event) -> None:
@@ -53,7 +53,7 @@ class JsonView:
                 self._held.pop(p.part_id, None)
             case PartUpdated(properties=p) if p.part.message_id not in self._users:
                 kind = _kind(p.part)
-                if kind in TAKEN_BACK and p.part.message_id not in self._summaries:
+                if kind in RETRIED and p.part.message_id not in self._summaries:
                     self._held[p.part.id] = (p.part.message_id, self._made(kind, part=p.part))
                 elif kind is not None:
                     self._release(p.part.message_id)
@@ -69,7 +69,7 @@ class JsonView:
         """Show nothing: the lines are those of the session alone."""
 
     def tick(self) -> None:
-        """Show nothing: machines do not watch."""
+        """Show nothing."""
 
     def note(self, text: str) -> None:
         """Write a line to stderr: stdout holds JSON alone."""
@@ -88,7 +88,7 @@ class JsonView:
         return {"type": kind, "timestamp": now_ms(), "sessionID": self._session_id, **rest}
 
     def _release(self, message_id: str) -> None:
-        """Write what was held of a message: it stays."""
+        """Write what was held of a message: it is final."""
         lines = {part_id: line for part_id, (of, line) in self._held.items() if of == message_id}
         for part_id, line in lines.items():
             del self._held[part_id]

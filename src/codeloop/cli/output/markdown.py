@@ -1,13 +1,12 @@
-"""Markdown for a terminal, as it streams in: what is written stays as it is, nothing is drawn twice.
+"""Markdown for a terminal, rendered as it streams in; nothing is drawn twice.
 
-A mark is held back until it is known what it means; what is never closed is shown as it came. Patterns are compiled
-when they are first used: a pipe needs none of them.
+A mark is held back until its meaning is known; one that is never closed is shown as it came. Patterns are compiled when
+first used, because a pipe needs none.
 """
 
 import re
 
-from codeloop.cli.output.style import Look, paint
-from codeloop.cli.output.width import width_of
+from codeloop.cli.output.style import Look, paint, width_of
 
 UNDECIDED = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
 WHOLE_LINES = r" *(#{1,6}\s|\||```|~~~)"
@@ -23,11 +22,11 @@ SGR = r"\x1b\[[0-9;]*m"
 BEFORE = " ([{\"'“>-—"
 AFTER = " .,;:!?)]}\"'”-—"
 HELD = 4_000
-"""Characters that are held back for a mark that may still be closed."""
+"""Characters to hold back for a mark that may still be closed."""
 
 
 class Markdown:
-    """Renders text piece by piece; without `styled` it stays as it is. `columns`: the terminal's width."""
+    """Renders text piece by piece, unchanged without `styled`. `columns`: the terminal's width."""
 
     def __init__(self, *, styled: bool, columns: int) -> None:
         self._styled = styled
@@ -56,7 +55,7 @@ class Markdown:
         return self._end_line("") + self._table() if self._line or self._rows else ""
 
     def _partial(self) -> str:
-        """Show what is decided of a line that is not complete."""
+        """Return what is certain of an incomplete line."""
         line = self._line
         if not line or self._rows:
             return ""
@@ -100,7 +99,7 @@ class Markdown:
         return shown + spans + end
 
     def _special(self, line: str) -> str | None:
-        """Return a line that is a fence, a rule or a heading; None when it is text."""
+        """Return a fence, a rule or a heading; None for text."""
         if fence := re.fullmatch(FENCE, line):
             self._fence = fence[1]
             return paint(f"  {fence[2].strip()}", "dim", colour=True) if fence[2].strip() else ""
@@ -111,7 +110,7 @@ class Markdown:
         return None
 
     def _begin(self) -> str:
-        """Take the mark of a list or a quotation off the line."""
+        """Take the mark of a list or a quotation from the line."""
         self._is_begun, self._before = True, " "
         prefix = re.match(PREFIX, self._line)
         if prefix is None:
@@ -129,7 +128,7 @@ class Markdown:
         return shown, rest
 
     def _table(self) -> str:
-        """Show the rows that were held back: in columns when they have room."""
+        """Return the rows that were held back, in columns if there is room."""
         rows, self._rows = self._rows, []
         if not rows:
             return ""
@@ -160,7 +159,7 @@ def _plain(text: str) -> str:
 
 
 def _spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
-    """Return emphasis, code and links as they are shown, and what has to wait for more of the line."""
+    """Return text with emphasis, code and links, and what has to wait for more of the line."""
     shown, at = "", 0
     while (found := re.search(MARK, text[at:])) is not None:
         start = at + found.start()
@@ -180,7 +179,7 @@ def _spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
 
 
 def _can_open(text: str, start: int, run: str, before: str) -> bool:
-    """Return whether a mark may begin a span; patterns such as `src/*.py` are text."""
+    """Return whether a mark can begin a span; patterns such as `src/*.py` are text."""
     after = start + len(run)
     match run[0]:
         case "*":
@@ -192,7 +191,7 @@ def _can_open(text: str, start: int, run: str, before: str) -> bool:
 
 
 def _closed(text: str, start: int, run: str) -> tuple[str | None, int]:
-    """Return the span that begins with a mark, and its end; None while it is not complete."""
+    """Return the span that begins with a mark, None while it is incomplete, and its end."""
     inside = start + len(run)
     if run == "\\":
         follows = text[inside : inside + 1]

@@ -1,23 +1,22 @@
-"""Where the model's words go: a terminal shows them as they come, a pipe gets the answer alone, when it is complete."""
+"""Where the model's text goes: a terminal shows it as it comes, a pipe gets only the complete answer."""
 
 from collections.abc import Callable
 
-from codeloop.cli.output.answer import Answer
 from codeloop.cli.output.markdown import Markdown
+from codeloop.cli.output.result import FinalAnswer
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour
-from codeloop.cli.output.width import columns_of
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import TextPart, ToolPart
 
-TAKEN_BACK = "What came above broke off and counts no longer: the model answers again."
+DISCARDED = "The text above broke off and is discarded; the model answers again."
 
 
 class Streamed:
-    """Words on a terminal, as they come; `note` marks what a retry takes back."""
+    """Text on a terminal, as it comes; `note` marks what a retry discards."""
 
     def __init__(self, output: Output, note: Callable[[str], object]) -> None:
         self._output = output
@@ -35,12 +34,12 @@ class Streamed:
                 self._text(p.part)
             case PartRemoved(properties=p) if self._printed.pop(p.part_id, 0):
                 self._close(p.part_id)
-                self._note(TAKEN_BACK)
+                self._note(DISCARDED)
             case _:
                 pass
 
     def finish(self) -> None:
-        """Show what is still held back."""
+        """Show what is held back."""
         for part_id in list(self._open):
             self._close(part_id)
 
@@ -48,7 +47,7 @@ class Streamed:
         if part.id not in self._open and len(part.text) == self._printed.get(part.id):
             return
         if part.id not in self._open:
-            self._open[part.id] = Markdown(styled=self._is_styled, columns=columns_of(self._output))
+            self._open[part.id] = Markdown(styled=self._is_styled, columns=self._output.columns)
         self._grow(part.id, part.text[self._printed.get(part.id, 0) :])
         if part.time is None or part.time.end is not None:
             self._close(part.id)
@@ -66,44 +65,44 @@ class Streamed:
 
 
 class Withheld:
-    """The answer on a pipe, once and whole; what else the model says is told by `narrate`."""
+    """The answer on a pipe, once and whole; other text of the model goes to `narrate`."""
 
     def __init__(self, output: Output, narrate: Callable[[str], object], prompt_id: str | None) -> None:
         self._output = output
         self._narrate = narrate
-        self._answer = Answer(prompt_id)
-        self._told: dict[str, int] = {}
-        """How much of each message was told, in characters; of one that is complete, all."""
+        self._answer = FinalAnswer(prompt_id)
+        self._shown: dict[str, int] = {}
+        """How many characters of each message were shown."""
 
     def show(self, event: Event) -> None:
         """Show what an event completes."""
         is_answer = self._answer.take(event)
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
-                self._told.setdefault(p.info.id, 0)
+                self._shown.setdefault(p.info.id, 0)
                 if is_answer:
                     self._write(self._more(p.info.id))
                 elif p.info.time.completed is not None:
-                    self._tell(p.info.id)
-            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._told:
-                self._tell(p.part.message_id)
+                    self._narrate_rest(p.info.id)
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._shown:
+                self._narrate_rest(p.part.message_id)
             case _:
                 pass
 
     def finish(self) -> None:
-        """Tell what was no answer any more."""
-        for message_id in self._told:
-            self._tell(message_id)
+        """Show what did not become an answer."""
+        for message_id in self._shown:
+            self._narrate_rest(message_id)
 
     def _write(self, text: str) -> None:
         if text:
             self._output.write(inert(text) + "\n")
 
-    def _tell(self, message_id: str) -> None:
+    def _narrate_rest(self, message_id: str) -> None:
         if text := self._more(message_id).strip("\n"):
             self._narrate(text)
 
     def _more(self, message_id: str) -> str:
         text = self._answer.of(message_id)
-        told, self._told[message_id] = self._told[message_id], len(text)
-        return text[told:].removeprefix("\n") if told else text
+        shown, self._shown[message_id] = self._shown[message_id], len(text)
+        return text[shown:].removeprefix("\n") if shown else text

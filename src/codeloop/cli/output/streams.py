@@ -1,4 +1,4 @@
-"""Writing to stdout and stderr without blocking the event loop: what a reader does not take yet waits in its order."""
+"""Writing to stdout and stderr without blocking the event loop: what a reader does not take yet waits, in order."""
 
 import asyncio
 import os
@@ -14,11 +14,13 @@ from typing import TextIO
 from codeloop.schema.limits import OUTPUT_READER
 
 ERASE = "\r\x1b[2K"
-"""Makes the line of the cursor empty."""
+"""Clears the cursor's line."""
+COLUMNS = 80
+"""The width of a terminal that does not report one."""
 
 
 class Output:
-    """A stream that may be closed by its reader, or full: `closed` tells, and nothing is raised."""
+    """A stream whose reader may be slow or gone; nothing is raised, `closed` is set."""
 
     def __init__(self, stream: TextIO, outlet: "Outlet") -> None:
         self.stream = stream
@@ -34,6 +36,14 @@ class Output:
         self._overlaid = ""
         self._unwatch: Callable[[], object] = lambda: None
 
+    @property
+    def columns(self) -> int:
+        """How wide the terminal is."""
+        try:
+            return os.get_terminal_size(self.descriptor or 0).columns or COLUMNS
+        except OSError:
+            return COLUMNS
+
     def write(self, text: str) -> None:
         """Write after all that was written before; a character that the encoding lacks is replaced."""
         if text and self._overlaid:
@@ -45,7 +55,7 @@ class Output:
             self._outlet.add(self, text.encode(self.stream.encoding or "utf-8", "replace"))
 
     def overlay(self, line: str) -> None:
-        """Show a line of a terminal that the next thing written takes the place of; "": none any more."""
+        """Show a line on a terminal that the next write replaces; "" removes it."""
         if line == self._overlaid or (line and (not self.is_at_start or self._outlet.is_waiting)):
             return
         self.write(ERASE)
@@ -58,7 +68,7 @@ class Output:
         await self._outlet.drain()
 
     def take(self, data: memoryview) -> int:
-        """Write what can be written at once; gives how many bytes. Raises OSError when there is no reader."""
+        """Write what can be written at once; return the number of bytes. Raises OSError if there is no reader."""
         if self.descriptor is None or not self.is_ready(0):
             return 0
         try:
@@ -67,11 +77,11 @@ class Output:
             return 0
 
     def is_ready(self, patience: float | None) -> bool:
-        """Return whether something can be written; waits so many seconds for that, for ever with None."""
+        """Return whether something can be written, waiting up to `patience` seconds, for ever with None."""
         return self.descriptor is not None and bool(select.select((), (self.descriptor,), (), patience)[1])
 
     def close(self) -> None:
-        """Write no more, here or by another: half a line must stay the last thing that a reader gets."""
+        """Write nothing more, here or by others: half a line must stay the last thing that a reader gets."""
         self._unwatch()
         self.closed = True
         if self.descriptor is not None:
@@ -81,7 +91,7 @@ class Output:
         self.gone()
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close as soon as the reader of a pipe is gone, also when nothing is written."""
+        """Close as soon as the reader of a pipe is gone, even if nothing is written."""
         descriptor = self.descriptor
         if descriptor is None or not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             return
@@ -131,13 +141,13 @@ class Outlet:
             await self._emptied.wait()
 
     def hurry(self) -> None:
-        """From now on wait for a reader only as long as it goes on reading: one that does not counts as gone."""
+        """From now on wait for a reader only as long as it keeps reading; else it counts as gone."""
         self._is_hurried = True
         if self._waiting:
             self._arm()
 
     def abandon(self) -> None:
-        """Write no more to a stream that something still waits for."""
+        """Give up the streams that something still waits for."""
         while self._waiting:
             self._give_up(self._waiting[0][0])
 
@@ -191,8 +201,13 @@ class Outlet:
         output.close()
 
 
+def has_terminal() -> bool:
+    """Return whether a person can be asked on stderr and can answer on stdin."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def standard(outlet: Outlet) -> tuple[Output, Output]:
-    """Return stdout and stderr; one that the process was started without takes everything and shows nothing."""
+    """Return stdout and stderr; a missing one discards what is written."""
     return Output(sys.stdout or StringIO(), outlet), Output(sys.stderr or StringIO(), outlet)
 
 

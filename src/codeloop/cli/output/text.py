@@ -1,11 +1,11 @@
 """A turn as text: the answer on stdout, everything about it on stderr."""
 
 from codeloop.cli.output.activity import Activity, draw
+from codeloop.cli.output.result import Outcome, summary
 from codeloop.cli.output.speech import Streamed, Withheld
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import duration, has_colour, has_redraw, paint
-from codeloop.cli.output.tool_call import condensed, lines
-from codeloop.cli.run.result import Outcome, summary
+from codeloop.cli.output.tool_call import lines
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
@@ -14,12 +14,12 @@ from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 
 TITLE = 40
-"""Characters of what a subagent works on."""
-COMPACTED = "The conversation so far was replaced by a summary ({} characters)."
+"""Characters of a subagent's title."""
+COMPACTED = "The conversation so far was replaced with a summary ({} characters)."
 
 
 class TextView:
-    """Shows a session's turns; `prompt_id`: the one message whose answer a pipe gets, None: every answer."""
+    """Shows a session's turns; `prompt_id`: the message whose answer a pipe gets, None: all."""
 
     def __init__(
         self, answer: Output, progress: Output, *, thinking: bool = False, prompt_id: str | None = None
@@ -33,16 +33,16 @@ class TextView:
         is_terminal = answer.stream.isatty()
         self._speech = Streamed(answer, self.note) if is_terminal else Withheld(answer, self._narrate, prompt_id)
         self._hidden: set[str] = set()
-        """Messages whose text is not the model's answer: prompts and summaries."""
+        """Messages whose text is not an answer: prompts and summaries."""
         self._summaries: set[str] = set()
         self._thoughts: dict[str, int] = {}
-        """How much of each piece of thinking was shown, in characters."""
+        """How many characters of each reasoning part were shown."""
         self._shown: set[str] = set()
         self._answering = ""
 
     @property
     def is_live(self) -> bool:
-        """Whether there is a terminal that shows what goes on."""
+        """Whether there is a terminal that shows progress."""
         return self._terminal is not None
 
     def show(self, event: Event) -> None:
@@ -69,7 +69,7 @@ class TextView:
             case StatusChanged(properties=p) if isinstance(p.status, Retry):
                 wait = max(0, p.status.next - now_ms())
                 reason = inert(p.status.message)
-                self.note(f"{reason} Trying again in {duration(wait)} (attempt {p.status.attempt}).")
+                self.note(f"{reason} Retrying in {duration(wait)} (attempt {p.status.attempt}).")
             case _:
                 self._clear()
                 self._speech.show(event)
@@ -83,12 +83,12 @@ class TextView:
             if part.id not in self._shown:
                 self._shown.add(part.id)
                 who = paint(f"  {one_line(title, TITLE)}:", "dim", colour=self._colour)
-                self._line(f"{who} {condensed(part, colour=self._colour)}")
+                self._line(f"{who} {lines(part, colour=self._colour)[0]}")
         elif isinstance(event, StatusChanged) and isinstance(event.properties.status, Retry):
             self.note(f"  {one_line(title, TITLE)}: {one_line(event.properties.status.message, 200)}")
 
     def tick(self) -> None:
-        """Show what goes on, unless a line of the answer is being written."""
+        """Show what is going on, unless a line of the answer is being written."""
         if self._terminal is not None and self._answer.is_at_start and self._progress.is_at_start:
             draw(self._activity, self._terminal, colour=has_colour(self._terminal.stream))
 
@@ -97,7 +97,7 @@ class TextView:
         self._line(paint(text, "yellow", colour=self._colour))
 
     def finish(self, outcome: Outcome) -> None:
-        """Write the sums, and why it ended when it is not simply done."""
+        """Write the sums, and why the turn ended if it is not simply done."""
         self._speech.finish()
         if outcome.message:
             look = "red" if outcome.exit_code else "yellow"
@@ -106,7 +106,7 @@ class TextView:
             self._line(paint(summary(outcome), "dim", colour=self._colour))
 
     def _head(self, prompt: UserMessage) -> None:
-        """Say who answers, whenever that is somebody else."""
+        """Show which agent and model answer, if they changed."""
         answering = f"{prompt.agent} · {prompt.model.provider_id}/{prompt.model.model_id}"
         if answering != self._answering:
             self._answering = answering
@@ -146,13 +146,13 @@ class TextView:
         self._line(paint(inert(text), "dim", colour=self._colour))
 
     def _line(self, text: str) -> None:
-        """Write whole lines to stderr, below what stands on the terminal."""
+        """Write whole lines to stderr, below what the terminal shows."""
         self._clear()
         if not self._progress.is_at_start:
             self._progress.write("\n")
         self._progress.write(text + "\n")
 
     def _clear(self) -> None:
-        """Take away what goes on, before something is written to the other stream."""
+        """Remove the progress line before something is written to the other stream."""
         if self._terminal is not None:
             self._terminal.overlay("")

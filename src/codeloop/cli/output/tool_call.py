@@ -1,4 +1,4 @@
-"""One tool call in a few lines of text: what tool, on what, what changed, how long."""
+"""One tool call in a few lines of text: its tool and subject, what it changed, how long it took."""
 
 from typing import Any, cast
 
@@ -24,13 +24,8 @@ def heading(part: ToolPart) -> str:
     return f"{part.tool:<6} {one_line(subject, WIDTH)}".rstrip()
 
 
-def condensed(part: ToolPart, *, colour: bool) -> str:
-    """Return the finished call on one line."""
-    return lines(part, colour=colour)[0]
-
-
 def lines(part: ToolPart, *, colour: bool) -> list[str]:
-    """Return the finished call as lines."""
+    """Return a finished call as lines; the first one alone says what it was."""
     match part.state:
         case ToolStateCompleted(metadata=metadata, time=time):
             exit_code = metadata.get("exit", 0) if part.tool == "bash" else 0
@@ -67,13 +62,13 @@ def _body(tool: str, metadata: JSON, output: str, *, failed: bool) -> list[tuple
         shown = inert(text).strip().splitlines()
         whole = metadata.get("lines") if metadata.get("truncated") else None
         before = (whole if isinstance(whole, int) else len(shown)) - OUTPUT_LINES
-        more = [f"… {before:,} lines before"] if before > 0 else []
+        more = [f"… {before:,} lines above"] if before > 0 else []
         return _looking("dim", [*more, *(line[:WIDTH] for line in shown[-OUTPUT_LINES:]), *_shell_notes(notes)])
     return []
 
 
 def _shell_notes(notes: list[str]) -> list[str]:
-    """Return what the model was told beside a command's output, without its tags; the exit code is in the heading."""
+    """Return the notes for the model below a command's output, without tags and exit code."""
     lines = inert("".join(notes)).splitlines()[:-1]
     return [line for line in lines if not line.startswith("exit code ")]
 

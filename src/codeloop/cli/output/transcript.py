@@ -1,4 +1,4 @@
-"""A stored session as text: prompts, answers, calls and sums, in the form in which they ran."""
+"""A stored session as text: prompts, answers, calls and sums, as they were shown when it ran."""
 
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
@@ -8,7 +8,6 @@ from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.cli.output.style import has_colour, paint, spent
 from codeloop.cli.output.text import COMPACTED
 from codeloop.cli.output.tool_call import heading, lines
-from codeloop.cli.output.width import columns_of
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import error_message
@@ -25,7 +24,7 @@ from codeloop.schema.part import (
 )
 
 Children = Mapping[str, list[MessageWithParts]]
-"""The messages of subagents by the ids of their sessions."""
+"""The messages of subagents by session id."""
 
 
 def transcript(
@@ -36,9 +35,9 @@ def transcript(
     queued: Collection[str] = (),
     children: Children = MappingProxyType({}),
 ) -> None:
-    """Print a session on stdout; `queued`: the ids of prompts that wait for a running turn to take them up.
+    """Print a session on stdout, and on stderr where it was summarized; with `thinking` the summaries too.
 
-    That the conversation was summarized is told on stderr; with `thinking` the summary too.
+    `queued`: the ids of prompts that wait for a running turn.
     """
     out, notes = standard(Outlet())
     colour = has_colour(out.stream)
@@ -50,10 +49,10 @@ def transcript(
                 if message.info.id in queued:
                     out.write(paint("  queued", "yellow", colour=colour) + "\n")
             case AssistantMessage(summary=True):
-                said = "".join(part.text for part in message.parts if isinstance(part, TextPart))
-                notes.write(paint(COMPACTED.format(len(said)), "yellow", colour=has_colour(notes.stream)) + "\n")
-                if thinking and said:
-                    notes.write(paint(inert(said), "dim", colour=has_colour(notes.stream)) + "\n")
+                text = "".join(part.text for part in message.parts if isinstance(part, TextPart))
+                notes.write(paint(COMPACTED.format(len(text)), "yellow", colour=has_colour(notes.stream)) + "\n")
+                if thinking and text:
+                    notes.write(paint(inert(text), "dim", colour=has_colour(notes.stream)) + "\n")
             case AssistantMessage(error=error):
                 for part in message.parts:
                     out.write(_assistant(part, out, colour=colour, thinking=thinking))
@@ -77,7 +76,7 @@ def _user(part: Part, *, colour: bool) -> str:
 def _assistant(part: Part, out: Output, *, colour: bool, thinking: bool) -> str:
     match part:
         case TextPart(text=text) if text.strip():
-            markdown = Markdown(styled=colour and out.stream.isatty(), columns=columns_of(out))
+            markdown = Markdown(styled=colour and out.stream.isatty(), columns=out.columns)
             shown = markdown.feed(inert(text).rstrip("\n"))
             return shown + markdown.end() + "\n"
         case ReasoningPart(text=text) if thinking and text.strip():
@@ -89,7 +88,7 @@ def _assistant(part: Part, out: Output, *, colour: bool, thinking: bool) -> str:
 
 
 def _below(part: Part, children: Children, indent: str, *, colour: bool) -> Iterator[str]:
-    """Yield the calls of the subagent that a call started, one line each, and how its session is shown."""
+    """Yield the calls of the subagent that a call started, one line each, and how to show its session."""
     if not isinstance(part, ToolPart) or part.tool != "task" or isinstance(part.state, ToolStatePending):
         return
     child = str((part.state.metadata or {}).get("sessionId", ""))

@@ -1,9 +1,14 @@
-"""What shows a turn while it runs, and what both formats share."""
+"""What shows a turn while it runs."""
 
 from typing import Protocol
 
-from codeloop.cli.run.result import Outcome
-from codeloop.schema.event import Event
+from codeloop.cli.output.json_lines import JsonView
+from codeloop.cli.output.result import Outcome
+from codeloop.cli.output.streams import Output
+from codeloop.cli.output.text import TextView
+from codeloop.cli.questions.prompter import Prompter
+from codeloop.schema.event import Event, PartUpdated
+from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 
 
 class View(Protocol):
@@ -15,21 +20,68 @@ class View(Protocol):
         ...
 
     def show(self, event: Event) -> None:
-        """Show one event."""
+        """Show an event of the session."""
         ...
 
     def show_subagent(self, event: Event, title: str) -> None:
-        """Show one event of a subagent's session; `title`: what it works on."""
+        """Show an event of a subagent's session; `title`: its task."""
         ...
 
     def tick(self) -> None:
-        """Show what goes on at this moment, where that can be shown."""
+        """Show what is going on at this moment."""
         ...
 
     def note(self, text: str) -> None:
-        """Tell the person something that is no part of the answer."""
+        """Show the person something that is not part of the answer."""
         ...
 
     def finish(self, outcome: Outcome) -> None:
-        """Show how it ended."""
+        """Show how the turn ended."""
         ...
+
+
+class ViewAbove:
+    """A view above the bottom of a terminal, where a person types or is asked; a call's result does not wait there."""
+
+    def __init__(self, view: View, prompter: Prompter) -> None:
+        self._view = view
+        self._prompter = prompter
+
+    @property
+    def is_live(self) -> bool:
+        """Whether `tick` shows something."""
+        return self._view.is_live
+
+    def show(self, event: Event) -> None:
+        """Show an event of the session."""
+        self._prompter.above(lambda: self._view.show(event), urgent=_is_result(event))
+
+    def show_subagent(self, event: Event, title: str) -> None:
+        """Show an event of a subagent's session."""
+        self._prompter.above(lambda: self._view.show_subagent(event, title), urgent=_is_result(event))
+
+    def tick(self) -> None:
+        """Show what is going on."""
+        self._prompter.flash(self._view.tick)
+
+    def note(self, text: str) -> None:
+        """Show a note."""
+        self._prompter.above(lambda: self._view.note(text))
+
+    def finish(self, outcome: Outcome) -> None:
+        """Show how the turn ended."""
+        self._prompter.above(lambda: self._view.finish(outcome))
+
+
+def view_of(
+    form: str, stdout: Output, stderr: Output, session_id: str, *, thinking: bool = False, prompt_id: str | None = None
+) -> View:
+    """Return the view of a format, `json` or text; `prompt_id`: the message to answer."""
+    if form == "json":
+        return JsonView(stdout, stderr, session_id)
+    return TextView(stdout, stderr, thinking=thinking, prompt_id=prompt_id)
+
+
+def _is_result(event: Event) -> bool:
+    part = event.properties.part if isinstance(event, PartUpdated) else None
+    return isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted | ToolStateError)

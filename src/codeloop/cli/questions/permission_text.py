@@ -1,7 +1,6 @@
-"""A permission question in words: what will happen, by which tool, for whom, and what each answer does. Pure.
+"""A permission request in words: what will happen, by which tool, for whom, and what `always` allows.
 
-What somebody else wrote (a command, a path, a diff) stands behind a mark on every row, so that no text in it can pass
-for the question itself.
+Every row of foreign text (a command, a diff) has a mark, so that nothing in it can pass for the question itself.
 """
 
 import re
@@ -11,56 +10,55 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
-from codeloop.cli.output.style import Look
-from codeloop.cli.output.width import width_of
+from codeloop.cli.output.style import Look, width_of
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import JSON
 
 MARK, WRAPPED = "  │ ", "  ┆ "
 HEAD, TAIL = 300, 100
-"""Rows of a very long command or diff that are shown of its beginning and its end."""
+"""Rows shown of the beginning and the end of a very long command or diff."""
 LABEL = 80
 _FILE = re.compile("^Index: ", re.MULTILINE)
 DOUBTFUL = "uncertain"
 
 
 class Asking(Struct, frozen=True):
-    """Who asks: the tool's name, and the subagent when it is one; empty when that is not known."""
+    """Who asks: the tool, and the subagent if it is one; empty if unknown."""
 
     tool: str = ""
     subagent: str = ""
 
 
-class Words(Struct, frozen=True):
-    """A question: `title` in one line; `rows`: what is judged, each with its look; `always`: what that allows."""
+class RequestText(Struct, frozen=True):
+    """A request: its title, the rows of what it is about, each with its look, and what `always` would allow."""
 
     title: str
     rows: list[tuple[Look, str]]
     always: str
 
 
-def in_words(request: PermissionRequest, asking: Asking, columns: int) -> Words:
-    """Put a question in words, in rows of at most `columns`."""
+def in_words(request: PermissionRequest, asking: Asking, columns: int) -> RequestText:
+    """Return a request in words, in rows of at most `columns`."""
     what = _TITLES.get(request.permission, _other)(request, asking)
     by = f" ({asking.tool})" if asking.tool else ""
     whom = f", for the {asking.subagent}" if asking.subagent else ""
     rows = list(_rows(request, columns))
     if request.metadata.get(DOUBTFUL):
-        rows.append(("yellow", "  Not all of what it does can be known before it runs."))
+        rows.append(("yellow", "  Its full effect can't be known before it runs."))
     always = f"\n     {WRAPPED.strip()} ".join(_wrapped(_always(request, asking), max(columns - 15, 20)))
-    return Words(f"{what}{by}{whom}", rows, always)
+    return RequestText(f"{what}{by}{whom}", rows, always)
 
 
 def marked(text: str, columns: int) -> list[str]:
-    """Return a text line by line, each row with its mark; a line that is too long goes on behind another mark."""
+    """Return a text as rows with marks; a long line is wrapped and marked as such."""
     room = max(columns - len(MARK) - 1, 20)
     rows: list[str] = []
     for line in inert(text).rstrip("\n").split("\n"):
         first, *more = _wrapped(line.expandtabs(4), room)
         rows += [MARK + first, *(WRAPPED + piece for piece in more)]
     if len(rows) > HEAD + TAIL:
-        rows[HEAD:-TAIL] = [f"  … {len(rows) - HEAD - TAIL} more rows are not shown here …"]
+        rows[HEAD:-TAIL] = [f"  … {len(rows) - HEAD - TAIL} more rows …"]
     return rows
 
 
@@ -76,7 +74,7 @@ def _wrapped(line: str, room: int) -> list[str]:
 
 
 def _rows(request: PermissionRequest, columns: int) -> Iterator[tuple[Look, str]]:
-    """Return what the answer is about: the command, the diff, the call, each once."""
+    """Yield what the request is about: the diff, the command or the call."""
     given = request.metadata
     command, diff, call = given.get("command"), given.get("diff"), given.get("input")
     if isinstance(diff, str) and diff:
@@ -131,20 +129,20 @@ def _named(request: PermissionRequest) -> str:
     return ", ".join(one_line(pattern, LABEL) for pattern in request.patterns)
 
 
-def _edit(request: PermissionRequest, asking: Asking) -> str:
-    del asking
+def _edit(request: PermissionRequest, _asking: Asking) -> str:
     if "command" in request.metadata:
         return f"Run a command that may change {_named(request)}"
     if len(request.patterns) > 1:
         return f"Change {len(request.patterns)} files"
     diff = str(request.metadata.get("diff") or "")
     first = diff.partition("@@ ")[2]
-    verb = "Make" if first.startswith("-0,0") else "Delete" if first.partition(" ")[2].startswith("+0,0") else "Change"
+    verb = (
+        "Create" if first.startswith("-0,0") else "Delete" if first.partition(" ")[2].startswith("+0,0") else "Change"
+    )
     return f"{verb} {_named(request)}"
 
 
-def _read(request: PermissionRequest, asking: Asking) -> str:
-    del asking
+def _read(request: PermissionRequest, _asking: Asking) -> str:
     return f"{'Run a command that reads' if 'command' in request.metadata else 'Read'} {_named(request)}"
 
 
@@ -157,33 +155,28 @@ def _outside(request: PermissionRequest, asking: Asking) -> str:
     return f"{_VERBS.get(asking.tool, 'Use')} {where}, outside the project"
 
 
-def _fetch(request: PermissionRequest, asking: Asking) -> str:
-    del asking
+def _fetch(request: PermissionRequest, _asking: Asking) -> str:
     led = request.metadata.get("redirect")
     first = one_line(str(led or request.metadata.get("url") or request.patterns[0]), 200)
-    return f"Fetch {first}" + (", to which the page led" if led else "")
+    return f"Fetch {first}" + (", where the page redirects" if led else "")
 
 
-def _private(request: PermissionRequest, asking: Asking) -> str:
-    del asking
+def _private(request: PermissionRequest, _asking: Asking) -> str:
     address = one_line(str(request.metadata.get("address", "")), LABEL)
     url = one_line(str(request.metadata.get("url") or request.patterns[0]), 200)
     return f"Fetch {url} from an address that is not public, {address}"
 
 
-def _task(request: PermissionRequest, asking: Asking) -> str:
-    del asking
+def _task(request: PermissionRequest, _asking: Asking) -> str:
     about = one_line(str(request.metadata.get("description") or ""), LABEL)
     return f"Start the subagent {_named(request)}" + (f": {about}" if about else "")
 
 
-def _repeat(request: PermissionRequest, asking: Asking) -> str:
-    del asking
-    return f"The same call for the third time: {one_line(str(request.metadata.get('tool') or _named(request)), LABEL)}"
+def _repeat(request: PermissionRequest, _asking: Asking) -> str:
+    return f"Repeat the same call a third time: {one_line(str(request.metadata.get('tool') or _named(request)), LABEL)}"
 
 
-def _other(request: PermissionRequest, asking: Asking) -> str:
-    del asking
+def _other(request: PermissionRequest, _asking: Asking) -> str:
     shown = "" if request.patterns == ["*"] else f": {_named(request)}"
     return f"Use {one_line(request.permission, LABEL)}{shown}"
 
@@ -206,10 +199,10 @@ _TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
     "task": _task,
     "skill": _saying("Load the skill"),
     "doom_loop": _repeat,
-    "todowrite": _saying("Write the list of tasks", named=False),
-    "todoread": _saying("Read the list of tasks", named=False),
+    "todowrite": _saying("Update the todo list", named=False),
+    "todoread": _saying("Read the todo list", named=False),
     "question": _saying("Ask you a question", named=False),
-    "plan_exit": _saying("End planning, to carry out the plan", named=False),
+    "plan_exit": _saying("Leave plan mode and carry out the plan", named=False),
 }
 _VERBS = {
     **dict.fromkeys(("read",), "Read"),
@@ -227,16 +220,16 @@ _EVERY = {
     "webfetch_private": "fetching from",
 }
 _EVERYTHING = {
-    "edit": "every change of a file",
-    "read": "reading every file",
-    "list": "listing every folder",
-    "glob": "every search for files",
+    "edit": "every file change",
+    "read": "reading any file",
+    "list": "listing any folder",
+    "glob": "every file search",
     "grep": "every search in files",
-    "webfetch": "fetching every public page",
-    "websearch": "every search on the web",
-    "task": "starting every subagent",
-    "todowrite": "writing the list of tasks",
-    "todoread": "reading the list of tasks",
+    "webfetch": "fetching any public page",
+    "websearch": "every web search",
+    "task": "starting any subagent",
+    "todowrite": "updating the todo list",
+    "todoread": "reading the todo list",
     "question": "every question",
-    "plan_exit": "ending to plan",
+    "plan_exit": "leaving plan mode",
 }

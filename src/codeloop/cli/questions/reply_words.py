@@ -1,4 +1,4 @@
-"""What a person means by the words of an answer. Pure."""
+"""What a person means by the words of an answer."""
 
 import re
 from collections.abc import Sequence
@@ -9,25 +9,21 @@ from msgspec import Struct
 Meaning = Literal["yes", "always", "no", "words", "unclear"]
 
 _YES = {
+    *("y", "yes", "yep", "yeah", "yup", "ya", "ye", "aye", "ok", "okay", "k", "sure", "fine", "good", "right"),
     *(
-        "y",
-        "yes",
-        "yep",
-        "yeah",
-        "yup",
-        "ya",
-        "ye",
-        "aye",
-        "ok",
-        "okay",
-        "k",
-        "sure",
-        "fine",
-        "good",
-        "right",
         "correct",
+        "allow",
+        "allowed",
+        "accept",
+        "approve",
+        "approved",
+        "agreed",
+        "go",
+        "go ahead",
+        "do it",
+        "do that",
+        "run it",
     ),
-    *("allow", "allowed", "accept", "approve", "approved", "agreed", "go", "go ahead", "do it", "do that", "run it"),
     *("once", "of course", "certainly", "absolutely", "definitely", "please", "please do", "sounds good", "looks good"),
     *("lgtm", "go for it", "proceed", "continue", "alright", "all right", "why not", "just this once", "this once"),
 }
@@ -41,17 +37,17 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 class Chosen(Struct, frozen=True):
-    """The answer to a question of the model: `labels`, or else why it is asked again in `problem`."""
+    """The answer to a question of the model: `labels`, or in `problem` why it is asked again."""
 
     labels: list[str] = []
     problem: str = ""
 
 
 def meaning(line: str, *, always: bool) -> Meaning:
-    """Return what an answer to a permission question means; `always`: that is one of the answers.
+    """Return what an answer to a permission request means; `always`: whether that is a possible answer.
 
-    The numbers are those of the answers in their order. Words that begin with a no, or with neither, are for the
-    model; what begins with a yes and goes on otherwise is unclear, as is what holds fewer than two words.
+    A number counts the answers in their order. Two words or more are for the model, unless they begin with a yes and
+    go on otherwise: that is unclear, as is a single word.
     """
     plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
     numbers: dict[str, Meaning] = {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
@@ -84,14 +80,14 @@ def chosen(line: str, labels: Sequence[str], *, several: bool, free: bool) -> Ch
     for piece in pieces:
         if piece.isdecimal() and labels:
             if not (len(piece) < 4 and 0 < int(piece) <= len(labels)):
-                return Chosen(problem=f"There is no option {piece[:20]}. They go from 1 to {len(labels)}.")
+                return Chosen(problem=f"There is no option {piece[:20]}. Choose from 1 to {len(labels)}.")
             found.append(labels[int(piece) - 1])
         elif piece in by_words:
             found.append(by_words[piece])
         elif free:
             return Chosen([text])
         else:
-            return Chosen(problem="That is none of the options. Answer with a number.")
+            return Chosen(problem="That is not one of the options. Answer with a number.")
     found = list(dict.fromkeys(found))
     if len(found) > 1 and not several:
         return Chosen(problem="Only one can be chosen.")
@@ -99,7 +95,7 @@ def chosen(line: str, labels: Sequence[str], *, several: bool, free: bool) -> Ch
 
 
 def _is_only(form: str, known: set[str]) -> bool:
-    """Return whether a text consists of these words and turns of phrase."""
+    """Return whether a text consists only of these words and phrases."""
     rest = form
     for phrase in known:
         if " " in phrase:

@@ -1,21 +1,49 @@
-"""The message of `codeloop run`: the words of the command line, stdin, or both."""
+"""The message of a run: words of the command line or stdin, the command they name, the files they mention."""
 
+import base64
 import fcntl
+import mimetypes
 import os
+import re
 import stat
 import sys
 import termios
 from array import array
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from codeloop.cli.exit_codes import UsageProblem
-from codeloop.cli.run.options import Options
+from codeloop.cli.options import Options
+from codeloop.client.client import Client
+from codeloop.extend.commands import COMPACT
+from codeloop.extend.template import mentions
+from codeloop.kit.suggest import meant, near
+from codeloop.schema.api.files import FileNode, FileQuery
+from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, TextPartInput
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import COMMAND_FILES
+from codeloop.schema.operation import AGENT_LIST, COMMAND_LIST, FILE_LIST, NoArguments
 
 EXAMPLE = 'codeloop run "fix the failing test"'
+ELSEWHERE = {
+    "help": "codeloop --help",
+    "new": "codeloop run without --continue",
+    "sessions": "codeloop session list",
+    "session": "codeloop run --session ID",
+    "agent": "codeloop run --agent NAME",
+    "model": "codeloop run --model PROVIDER/MODEL",
+    "undo": "codeloop undo",
+    "redo": "codeloop redo",
+    "status": "codeloop session show",
+    "queue": "codeloop session show",
+    "exit": "nothing, a run ends by itself",
+}
+"""The commands of a conversation that are not prompts, and what does the same for `run`."""
 
 
-class Message(NamedTuple):
-    """What the command line says, and what came from stdin."""
+class RunMessage(NamedTuple):
+    """The words of the command line, and what came from stdin."""
 
     words: str
     piped: str = ""
@@ -26,30 +54,30 @@ class Message(NamedTuple):
         return "\n\n".join(filter(None, self))
 
 
-def message_of(options: Options) -> Message:
-    """Return the message; stdin is read only when it is asked for, so that an open pipe never hangs a script.
+def message_of(options: Options) -> RunMessage:
+    """Return the message; stdin is read only on request, so that an open pipe never hangs a script.
 
-    Empty only when there is a file or a command. Raises UsageProblem when there is nothing to do.
+    It may be empty only with a file or a command. Raises UsageProblem if there is nothing to do.
     """
     if options.command is not None and "-" not in options.message:
-        return Message(" ".join(map(quoted, options.message)))
+        return RunMessage(" ".join(map(quoted, options.message)))
     words = " ".join(word for word in options.message if word != "-").strip()
     if options.message and "-" not in options.message:
         if not words and not options.files:
-            raise UsageProblem(f"The message is empty. Say what to do: {EXAMPLE}.")
-        return Message(words)
+            raise UsageProblem(f"The message is empty. Give a task: {EXAMPLE}.")
+        return RunMessage(words)
     if sys.stdin is None or (sys.stdin.isatty() and not options.message):
         if options.files:
-            return Message("")
-        raise UsageProblem(f"Say what to do: {EXAMPLE}, or give it on stdin.")
-    message = Message(words, sys.stdin.buffer.read().decode("utf-8", "replace").strip())
+            return RunMessage("")
+        raise UsageProblem(f"The message is missing. Give a task: {EXAMPLE}, or pipe it to stdin.")
+    message = RunMessage(words, sys.stdin.buffer.read().decode("utf-8", "replace").strip())
     if not message.text and not options.files:
-        raise UsageProblem(f"There is no message: stdin is empty. Say what to do: {EXAMPLE}.")
+        raise UsageProblem(f"The message is missing: stdin is empty. Give a task: {EXAMPLE}.")
     return message
 
 
 def is_stdin_unread(options: Options) -> bool:
-    """Return whether stdin is a pipe or a file in which something waits now that `message_of` leaves alone."""
+    """Return whether stdin is a pipe or a file with content that `message_of` leaves unread."""
     reads = "-" in options.message or not (options.message or options.command)
     if reads or sys.stdin is None:
         return False
@@ -68,7 +96,81 @@ def is_stdin_unread(options: Options) -> bool:
 
 
 def quoted(word: str) -> str:
-    """Return a word of the command line so that a command reads it as one."""
+    """Return a word of the command line so that a command reads it as one argument."""
     if word and not any(char.isspace() for char in word):
         return word
     return f"'{word}'" if '"' in word else f'"{word}"'
+
+
+async def parse_words(client: Client, options: Options, words: str) -> tuple[str | None, str]:
+    """Return the command that the words call, None for a prompt, and its arguments or the prompt. stdin never counts.
+
+    A path is text, as in `/etc/hosts is broken`. Raises UsageProblem if there is no such command.
+    """
+    if options.command is not None:
+        return options.command.removeprefix("/"), words
+    found = re.match(r"/([^\s/]+)(?:\s+(.*))?$", words, re.DOTALL)
+    if found is None or not options.message or not options.message[0].startswith("/"):
+        return None, words
+    name = found[1]
+    commands = {command.name for command in await client.call(COMMAND_LIST, NoArguments())}
+    if name in commands or name == COMPACT.name:
+        return name, found[2] or ""
+    if name in ELSEWHERE:
+        raise UsageProblem(f"/{name} works in a conversation only. Use instead: {ELSEWHERE[name]}.")
+    if os.path.lexists(f"/{name}"):
+        return None, words
+    close = meant(f"/{each}" for each in near(name, [COMPACT.name, *sorted(commands)]))
+    raise UsageProblem(
+        f"Unknown command: /{name}.{close} `codeloop command list` lists them. "
+        "To send it as a prompt, put a space first."
+    )
+
+
+async def parts_of(client: Client, message: RunMessage, note: Callable[[str], object]) -> list[PartInput]:
+    """Return the parts of a prompt, with the files and subagents that the words, but not stdin, mention."""
+    if not message.text:
+        return []
+    return [TextPartInput(text=message.text), *(await mentioned(client, message.words, note))]
+
+
+def piped_file(text: str) -> FilePartInput:
+    """Return what came from stdin as an attachment, so that none of it is filled into a command's template."""
+    data = base64.b64encode(text.encode("utf-8", "replace")).decode()
+    return FilePartInput(mime="text/plain", url=f"data:text/plain;base64,{data}", filename="stdin")
+
+
+async def mentioned(client: Client, text: str, note: Callable[[str], object]) -> list[PartInput]:
+    """Return the files and subagents that a prompt mentions with `@`.
+
+    `note` is called with a line about each mention that looks like a file and is none.
+    """
+    names = mentions(text)[: COMMAND_FILES.value]
+    if not names:
+        return []
+    agents = await client.call(AGENT_LIST, NoArguments())
+    subagents = {agent.name for agent in agents if agent.mode != "primary"}
+    parts: list[PartInput] = []
+    for name in names:
+        if name in subagents:
+            parts.append(AgentPartInput(name=name))
+            continue
+        node = await _node(client, name)
+        if node is not None and node.type == "file":
+            mime = mimetypes.guess_type(name)[0] or "text/plain"
+            parts.append(FilePartInput(mime=mime, url=Path(node.absolute).as_uri(), filename=name))
+        elif node is not None:
+            note(f"@{name} is a directory and was not attached.")
+        elif "/" in name or "." in name:
+            note(f"@{name} does not exist and was not attached.")
+    return parts
+
+
+async def _node(client: Client, name: str) -> FileNode | None:
+    """Return what the server has at this path."""
+    path = PurePosixPath(name)
+    try:
+        nodes = await client.call(FILE_LIST, FileQuery(path=str(path.parent)))
+    except OperationError:
+        return None
+    return next((node for node in nodes if node.name == path.name), None)

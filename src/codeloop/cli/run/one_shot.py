@@ -1,30 +1,27 @@
-"""What `codeloop run` does: opens the project, finds or makes the session, runs the turn, tells how it ended."""
+"""What `codeloop run` does: opens the project, finds or creates the session, runs the turn, shows how it ended."""
 
 import asyncio
-import sys
 import time
 from contextlib import suppress
 from functools import partial
 
 from codeloop.cli import exit_codes
 from codeloop.cli.exit_codes import UsageProblem
-from codeloop.cli.lazy import load
-from codeloop.cli.output.shown import view_of
-from codeloop.cli.output.standing import Standing
-from codeloop.cli.output.streams import Outlet, standard
-from codeloop.cli.output.view import View
+from codeloop.cli.follow.subagents import Background
+from codeloop.cli.options import Options
+from codeloop.cli.output.result import Outcome, unfinished
+from codeloop.cli.output.streams import Outlet, has_terminal, standard
+from codeloop.cli.output.view import View, ViewAbove, view_of
 from codeloop.cli.questions.answerer import Answerer
-from codeloop.cli.run.background import Background
-from codeloop.cli.run.message import Message, is_stdin_unread, message_of
-from codeloop.cli.run.options import Options
-from codeloop.cli.run.result import Outcome, unfinished
+from codeloop.cli.questions.prompter import QuestionPrompter
+from codeloop.cli.run.message import RunMessage, is_stdin_unread, message_of, parse_words, parts_of, piped_file
 from codeloop.cli.run.signals import Signals, to_the_end
-from codeloop.cli.run.turn import Turn
-from codeloop.cli.run.typed import Typed, pieces, piped_file, typed
-from codeloop.cli.target.selection import check_agent, known, model_of, session_of
-from codeloop.cli.target.target import Reach, Reached
+from codeloop.cli.run.turn import RunTurn
+from codeloop.cli.target.selection import check_agent, chosen_session, model_of, session_of
+from codeloop.cli.target.target import OpenTarget, Target
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT
+from codeloop.kit.lazy import load
 from codeloop.schema.api.session_inputs import (
     FilePartInput,
     InvokeCommand,
@@ -39,53 +36,51 @@ from codeloop.schema.operation import COMMAND, PROMPT, SESSION_DELETE, SESSION_M
 from codeloop.schema.wire import replace
 
 LOCAL_ONLY = ("trust", "config", "record", "replay", "force")
-"""Flags that change how a project is opened, which a server has done already."""
-UNREAD = "codeloop: Nobody read the answer: stdout was closed."
+"""Options for opening a project, which a server has already done."""
+UNREAD = "codeloop: stdout was closed before the answer was read."
 ATTACHED_ONLY = ("username", "password")
 
 
 def check_flags(options: Options) -> None:
-    """See that the flags go together with where the turn runs. Raises UsageProblem."""
+    """Raise UsageProblem if options do not go together, or with where the turn runs."""
     for name in LOCAL_ONLY if options.attach is not None else ATTACHED_ONLY:
+        if getattr(options, name) and options.attach is not None:
+            raise UsageProblem(f"--{name} does not work with --attach. Leave one of them out.")
         if getattr(options, name):
-            other = "works in this process only" if options.attach is not None else "belongs to --attach"
-            raise UsageProblem(
-                f"--{name} {other}. Leave it out, or run {'without' if options.attach else 'with'} --attach."
-            )
+            raise UsageProblem(f"--{name} needs --attach. Add --attach URL, or leave --{name} out.")
     if options.record is not None and options.replay is not None:
-        raise UsageProblem("--record and --replay exclude each other: a replay asks no model. Leave one of them out.")
+        raise UsageProblem(
+            "--record and --replay exclude each other, as a replay asks no model. Leave one of them out."
+        )
     if options.force and options.record is None:
-        raise UsageProblem("--force belongs to --record. Leave it out.")
+        raise UsageProblem("--force needs --record. Leave it out.")
 
 
 def run_once(options: Options) -> int:
-    """Run one turn as the flags say and return the exit code; how it ended is always shown."""
+    """Run one turn as the options say and return the exit code; how it ended is always shown."""
 
     def command() -> int:
         check_flags(options)
-        reach: Reach = load("target.local:here" if options.attach is None else "target.remote:there")
-        return asyncio.run(execute(options, message_of(options), reach))
+        open_target = load("cli.target.local:open_local" if options.attach is None else "cli.target.remote:open_remote")
+        return asyncio.run(execute(options, message_of(options), open_target))
 
     return to_the_end(options.format, command)
 
 
-async def execute(options: Options, message: Message, reach: Reach) -> int:
-    """Run one turn as the flags say and give the exit code. A result is always shown, whatever happened.
-
-    `reach`: where the turn runs.
-    """
+async def execute(options: Options, message: RunMessage, open_target: OpenTarget) -> int:
+    """Run one turn as the options say and return the exit code. A result is always shown, whatever happens."""
     outlet = Outlet(asyncio.get_running_loop())
     try:
-        return await _executed(options, message, reach, outlet)
+        return await _executed(options, message, open_target, outlet)
     finally:
         outlet.abandon()
 
 
-async def _executed(options: Options, message: Message, reach: Reach, outlet: Outlet) -> int:
+async def _executed(options: Options, message: RunMessage, open_target: OpenTarget, outlet: Outlet) -> int:
     start = time.monotonic()
     task = asyncio.current_task()
     signals = Signals(task.cancel if task is not None else lambda: False, outlet.hurry)
-    running = Running(options, reach, signals, outlet)
+    running = OneShot(options, open_target, signals, outlet)
     running.stdout.watch(asyncio.get_running_loop())
     try:
         outcome = await running.turn(message)
@@ -99,26 +94,26 @@ async def _executed(options: Options, message: Message, reach: Reach, outlet: Ou
         )
     if not outcome.duration_ms:
         outcome = replace(outcome, duration_ms=int((time.monotonic() - start) * 1000))
-    signals.act = lambda: None  # only the wait for a reader is left to end
+    signals.act = lambda: None  # only waiting for a reader is left
     running.view.finish(outcome)
     await outlet.drain()
-    signals.is_told = True
+    signals.is_over = True
     if not running.stdout.has_lost:
         return outcome.exit_code
     if signals.name:
         return exit_codes.INTERRUPTED
     if outcome.exit_code == exit_codes.DONE:
-        running.view.note(f"{UNREAD} It is stored: codeloop session show {outcome.session_id}")
+        running.view.note(f"{UNREAD} Show it with: codeloop session show {outcome.session_id}")
         await outlet.drain()
     return outcome.exit_code or exit_codes.ERROR
 
 
-class Running:
-    """A command on its way: `view`, `stdout` and `session_id` are what is known of it so far."""
+class OneShot:
+    """A run in progress: `view`, `stdout` and `session_id` as far as they are known."""
 
-    def __init__(self, options: Options, reach: Reach, signals: Signals, outlet: Outlet) -> None:
+    def __init__(self, options: Options, open_target: OpenTarget, signals: Signals, outlet: Outlet) -> None:
         self._options = options
-        self._reach = reach
+        self._open_target = open_target
         self._signals = signals
         self.stdout, self._stderr = standard(outlet)
         self._terminal = self._stderr if has_terminal() else None
@@ -126,76 +121,80 @@ class Running:
         self._prompt_id = new_id("msg")
         self.view = self._view()
 
-    async def turn(self, message: Message) -> Outcome:
-        """Reach the project, find or make the session, run the turn. Raises CodeloopError."""
-        async with self._reach(self._options, self._terminal) as reached:
-            if reached.link is not None:
-                reached.link.heard = lambda text: self.view.note(f"codeloop: {text}")
-            for note in reached.notes:
+    async def turn(self, message: RunMessage) -> Outcome:
+        """Open the project, find or create the session, run the turn. Raises CodeloopError."""
+        async with self._open_target(self._options, self._terminal) as target:
+            if target.link is not None:
+                target.link.heard = lambda text: self.view.note(f"codeloop: {text}")
+            for note in target.notes:
                 self.view.note(note)
             if is_stdin_unread(self._options):
-                self.view.note("codeloop: stdin was not read; a message of `-`, beside other words too, reads it.")
+                self.view.note("codeloop: stdin was not read. Add `-` to the message to read it.")
             try:
-                return await self._turn(message, reached)
+                return await self._turn(message, target)
             finally:
-                for problem in reached.problems():
+                for problem in target.problems():
                     self.view.note(f"codeloop: {problem}")
 
-    async def _turn(self, message: Message, reached: Reached) -> Outcome:
+    async def _turn(self, message: RunMessage, target: Target) -> Outcome:
         options = self._options
-        attachments = [reached.attachment(path) for path in options.files]
-        model_of(options.model)  # a name of another form is refused before a session is made
-        found = await known(reached, options)
-        client = reached.client if found is None else reached.client_of(found)
+        attachments = [target.attachment(path) for path in options.files]
+        model_of(options.model)  # refuses an invalid name before a session is made
+        found = await chosen_session(target, options)
+        client = target.client if found is None else target.client_of(found)
         await check_agent(client, options.agent)
-        meant = await typed(client, options, message.words)
-        if meant.command == COMPACT.name and found is None:
-            raise UsageProblem("`compact` summarises a session: say which one with --continue or --session ID.")
+        command, arguments = await parse_words(client, options, message.words)
+        if command == COMPACT.name and found is None:
+            raise UsageProblem("`compact` summarizes a session: choose one with --continue or --session ID.")
         try:
             session = await session_of(client, options, found)
             self.session_id = session.id
             self.view = self._view()
-            standing = Standing(self.view, self._stderr)
-            answerer = Answerer(self._terminal, auto=options.auto, asker=standing.ask)
+            prompter = QuestionPrompter(self._stderr)
+            answerer = Answerer(prompter if self._terminal is not None else None, auto=options.auto)
             background = Background(waits=not options.no_wait, on_server=options.attach is not None)
             attached = f" --attach {options.attach}" if options.attach is not None else ""
             resume = f"codeloop run{attached} --session {session.id}"
-            turn = Turn(client, session, standing, answerer, self.stdout, resume, background)
-            send = partial(self._send, client, message, meant, attachments)
+            turn = RunTurn(client, session, ViewAbove(self.view, prompter), answerer, self.stdout, resume, background)
+            if command is None:
+                send = partial(self._prompt, client, message, attachments)
+            else:
+                send = partial(self._command, client, command, arguments, message.piped, attachments)
             return await turn.run(self._prompt_id, send, options.timeout, self._signals)
         finally:
             await self._keep(client)
 
-    async def _send(
-        self, client: Client, message: Message, meant: Typed, attachments: list[FilePartInput]
-    ) -> MessageWithParts:
-        """Send what the flags say, a prompt or a command, and return what is answered when the turn ends."""
+    async def _prompt(self, client: Client, message: RunMessage, attachments: list[FilePartInput]) -> MessageWithParts:
         options = self._options
-        if meant.command is None:
-            parts = await pieces(client, message, lambda text: self.view.note(f"codeloop: {text}"))
-            prompt = Prompt(
-                session_id=self.session_id,
-                message_id=self._prompt_id,
-                parts=[*parts, *attachments],
-                model=model_of(options.model),
-                agent=options.agent,
-                limits=_limits(options),
-            )
-            return await client.call(PROMPT, prompt)
-        command = InvokeCommand(
+        parts = await parts_of(client, message, lambda text: self.view.note(f"codeloop: {text}"))
+        prompt = Prompt(
             session_id=self.session_id,
             message_id=self._prompt_id,
-            command=meant.command,
-            arguments=meant.words,
-            parts=[*([piped_file(message.piped)] if message.piped else []), *attachments],
+            parts=[*parts, *attachments],
+            model=model_of(options.model),
+            agent=options.agent,
+            limits=_limits(options),
+        )
+        return await client.call(PROMPT, prompt)
+
+    async def _command(
+        self, client: Client, command: str, arguments: str, piped: str, attachments: list[FilePartInput]
+    ) -> MessageWithParts:
+        options = self._options
+        call = InvokeCommand(
+            session_id=self.session_id,
+            message_id=self._prompt_id,
+            command=command,
+            arguments=arguments,
+            parts=[*([piped_file(piped)] if piped else []), *attachments],
             model=options.model,
             agent=options.agent,
             limits=_limits(options),
         )
-        return await client.call(COMMAND, command)
+        return await client.call(COMMAND, call)
 
     async def _keep(self, client: Client) -> None:
-        """Remove a session that was made for a prompt that could not even be stored."""
+        """Delete a session that was created for a prompt that could not be stored."""
         with suppress(CodeloopError):
             if self.session_id and not await client.call(
                 SESSION_MESSAGES, ListMessages(session_id=self.session_id, limit=1)
@@ -213,11 +212,6 @@ class Running:
             thinking=options.thinking,
             prompt_id=self._prompt_id,
         )
-
-
-def has_terminal() -> bool:
-    """Return whether somebody is there who can be asked."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def _limits(options: Options) -> RunLimits:

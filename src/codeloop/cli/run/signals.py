@@ -1,4 +1,4 @@
-"""What holds from a command's first moment to its last: neither a signal nor a fault ends it without a word."""
+"""Signals and faults from a run's first moment to its last: none of them ends it without a result."""
 
 import asyncio
 import signal
@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 from codeloop.cli import exit_codes
 from codeloop.cli.bootstrap import handled
-from codeloop.cli.output.shown import view_of
+from codeloop.cli.output.result import unfinished
 from codeloop.cli.output.streams import Outlet, standard
-from codeloop.cli.run.result import unfinished
+from codeloop.cli.output.view import view_of
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import OUTPUT_READER
 
 
 class Signals:
-    """The signals while the loop runs. `act` and `hurry` are called for the first; a second ends the process at once.
+    """Signals while the loop runs. The first calls `act` and `hurry`; a second ends the process at once.
 
-    `is_told`: the result was shown, and the process is about to end by itself: further signals change nothing.
+    `is_over`: the result has been shown and the process is about to end, so that further signals change nothing.
     """
 
     def __init__(self, act: Callable[[], object], hurry: Callable[[], object]) -> None:
@@ -24,13 +24,13 @@ class Signals:
         self._hurry = hurry
         self.name = ""
         self.is_second = False
-        self.is_told = False
+        self.is_over = False
         loop = asyncio.get_running_loop()
         for number in handled():
-            loop.add_signal_handler(number, self._came, number)
+            loop.add_signal_handler(number, self._take, number)
 
-    def _came(self, number: signal.Signals) -> None:
-        if self.is_told:
+    def _take(self, number: signal.Signals) -> None:
+        if self.is_over:
             return
         if self.name:
             self.is_second = True
@@ -41,27 +41,28 @@ class Signals:
 
 
 def to_the_end(form: str, command: Callable[[], int]) -> int:
-    """Run a command and give its exit code. What it could not tell itself is told here, as text or as JSON."""
-    is_told = False
+    """Run a command and return its exit code; show the result of one that could not do so itself."""
+    is_over = False
+    code = exit_codes.ERROR
     try:
         code = command()
-        is_told = True
+        is_over = True
     except KeyboardInterrupt:
-        code = tell(form, exit_codes.INTERRUPTED, "interrupted", "Interrupted.")
-        is_told = True
+        code = show_result(form, exit_codes.INTERRUPTED, "interrupted", "Interrupted.")
+        is_over = True
     except CodeloopError as error:
-        code = tell(form, exit_codes.of_error(error), "error", str(error))
-        is_told = True
+        code = show_result(form, exit_codes.of_error(error), "error", str(error))
+        is_over = True
     finally:
         for number in handled():
             signal.signal(number, signal.SIG_IGN)
-        if not is_told:
-            tell(form, exit_codes.ERROR, "error", "codeloop failed. What follows belongs into a bug report.")
+        if not is_over:
+            show_result(form, exit_codes.ERROR, "error", "codeloop crashed. Please report what follows as a bug.")
     return code
 
 
-def tell(form: str, code: int, reason: str, message: str) -> int:
-    """Show a result of a turn that never began; gives the exit code."""
+def show_result(form: str, code: int, reason: str, message: str) -> int:
+    """Show the result of a turn that never began, and return its exit code."""
     stdout, stderr = standard(Outlet(patience=OUTPUT_READER.seconds))
     view_of(form, stdout, stderr, "").finish(unfinished(reason, code, message))
     return code

@@ -1,35 +1,37 @@
-"""The project of a directory, opened in this process for one command."""
+"""A project opened in this process for `run` or a conversation."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
 
 from codeloop.app.project import open_project
 from codeloop.app.prompt_parts import mime_of
-from codeloop.app.settings import Startup
+from codeloop.app.settings import Startup, find_settings
 from codeloop.cli.exit_codes import UsageProblem
+from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Output
-from codeloop.cli.run.options import Options
-from codeloop.cli.target.recording import Tape, recording
-from codeloop.cli.target.target import Reached
-from codeloop.cli.target.trusting import ask_trust
+from codeloop.cli.questions.prompter import ask_line
+from codeloop.cli.questions.reply_words import meaning
+from codeloop.cli.target.recording import Recording, recording
+from codeloop.cli.target.target import Target
 from codeloop.client.local import LocalClient
+from codeloop.config.trust.store import trust
+from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.message import Session
 
 
 @asynccontextmanager
-async def here(options: Options, terminal: Output | None) -> AsyncGenerator[Reached]:
-    """Open the project of the directory that the flags name; ask for trust when somebody is there who can be asked."""
-    with recording(options.record, replace=options.force) if options.record else nullcontext() as tape:
-        async with _opened(options, terminal, tape) as reached:
-            yield reached
+async def open_local(options: Options, terminal: Output | None) -> AsyncGenerator[Target]:
+    """Open the project of `--dir`, after asking for trust at a terminal."""
+    with recording(options.record, replace=options.force) if options.record else nullcontext() as record:
+        async with _opened(options, terminal, record) as target:
+            yield target
 
 
 @asynccontextmanager
-async def _opened(options: Options, terminal: Output | None, tape: Tape | None) -> AsyncGenerator[Reached]:
-    startup = _startup(options, tape.path if tape is not None else None)
+async def _opened(options: Options, terminal: Output | None, record: Recording | None) -> AsyncGenerator[Target]:
+    startup = _startup(options, record.path if record is not None else None)
     if terminal is not None:
         await ask_trust(startup, terminal)
     project = await open_project(startup)
@@ -43,27 +45,26 @@ async def _opened(options: Options, terminal: Output | None, tape: Tape | None) 
             if session.root != str(place.root) and not options.fork:
                 raise UsageProblem(
                     f"Session {session.id} belongs to {session.directory}, not to {place.directory}. "
-                    "Go there (--dir), or go on with a copy here: add --fork."
+                    "Go there (--dir), or resume a copy here (--fork)."
                 )
             return client
 
-        yield Reached(client, str(place.directory), client_of, _attachment, notes, problems=project.models.problems)
+        yield Target(client, str(place.directory), client_of, _attachment, notes, problems=project.models.problems)
     finally:
         await project.close()
-        if tape is not None:
-            tape.is_whole = not project.models.problems()
+        if record is not None:
+            record.is_whole = not project.models.problems()
 
 
 def _startup(options: Options, record: Path | None) -> Startup:
     directory = options.directory or Path()
-    with suppress(PermissionError):  # one that may not be looked at is told of when it is opened
+    with suppress(PermissionError):  # opening it reports that
         if not directory.is_dir():
-            raise UsageProblem(f"The directory {directory} of --dir does not exist. Correct its name.")
-    settings: dict[str, Any] = {"model": options.model} if options.model else {}
+            raise UsageProblem(f"The directory {directory} of --dir does not exist. Correct the name.")
     return Startup(
         directory=directory,
         config_file=options.config,
-        settings=settings,
+        settings={"model": options.model} if options.model else {},
         trust=options.trust,
         record=record,
         replay=options.replay,
@@ -74,5 +75,26 @@ def _startup(options: Options, record: Path | None) -> Startup:
 def _attachment(path: Path) -> FilePartInput:
     absolute = path.expanduser().absolute()
     if not absolute.exists():
-        raise UsageProblem(f"The file {path} of --file does not exist. Correct its name.")
+        raise UsageProblem(f"The file {path} of --file does not exist. Correct the name.")
     return FilePartInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)
+
+
+async def ask_trust(startup: Startup, terminal: Output) -> None:
+    """Ask whether to trust the directory if its configuration needs that; a yes is stored, a no is asked again."""
+    settings = find_settings(startup)
+    if settings.trusted or not settings.loaded.ignored:
+        return
+    question = (
+        f"\n{inert(str(settings.place.root))} has its own configuration: {inert(', '.join(settings.loaded.ignored))}\n"
+        "It can run programs and choose where your prompts and keys go.\n"
+        "  y  trust this directory from now on (`codeloop trust --remove` revokes it)\n"
+        "  n  ignore its risky settings, and ask again next time\n"
+    )
+    while True:
+        answer = await ask_line(terminal, f"{question}Trust it? [y/N] ")
+        kind = meaning(answer or "", always=False) if (answer or "").strip() else "no"
+        if kind == "yes":
+            trust(settings.paths, settings.place.root)
+        if kind in {"yes", "no"}:
+            return
+        question = f"“{one_line(answer or '', 40)}” is not an answer here. "

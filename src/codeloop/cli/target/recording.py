@@ -1,4 +1,4 @@
-"""The file of `--record`: checked before a model is asked, and complete under its name or not there at all."""
+"""The file of `--record`: checked before a model is asked, and never left incomplete under its name."""
 
 import fcntl
 import os
@@ -12,27 +12,26 @@ from codeloop.cli.exit_codes import UsageProblem
 from codeloop.schema.errors import CodeloopError
 
 
-class Tape(Struct):
-    """The file that is recorded into, and whether all that was answered is in it."""
+class Recording(Struct):
+    """The file that is written, and whether it holds every answer."""
 
     path: Path
     is_whole: bool = True
 
 
 @contextmanager
-def recording(path: Path, *, replace: bool) -> Generator[Tape]:
-    """Yield the file to record into; it gets its name when the work is over, so that a killed run leaves none.
+def recording(path: Path, *, replace: bool) -> Generator[Recording]:
+    """Yield the file to write; it gets its name at the end, so that a killed run leaves none.
 
-    One that is not whole keeps the name it has meanwhile.
+    One that is not whole stays `.part`.
 
-    Raises UsageProblem when something is there already that must not be replaced, CodeloopError when the folder can't
-    be written.
+    Raises UsageProblem if the file exists and must not be replaced, CodeloopError if it can't be written.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        raise UsageProblem(f"{path} of --record is no regular file. Choose another name.")
+        raise UsageProblem(f"{path} of --record is not a regular file. Choose another name.")
     if not replace and target.exists() and target.stat().st_size:
-        raise UsageProblem(f"The recording {path} exists. Choose another name, or replace it with --force.")
+        raise UsageProblem(f"The recording {path} already exists. Choose another name, or replace it with --force.")
     part = target.with_name(f"{target.name}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -42,15 +41,15 @@ def recording(path: Path, *, replace: bool) -> Generator[Tape]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageProblem(f"Another run records to {path}. Choose another name.") from None
+            raise UsageProblem(f"Another run is recording to {path}. Choose another name.") from None
         os.ftruncate(descriptor, 0)  # what a killed run left
-        tape = Tape(part)
+        record = Recording(part)
         try:
-            yield tape
+            yield record
         finally:
-            if tape.is_whole and os.fstat(descriptor).st_size:
+            if record.is_whole and os.fstat(descriptor).st_size:
                 part.replace(target)
-            elif tape.is_whole:
+            elif record.is_whole:
                 part.unlink(missing_ok=True)
     finally:
         os.close(descriptor)

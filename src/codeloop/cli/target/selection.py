@@ -1,34 +1,182 @@
-"""What the flags choose: a session, an agent, a model."""
+"""Sessions, agents and models as a person names them."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
 
 from codeloop.cli.exit_codes import UsageProblem
-from codeloop.cli.run.options import Options
-from codeloop.cli.target.named import find, fork, latest
-from codeloop.cli.target.target import Reached
+from codeloop.cli.options import Options
+from codeloop.cli.target.target import Target, with_client
 from codeloop.client.client import Client
-from codeloop.kit.suggest import meant, near
+from codeloop.kit.suggest import MOST, meant, near
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import ToolListQuery
-from codeloop.schema.api.session_requests import CreateSession, UpdateSession
-from codeloop.schema.message import ModelRef, Session
-from codeloop.schema.operation import AGENT_LIST, SESSION_CREATE, SESSION_UPDATE, TOOL_LIST, NoArguments
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_requests import (
+    CreateSession,
+    ForkSession,
+    ListAllSessions,
+    ListMessages,
+    ListSessions,
+    SessionId,
+    UpdateSession,
+)
+from codeloop.schema.errors import OperationError
+from codeloop.schema.ids import is_id
+from codeloop.schema.message import ModelRef, Session, UserMessage
+from codeloop.schema.operation import (
+    AGENT_LIST,
+    PATH_GET,
+    SESSION_CREATE,
+    SESSION_EVERYTHING,
+    SESSION_FORK,
+    SESSION_GET,
+    SESSION_LIST,
+    SESSION_MESSAGES,
+    SESSION_UPDATE,
+    TOOL_LIST,
+    NoArguments,
+)
+from codeloop.schema.part import CompactionPart, TextPart
+
+EVERY = 100_000
+ID_EDITS = 2
+"""More, and ids of the same day are near each other by chance."""
+T = TypeVar("T")
+
+
+def with_session(name: str | None, command: Callable[[Client, Session], Awaitable[T]]) -> T:
+    """Run a command on the session that `name` names, as `find` reads it. Raises UsageProblem."""
+
+    async def found(client: Client) -> T:
+        return await command(client, await find(client, name))
+
+    return with_client(found)
+
+
+async def find(client: Client, wanted: str | None) -> Session:
+    """Return the session with this id, start or end of an id, or slug; without a name, the directory's latest.
+
+    Raises UsageProblem if there is none, or more than one.
+    """
+    if wanted is None:
+        return await latest(client, (await client.call(PATH_GET, NoArguments())).directory)
+    if is_id(wanted, "ses"):
+        with suppress(OperationError):
+            return await client.call(SESSION_GET, SessionId(session_id=wanted))
+    sessions = await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY))
+    found = _matching(sessions, wanted)
+    if len(found) > 1:
+        names = ", ".join(session.id for session in found[:3])
+        raise UsageProblem(f"{wanted} matches {len(found)} sessions: {names}. Give more of the id.")
+    if found:
+        return found[0]
+    what = f"There is no session {wanted} in this project."
+    elsewhere = _matching(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), wanted)
+    if elsewhere:
+        raise UsageProblem(f"{what} {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there.")
+    raise UsageProblem(f"{what}{_suggested(sessions, wanted)} `codeloop session list` shows them.")
+
+
+async def find_here(client: Client, wanted: str | None) -> Session:
+    """Do as `find`, for commands that change files. Raises UsageProblem also for a session of another directory."""
+    found = await find(client, wanted)
+    place = await client.call(PATH_GET, NoArguments())
+    if found.directory != place.directory:
+        raise UsageProblem(
+            f"Session {found.id} belongs to {found.directory}, not to {place.directory}. Nothing was changed: go there."
+        )
+    return found
+
+
+async def latest(client: Client, directory: str) -> Session:
+    """Return the newest session of a directory that is not archived.
+
+    Raises UsageProblem if there is none; it names the one elsewhere that may be meant.
+    """
+    sessions = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=EVERY))
+    kept = [session for session in sessions if not session.time.archived]
+    found = next((session for session in kept if session.directory == directory), None)
+    if found is not None:
+        return found
+    what = f"There is no session in this directory, {directory}."
+    if any(session.directory == directory for session in sessions):
+        raise UsageProblem(f"{what} `codeloop session list --archived` shows the archived ones.")
+    if not kept:
+        raise UsageProblem(f"{what} `codeloop run MESSAGE` starts one.")
+    title = one_line(kept[0].title, 50)
+    raise UsageProblem(f"{what} The latest one, {kept[0].id}, “{title}”, belongs to {kept[0].directory}.")
+
+
+async def chosen_session(target: Target, options: Options) -> Session | None:
+    """Return the session that `--continue` or `--session` names; None without either. Raises UsageProblem."""
+    if options.session is not None:
+        if options.go_on:
+            raise UsageProblem("--continue and --session name two sessions. Leave one of them out.")
+        return await find(target.client, options.session)
+    if not options.go_on:
+        return None
+    try:
+        return await latest(target.client, target.directory)
+    except UsageProblem as error:
+        raise UsageProblem(f"{error} Leave --continue out to start a new one.") from None
+
+
+async def session_of(client: Client, options: Options, found: Session | None) -> Session:
+    """Return the session to work in: the one that was found, a copy of it, or a new one. Raises UsageProblem."""
+    if options.at is not None and not options.fork:
+        raise UsageProblem("--at says where a fork begins. Add --fork, or leave it out.")
+    if not options.fork:
+        return found or await client.call(SESSION_CREATE, CreateSession(title=options.title))
+    if found is None:
+        raise UsageProblem("--fork copies a session: choose one with --continue or --session ID.")
+    made = await fork(client, found, options.at)
+    if not options.title:
+        return made
+    return await client.call(SESSION_UPDATE, UpdateSession(session_id=made.id, title=options.title))
+
+
+async def fork(client: Client, session: Session, at: str | None) -> Session:
+    """Copy a session, up to a message that is named as for `message_at`. Raises UsageProblem if there is none."""
+    until = None if at is None else (await message_at(client, session, at)).info.id
+    return await client.call(SESSION_FORK, ForkSession(session_id=session.id, message_id=until))
+
+
+async def message_at(client: Client, session: Session, at: str) -> MessageWithParts:
+    """Return a message of a session, by its id, the end of its id, or the number of a prompt from 1 on.
+
+    Raises UsageProblem if there is none.
+    """
+    messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
+    if at.isdecimal() and len(at) < 8:
+        prompts = [message for message in messages if _is_prompt(message)]
+        found = prompts[int(at) - 1 : int(at)] if int(at) else []
+        hint = f"It has {len(prompts)} prompts."
+    else:
+        found = [m for m in messages if m.info.id == at or (len(at) >= 4 and m.info.id.endswith(at))]
+        hint = f"`codeloop export {session.id}` shows their ids."
+    if len(found) != 1:
+        raise UsageProblem(f"There is no message {at} in {session.id}. {hint}")
+    return found[0]
 
 
 async def check_agent(client: Client, name: str | None) -> None:
-    """See that there is such an agent. Raises UsageProblem with the names there are."""
+    """Raise UsageProblem, listing the agents, if none has this name."""
     if name is None:
         return
     agents = await client.call(AGENT_LIST, NoArguments())
     if all(agent.name != name for agent in agents):
         known = sorted(agent.name for agent in agents if not agent.hidden)
-        raise UsageProblem(f"Agent not found: {name}.{meant(near(name, known))} There are: {', '.join(known)}")
+        raise UsageProblem(f"Agent not found: {name}.{meant(near(name, known))} Available: {', '.join(known)}")
 
 
 async def check_model(client: Client, model: ModelRef) -> None:
-    """See that there is such a model. Raises CodeloopError, naming near ones."""
+    """Raise CodeloopError, naming similar models, if there is no such model."""
     await client.call(TOOL_LIST, ToolListQuery(provider=model.provider_id, model=model.model_id))
 
 
 def model_of(name: str | None) -> ModelRef | None:
-    """Return the model that `PROVIDER/MODEL` names. Raises UsageProblem when it is written otherwise."""
+    """Return the model that `PROVIDER/MODEL` names. Raises UsageProblem for a name of another form."""
     if name is None:
         return None
     provider_id, slash, model_id = name.partition("/")
@@ -37,31 +185,24 @@ def model_of(name: str | None) -> ModelRef | None:
     return ModelRef(provider_id=provider_id, model_id=model_id)
 
 
-async def session_of(client: Client, options: Options, found: Session | None) -> Session:
-    """Return the session to go on with: the one that was found, a copy of it, or a new one. Raises UsageProblem."""
-    if options.at is not None and not options.fork:
-        raise UsageProblem("--at says where a fork begins. Add --fork, or leave it out.")
-    if not options.fork:
-        return found or await client.call(SESSION_CREATE, CreateSession(title=options.title))
-    if found is None:
-        raise UsageProblem("--fork copies a session: say which one with --continue or --session ID.")
-    made = await fork(client, found, options.at)
-    return (
-        await client.call(SESSION_UPDATE, UpdateSession(session_id=made.id, title=options.title))
-        if options.title
-        else made
-    )
+def _matching(sessions: list[Session], wanted: str) -> list[Session]:
+    """Return the sessions with this id or slug, else those whose id begins or ends with it."""
+    exact = [each for each in sessions if wanted in {each.id, each.slug}]
+    if exact or len(wanted) < 4:
+        return exact
+    return [each for each in sessions if each.id.startswith(wanted) or each.id.endswith(wanted)]
 
 
-async def known(reached: Reached, options: Options) -> Session | None:
-    """Return the session that the flags name; None when they name none."""
-    if options.session is not None:
-        if options.go_on:
-            raise UsageProblem("--continue and --session name two sessions. Leave one of them out.")
-        return await find(reached.client, options.session)
-    if not options.go_on:
-        return None
-    try:
-        return await latest(reached.client, reached.directory)
-    except UsageProblem as error:
-        raise UsageProblem(f"{error} Leave --continue out to start a new one.") from None
+def _suggested(sessions: list[Session], wanted: str) -> str:
+    """Return a suggestion of the sessions whose id, slug or title is similar."""
+    by_id = {each.id: each for each in sessions}
+    by_name = {name.lower(): each for each in reversed(sessions) for name in (each.title, each.slug)}
+    close = [by_id[name] for name in near(wanted, by_id, most_edits=ID_EDITS)]
+    close += [by_name[name] for name in near(wanted, by_name)]
+    return meant(list(dict.fromkeys(each.id for each in close))[:MOST])
+
+
+def _is_prompt(message: MessageWithParts) -> bool:
+    """Return whether a person wrote this: not a request for a summary, and not what the program added."""
+    written = (part for part in message.parts if not (isinstance(part, TextPart) and part.synthetic))
+    return isinstance(message.info, UserMessage) and any(not isinstance(part, CompactionPart) for part in written)

@@ -220,7 +220,7 @@ async def test_what_the_user_changed_is_left_and_named_both_ways(
     await place.turn("one", {"a": "1", "b": "1"})
     write(place.root, {"a": "mine"})
     assert await undo_last(place, place.session(), dry_run=False) == 1
-    assert "left alone  a: it was changed since" in capsys.readouterr().err
+    assert "skipped  a: it was changed since" in capsys.readouterr().err
     assert place.state() == {"a": "mine", "b": "0"}
     write(place.root, {"b": "mine too"})
     assert await redo_last(place, place.session(), dry_run=False) == 1

@@ -1,0 +1,89 @@
+"""`codeloop export` and `codeloop import`: a session as JSON."""
+
+import re
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from codeloop.cli.options import FILE, NAME
+from codeloop.cli.target.selection import with_session
+from codeloop.cli.target.target import with_client
+from codeloop.client.client import Client
+from codeloop.kit.terminal_text import inert, inert_json, one_line
+from codeloop.schema.api.session_requests import ImportSession, ListMessages
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import IMPORT_BYTES
+from codeloop.schema.message import Session
+from codeloop.schema.operation import SESSION_IMPORT, SESSION_MESSAGES
+from codeloop.schema.wire import JSON
+
+
+@click.command()
+@NAME
+@click.option("-o", "--output", type=FILE, help="Write to this file instead of stdout.")
+def export(name: str | None, output: Path | None) -> None:
+    """Write session NAME (default: this directory's latest) as JSON: its info, and its messages with parts."""
+    data = with_session(name, exported)
+    if output is None:
+        click.echo(inert_json(data.decode()))
+        return
+    try:
+        output.write_bytes(data + b"\n")
+    except OSError as error:
+        raise click.FileError(str(output), hint=error.strerror) from error
+
+
+async def exported(client: Client, session: Session) -> bytes:
+    """Return a session as the JSON that `codeloop import` reads."""
+    messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
+    return msgspec.json.format(msgspec.json.encode({"info": session, "messages": messages}), indent=2)
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+def import_(file: Path) -> None:
+    """Import a session from FILE, or from stdin (-), as written by `codeloop export` or `opencode export`.
+
+    Nothing is overwritten: ids already in use are replaced by new ones.
+    """
+    document = read_document(file)
+    given = ImportSession(info=document.get("info"), messages=document.get("messages"))
+    done = with_client(lambda client: client.call(SESSION_IMPORT, given))
+    for note in done.notes:
+        click.echo(f"codeloop: {inert(note)}", err=True)
+    click.echo(f"Imported {done.session.id} with {done.messages} messages: {one_line(done.session.title, 70)}")
+
+
+def read_document(file: Path) -> JSON:
+    """Read a JSON object from a file, or from stdin (`-`).
+
+    Raises CodeloopError if it can't be read, is too large, or is not a JSON object (with the line and column).
+    """
+    name = "stdin" if str(file) == "-" else str(file)
+    try:
+        with sys.stdin.buffer if str(file) == "-" else file.open("rb") as stream:
+            data = stream.read(IMPORT_BYTES.value + 1)
+    except OSError as error:
+        raise CodeloopError(f"{name} can't be read: {error.strerror}.") from error
+    if len(data) > IMPORT_BYTES.value:
+        raise CodeloopError(f"{name} is larger than {IMPORT_BYTES.value} bytes. Nothing was imported.")
+    try:
+        return msgspec.json.decode(data, type=JSON)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        problem = _located(data, str(error))
+        raise CodeloopError(f"{name} is not a JSON object: {problem}. Nothing was imported.") from error
+    except RecursionError as error:
+        raise CodeloopError(f"{name} is nested too deeply. Nothing was imported.") from error
+
+
+def _located(data: bytes, message: str) -> str:
+    """Return a decoder's message with a line and column instead of a byte offset."""
+    found = re.search(r" \(byte (\d+)\)", message)
+    if found is None:
+        return message if data.strip() else "it is empty"
+    before = data[: int(found[1])]
+    line = before.count(b"\n") + 1
+    column = len(before) - before.rfind(b"\n")
+    return f"{message.replace(found[0], '')}, at line {line}, column {column}"

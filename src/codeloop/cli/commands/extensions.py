@@ -1,0 +1,139 @@
+"""`codeloop agent`, `command` and `skill`: list what this directory has of them, and create agents."""
+
+from pathlib import Path
+
+import click
+
+from codeloop.app.settings import ProjectSettings
+from codeloop.cli.exit_codes import UsageProblem
+from codeloop.cli.group import Group
+from codeloop.cli.options import JSON
+from codeloop.cli.output.style import columns, print_json
+from codeloop.cli.target.project import open_settings
+from codeloop.config.layers import dotted
+from codeloop.extend.agents import NATIVES, agents_of
+from codeloop.extend.commands import commands_of
+from codeloop.extend.folders import is_name
+from codeloop.extend.markdown import agent_page
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.permission.defaults import base_rules
+
+MODES = ("primary", "subagent", "all")
+
+
+@click.group(cls=Group)
+def agent() -> None:
+    """List and create agents."""
+
+
+@agent.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with rules and prompts.")
+@click.option("--all", "with_hidden", is_flag=True, help="Include internal agents, such as those for titles.")
+def list_agents(*, as_json: bool, with_hidden: bool) -> None:
+    """List this directory's agents: name, mode, model, description, and where each is defined."""
+    settings = open_settings()
+    scratch = settings.paths.project(settings.place.project_id) / "tool-output"
+    found = agents_of(settings.config, base_rules(scratch, *settings.skills.readable))
+    shown = [found[name] for name in sorted(found) if with_hidden or not found[name].hidden]
+    if as_json:
+        print_json(shown)
+        return
+    rows = [
+        (
+            each.name,
+            each.mode,
+            f"{each.model.provider_id}/{each.model.model_id}" if each.model else "-",
+            one_line(each.description or "", 60),
+            _origin(settings, "agent", each.name),
+        )
+        for each in shown
+    ]
+    click.echo(columns([("name", "mode", "model", "description", "from"), *rows]))
+
+
+@agent.command()
+@click.argument("name")
+@click.option("--description", metavar="TEXT", help="What it is for, and when to use it.")
+@click.option("--mode", type=click.Choice(MODES), default="all", show_default=True, help="How it can be used.")
+@click.option("--global", "for_all", is_flag=True, help="Create it for all projects instead of this one.")
+def create(name: str, *, description: str | None, mode: str, for_all: bool) -> None:
+    """Write a commented file for a new agent NAME (such as `reviewer` or `team/reviewer`)."""
+    if not is_name(name) or name.endswith(".md"):
+        raise UsageProblem(f"{name!r} can't be an agent's name: use letters, digits, `-`, `_`, and `/` between words.")
+    settings = open_settings()
+    top = settings.paths.config if for_all else settings.place.root / ".codeloop"
+    file = top / "agent" / f"{name}.md"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as written:
+            written.write(agent_page(description or f"Say what {name} is for, and when to use it.", mode))
+    except FileExistsError:
+        raise UsageProblem(f"{file} already exists. Edit it, or choose another name.") from None
+    except OSError as error:
+        raise UsageProblem(f"{file} can't be written: {error.strerror}.") from error
+    click.echo(f"Wrote {file}. Describe in it what the agent should do.")
+    if name in NATIVES:
+        click.echo(f"It changes the built-in agent {name}.")
+    if not for_all and not settings.trusted:
+        click.echo("This directory is not trusted, so its agents are ignored. Trust it: codeloop trust")
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """List commands: prompts that you run by name."""
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the templates.")
+def list_commands(*, as_json: bool) -> None:
+    """List this directory's commands: name, agent, description, and where each is defined."""
+    settings = open_settings()
+    found = commands_of(settings.config, settings.skills)
+    shown = [found[name] for name in sorted(found)]
+    if as_json:
+        print_json(shown)
+        return
+    skills = {name: _relative(settings, skill.file) for name, skill in settings.skills.found.items()}
+    rows = [
+        (
+            f"/{one_line(each.name, 60)}",
+            one_line(each.agent or "-", 30),
+            one_line(each.description or "", 60),
+            skills[each.name] if each.source == "skill" else _origin(settings, "command", each.name),
+        )
+        for each in shown
+    ]
+    click.echo(columns([("name", "agent", "description", "from"), *rows]))
+
+
+@click.group(cls=Group)
+def skill() -> None:
+    """List skills: instructions that the model loads when needed."""
+
+
+@skill.command("list")
+@JSON
+def list_skills(*, as_json: bool) -> None:
+    """List this directory's skills: name, when each is used, and its file."""
+    settings = open_settings()
+    shown = list(settings.skills.found.values())
+    if as_json:
+        print_json([{"name": each.name, "description": each.description, "location": str(each.file)} for each in shown])
+    elif shown:
+        rows = [(each.name, one_line(each.description, 60), _relative(settings, each.file)) for each in shown]
+        click.echo(columns([("name", "description", "from"), *rows]))
+    else:
+        click.echo("No skills yet. docs/skills.md explains how to write one.", err=True)
+
+
+def _origin(settings: ProjectSettings, section: str, name: str) -> str:
+    """Return the file that set a value of this entry last."""
+    start = dotted((section, name)) + "."
+    sources = [origin.layer.source for key, origin in settings.loaded.provenance.items() if key.startswith(start)]
+    return _relative(settings, Path(sources[-1])) if sources else "built-in"
+
+
+def _relative(settings: ProjectSettings, path: Path) -> str:
+    """Return a path relative to the directory if it is below it."""
+    directory = settings.place.directory
+    return inert(str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path))

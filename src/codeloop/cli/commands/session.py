@@ -1,0 +1,342 @@
+"""`codeloop session`: list, show and change the sessions of this project."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from codeloop.cli.commands.export import exported
+from codeloop.cli.exit_codes import UsageProblem
+from codeloop.cli.group import Group
+from codeloop.cli.options import AT, JSON, NAME, THINKING, completed
+from codeloop.cli.output.result import grown
+from codeloop.cli.output.streams import has_terminal
+from codeloop.cli.output.style import Look, dollars, has_colour, paint, print_json, spent, when
+from codeloop.cli.target import selection
+from codeloop.cli.target.selection import EVERY, find, with_session
+from codeloop.cli.target.target import with_client
+from codeloop.client.client import Client
+from codeloop.kit.lazy import load
+from codeloop.kit.terminal_text import inert, inert_json, one_line
+from codeloop.schema.api.session_inputs import MessageWithParts, Summarize
+from codeloop.schema.api.session_requests import (
+    ArchiveTime,
+    ListAllSessions,
+    ListMessages,
+    ListSessions,
+    SearchSessions,
+    SessionDiffQuery,
+    SessionId,
+    UpdatePart,
+    UpdateSession,
+)
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.ids import now_ms
+from codeloop.schema.message import Session, SnapshotFileDiff
+from codeloop.schema.operation import (
+    PART_UPDATE,
+    PATH_GET,
+    SESSION_CHILDREN,
+    SESSION_DELETE,
+    SESSION_DIFF,
+    SESSION_EVERYTHING,
+    SESSION_GET,
+    SESSION_LIST,
+    SESSION_MESSAGES,
+    SESSION_QUEUED,
+    SESSION_SEARCH,
+    SESSION_UPDATE,
+    SUMMARIZE,
+    NoArguments,
+)
+from codeloop.schema.part import TextPart
+from codeloop.schema.wire import replace
+
+FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
+NAMES = click.argument("names", nargs=-1, required=True, shell_complete=completed("session"))
+LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def _limit(default: int) -> Callable[[FC], FC]:
+    kind = click.IntRange(min=1)
+    return click.option("-n", "--limit", type=kind, default=default, show_default=True, help="Maximum number to show.")
+
+
+@click.group(cls=Group)
+def session() -> None:
+    """List, show, search, fork, archive and delete the sessions of this project."""
+
+
+@session.command("list")
+@JSON
+@_limit(50)
+@click.option("--all", "everything", is_flag=True, help="Include all projects.")
+@click.option("--archived", is_flag=True, help="Include archived sessions.")
+@click.option("--children", is_flag=True, help="Include subagents' sessions, each below its parent.")
+def list_(*, as_json: bool, limit: int, everything: bool, archived: bool, children: bool) -> None:
+    """List sessions, most recently changed first: id, time, cost, short name, title.
+
+    The directory is shown if a session belongs to another one.
+    """
+
+    async def command(client: Client) -> tuple[list[Session], str]:
+        place = await client.call(PATH_GET, NoArguments())
+        if everything:
+            return await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), ""
+        return await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY)), place.directory
+
+    found, here = with_client(command)
+    roots = [each for each in found if each.parent_id is None and (archived or not each.time.archived)]
+    below: dict[str, list[Session]] = {}
+    for each in found if children else ():
+        below.setdefault(each.parent_id or "", []).append(each)
+    rows = [row for root in roots[:limit] for row in _family(root, below, 0)]
+    if as_json:
+        print_json([each for _, each in rows])
+    else:
+        _show_rows(rows, here)
+    if len(roots) > limit:
+        click.echo(f"{limit} of {len(roots)} sessions are shown. Add -n {len(roots)} to show all.", err=True)
+    elif not rows and not as_json:
+        what = " except archived ones (--archived)" if any(not each.parent_id for each in found) else ""
+        click.echo(f'No sessions yet{what}. Start one: codeloop run "what is this project about?"', err=True)
+
+
+def _family(session: Session, below: dict[str, list[Session]], depth: int) -> Iterator[tuple[int, Session]]:
+    """Yield a session and its subagents' sessions, oldest first, each with its depth."""
+    yield depth, session
+    for child in reversed(below.get(session.id, ())):
+        yield from _family(child, below, depth + 1)
+
+
+def _show_rows(rows: Sequence[tuple[int, Session]], here: str) -> None:
+    """Print one line for each session, with directories unless all are `here`."""
+    elsewhere = any(each.directory != here for _, each in rows)
+    slugs = max((len(inert(each.slug)) for _, each in rows), default=0)
+    for depth, each in rows:
+        where = f"  {inert(each.directory)}" if elsewhere else ""
+        title = one_line(("[archived] " if each.time.archived else "") + each.title, 70)
+        sums = f"{when(each.time.updated)}  {dollars(each.cost or 0, each.tokens):>9}  {inert(each.slug):<{slugs}}"
+        click.echo(f"{'  ' * depth}{each.id}  {sums}  {title}{where}")
+
+
+@session.command()
+@click.argument("words", nargs=-1, required=True)
+@JSON
+@_limit(20)
+def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
+    """Find sessions whose title or messages contain WORDS, as they are written."""
+    query = " ".join(words)
+    result = with_client(lambda client: client.call(SESSION_SEARCH, SearchSessions(query=query, limit=limit)))
+    if as_json:
+        print_json(result)
+        return
+    for hit in result.hits:
+        click.echo(f"{hit.session.id}  {when(hit.session.time.updated)}  {one_line(hit.session.title, 70)}")
+        for excerpt in hit.excerpts:
+            click.echo(f"    {'>' if excerpt.role == 'user' else ' '} {one_line(excerpt.text, 160)}")
+    if not result.complete:
+        click.echo("There may be more: search for longer words, or raise the limit with -n.", err=True)
+    elif not result.hits:
+        click.echo(f'No session matches "{one_line(query, 60)}".', err=True)
+
+
+@session.command()
+@NAME
+@THINKING
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as `codeloop export` does.")
+def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
+    """Show session NAME (default: this directory's latest) as it ran.
+
+    Subagents' calls are indented below the call that started them.
+    """
+
+    async def command(client: Client, found: Session) -> None:
+        if as_json:
+            click.echo(inert_json((await exported(client, found)).decode()))
+            return
+        messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=found.id))
+        waiting = await client.call(SESSION_QUEUED, SessionId(session_id=found.id))
+        children = await _children(client, found.id)
+        queued = {message.info.id for message in waiting}
+        transcript = load("cli.output.transcript:transcript")
+        transcript(found, messages, thinking=thinking, queued=queued, children=children)
+
+    with_session(name, command)
+
+
+async def _children(client: Client, session_id: str) -> dict[str, list[MessageWithParts]]:
+    """Return the messages of a session's subagents, and of theirs, by session id."""
+    found: dict[str, list[MessageWithParts]] = {}
+    children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
+    for child in reversed(children):
+        found[child.id] = await client.call(SESSION_MESSAGES, ListMessages(session_id=child.id))
+        found |= await _children(client, child.id)
+    return found
+
+
+@session.command()
+@NAME
+@click.option("--at", metavar="MESSAGE", help="Only the turn of this prompt: an id, or N for prompt N.")
+@click.option("--stat", is_flag=True, help="Only file names and line counts.")
+@JSON
+def diff(name: str | None, at: str | None, *, stat: bool, as_json: bool) -> None:
+    """Show the file changes of session NAME (default: this directory's latest) that are not undone.
+
+    Changes that others made to the files are left out.
+    """
+
+    async def command(client: Client, found: Session) -> list[SnapshotFileDiff]:
+        if at is None:
+            return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=found.id, whole=True))
+        message = await selection.message_at(client, found, at)
+        return await client.call(SESSION_DIFF, SessionDiffQuery(session_id=found.id, message_id=message.info.id))
+
+    found = with_session(name, command)
+    if as_json:
+        print_json(found)
+    elif not found:
+        click.echo("No file was changed.", err=True)
+    for each in () if as_json else found:
+        click.echo(_stat(each) if stat else _patch(each))
+
+
+def _stat(each: SnapshotFileDiff) -> str:
+    return f"{each.status or 'modified':<8}  +{each.additions} -{each.deletions}  {inert(each.file or '')}"
+
+
+def _patch(each: SnapshotFileDiff) -> str:
+    """Return the patch, or one line for a file without one (binary, too large, only its mode changed)."""
+    if not each.patch:
+        return f"# {_stat(each)}"
+    colour = has_colour(sys.stdout)
+    lines = inert(each.patch).rstrip("\n").split("\n")
+    return "\n".join(paint(line, LOOKS[line[0]], colour=colour) if line[:1] in LOOKS else line for line in lines)
+
+
+@session.command()
+@click.argument("name", shell_complete=completed("session"))
+@click.argument("title")
+def rename(name: str, title: str) -> None:
+    """Change the title of session NAME."""
+
+    async def command(client: Client, found: Session) -> None:
+        await client.call(SESSION_UPDATE, UpdateSession(session_id=found.id, title=title))
+        click.echo(f"Renamed {found.id}.")
+
+    with_session(name, command)
+
+
+@session.command()
+@NAME
+@AT
+def fork(name: str | None, at: str | None) -> None:
+    """Copy session NAME (default: this directory's latest), to continue it in two ways."""
+
+    async def command(client: Client, found: Session) -> None:
+        made = await selection.fork(client, found, at)
+        click.echo(f"{made.id}  {one_line(made.title, 70)}")
+
+    with_session(name, command)
+
+
+@session.command()
+@NAME
+def compact(name: str | None) -> None:
+    """Replace the conversation of session NAME (default: this directory's latest) with a summary."""
+
+    async def command(client: Client, found: Session) -> None:
+        if found.model is None:
+            raise UsageProblem(f"Session {found.id} has no messages yet.")
+        provider_id, model_id = found.model.provider_id, found.model.id
+        try:
+            await client.call(SUMMARIZE, Summarize(session_id=found.id, provider_id=provider_id, model_id=model_id))
+            click.echo(f"Compacted {found.id}.")
+        finally:
+            tokens, cost = grown(found, await client.call(SESSION_GET, SessionId(session_id=found.id)))
+            if tokens.all:
+                click.echo(" · ".join(spent(tokens, cost)), err=True)
+
+    with_session(name, command)
+
+
+@session.command()
+@NAME
+@click.option("--at", metavar="MESSAGE", required=True, help="Message to pin: an id, or N for prompt N.")
+@click.option("--remove", is_flag=True, help="Unpin it.")
+def pin(name: str | None, at: str, *, remove: bool) -> None:
+    """Pin a message, so that summaries keep its text word for word."""
+
+    async def command(client: Client, found: Session) -> None:
+        message = await selection.message_at(client, found, at)
+        texts = [part for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
+        if not texts:
+            raise UsageProblem(f"Message {message.info.id} has no text to pin.")
+        for part in texts:
+            rest = {key: value for key, value in (part.metadata or {}).items() if key != "pinned"}
+            changed = replace(part, metadata=rest if remove else {**rest, "pinned": True})
+            ids = {"session_id": part.session_id, "message_id": part.message_id, "part_id": part.id}
+            await client.call(PART_UPDATE, UpdatePart(**ids, part=changed))
+        click.echo(f"{'Unpinned' if remove else 'Pinned'} {message.info.id}.")
+
+    with_session(name, command)
+
+
+@session.command()
+@NAMES
+def archive(names: tuple[str, ...]) -> None:
+    """Archive sessions: lists omit them, and they are no longer anybody's latest."""
+    _archive(names, now_ms())
+
+
+@session.command()
+@click.argument("names", nargs=-1, required=True, shell_complete=completed("archived"))
+def unarchive(names: tuple[str, ...]) -> None:
+    """Restore archived sessions."""
+    _archive(names, None)
+
+
+async def _find_all(client: Client, names: tuple[str, ...]) -> list[Session]:
+    return [await find(client, name) for name in names]
+
+
+def _archive(names: tuple[str, ...], time: int | None) -> None:
+    async def command(client: Client) -> None:
+        for found in await _find_all(client, names):
+            await client.call(SESSION_UPDATE, UpdateSession(session_id=found.id, time=ArchiveTime(archived=time)))
+            click.echo(f"{'Archived' if time else 'Unarchived'} {found.id}.")
+
+    with_client(command)
+
+
+@session.command()
+@NAMES
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+def delete(names: tuple[str, ...], *, yes: bool) -> None:
+    """Delete sessions and everything in them; the files they changed stay as they are.
+
+    Asks for confirmation in a terminal.
+    """
+    sessions = {each.id: each for each in with_client(lambda client: _find_all(client, names))}
+    if not yes and has_terminal() and not _is_sure([*sessions.values()]):
+        raise CodeloopError("Nothing was deleted.")
+
+    async def command(client: Client) -> None:
+        for each in sessions:
+            await client.call(SESSION_DELETE, SessionId(session_id=each))
+            click.echo(f"Deleted {each}.")
+
+    with_client(command)
+
+
+def _is_sure(sessions: list[Session]) -> bool:
+    """Ask at the terminal whether to delete."""
+    for each in sessions:
+        click.echo(f"{each.id}  {when(each.time.updated)}  {one_line(each.title, 70)}", err=True)
+    what = "this session" if len(sessions) == 1 else f"these {len(sessions)} sessions"
+    try:
+        return click.confirm(f"Delete {what} and their subagents' sessions permanently?", err=True)
+    except click.Abort:
+        click.echo(err=True)
+        return False

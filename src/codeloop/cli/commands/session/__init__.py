@@ -1,1 +1,0 @@
-"""`codeloop session`."""

@@ -1,0 +1,81 @@
+"""The options that commands share, and what they were set to."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+from msgspec import Struct
+
+from codeloop.kit.lazy import load
+
+COMPLETED = {
+    "session": "sessions:current",
+    "archived": "sessions:archived",
+    "agent": "configured:agents",
+    "command": "configured:commands",
+    "model": "configured:models",
+}
+
+
+def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
+    """Return what completes a parameter that takes one of `COMPLETED`."""
+    return lambda _context, _parameter, typed: load(f"cli.completion.{COMPLETED[kind]}")(typed)
+
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+DIRECTORY = click.Path(path_type=Path, readable=False)
+
+MODEL = click.option("-m", "--model", metavar="PROVIDER/MODEL", shell_complete=completed("model"), help="Model to use.")
+AGENT = click.option("--agent", metavar="NAME", shell_complete=completed("agent"), help="Agent to use.")
+CONTINUE = click.option("-c", "--continue", "go_on", is_flag=True, help="Resume this directory's latest session.")
+SESSION = click.option("-s", "--session", metavar="ID", shell_complete=completed("session"), help="Resume a session.")
+FORK = click.option("--fork", is_flag=True, help="Resume a copy and leave the session unchanged.")
+AUTO = click.option("--auto", is_flag=True, help="Approve every request; deny rules still apply.")
+TRUST = click.option("--trust", is_flag=True, help="Trust this directory's configuration, for this run only.")
+THINKING = click.option("--thinking", is_flag=True, help="Show the model's thinking.")
+DIR = click.option("--dir", "directory", type=DIRECTORY, help="Directory to work in.")
+CONFIG = click.option("--config", type=FILE, help="Additional configuration file.")
+USERNAME = click.option(
+    "-u", "--username", metavar="NAME", help="User name for the server. [default: the server's own]"
+)
+PASSWORD = click.option(
+    "-p", "--password", help="Password for the server. [default: that of your own server, else from the environment]"
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+NAME = click.argument("name", required=False, shell_complete=completed("session"))
+AT = click.option("--at", metavar="MESSAGE", help="Copy only what comes before MESSAGE: an id, or N for prompt N.")
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """The options of `run`, `attach` and a conversation; those that a command lacks keep their defaults."""
+
+    message: tuple[str, ...]
+    directory: Path | None = None
+    attach: str | None = None
+    username: str | None = None
+    password: str | None = None
+    model: str | None = None
+    agent: str | None = None
+    go_on: bool = False
+    session: str | None = None
+    fork: bool = False
+    at: str | None = None
+    command: str | None = None
+    title: str | None = None
+    format: str = "text"
+    files: tuple[Path, ...] = ()
+    max_steps: int | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    timeout: float | None = None
+    auto: bool = False
+    trust: bool = False
+    thinking: bool = False
+    no_compact: bool = False
+    no_wait: bool = False
+    config: Path | None = None
+    record: Path | None = None
+    force: bool = False
+    replay: Path | None = None
+    pace: float = 0.0

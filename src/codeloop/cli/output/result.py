@@ -1,0 +1,183 @@
+"""How a turn ended: its answer, its sums, its exit code."""
+
+from codeloop.cli.output.style import count, duration, spent
+from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
+from codeloop.schema.part import TextPart, ToolPart, ToolStateError
+from codeloop.schema.wire import JSON, Wire
+
+UNFINISHED = {None, "tool-calls", "cut"}
+"""The finish reasons of a step that another one follows."""
+
+
+class FinalAnswer:
+    """Finds the answer among what the model writes, without summaries and without what a retry discards.
+
+    `prompt_id`: the message to answer; None: any.
+    """
+
+    def __init__(self, prompt_id: str | None = None) -> None:
+        self.final: str | None = None
+        """The answer once it is complete; without a `prompt_id`, the newest one."""
+        self._prompt_id = prompt_id
+        self._prompts: set[str] = set()
+        self._texts: dict[str, dict[str, str]] = {}
+        self._whole: set[str] = set()
+
+    @property
+    def text(self) -> str:
+        """The answer, else the last text."""
+        texts = (self.of(message_id) for message_id in reversed(self._texts))
+        return self.final or next(filter(None, texts), "")
+
+    def of(self, message_id: str) -> str:
+        """Return the text of one message."""
+        return "\n".join(text.removesuffix("\n") for text in self._texts.get(message_id, {}).values() if text)
+
+    def take(self, event: Event) -> bool:
+        """Take in an event of the session; return True if it completes the answer."""
+        match event:
+            case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
+                if self._prompts or self._prompt_id in {None, p.info.id}:
+                    self._prompts.add(p.info.id)
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
+                return self._message(p.info)
+            case PartUpdated(properties=p) if isinstance(p.part, TextPart) and p.part.message_id in self._texts:
+                self._texts[p.part.message_id][p.part.id] = p.part.text
+            case PartRemoved(properties=p) if p.message_id in self._texts:
+                self._texts[p.message_id].pop(p.part_id, None)
+            case _:
+                pass
+        return False
+
+    def _message(self, info: AssistantMessage) -> bool:
+        if info.summary or info.id in self._whole:
+            return False
+        self._texts.setdefault(info.id, {})
+        if info.time.completed is None:
+            return False
+        self._whole.add(info.id)
+        is_last = info.error is None and info.finish not in UNFINISHED
+        if not is_last or (self._prompt_id is not None and (self.final or info.parent_id not in self._prompts)):
+            return False
+        self.final = self.of(info.id)
+        return True
+
+
+class Outcome(Wire):
+    """The last line of `--format json`; always printed. `cost` in dollars, `duration_ms` of the whole turn."""
+
+    type: str
+    reason: str
+    exit_code: int
+    message: str
+    text: str
+    cost: float
+    tokens: Tokens
+    steps: int
+    duration_ms: int
+    denied: list[JSON]
+    session_id: str = ""
+    context: tuple[int, int] | None = None
+    """How many tokens the conversation takes up, and how many the model takes; not in the JSON."""
+
+
+def summary(outcome: Outcome) -> str:
+    """Return the sums of a turn in one line."""
+    used, window = outcome.context or (0, 0)
+    full = [f"{count(used)} of {count(window)} context ({used * 100 // window} %)"] if used and window else []
+    sums = [
+        f"{outcome.steps} {'step' if outcome.steps == 1 else 'steps'}",
+        *spent(outcome.tokens, outcome.cost),
+        duration(outcome.duration_ms),
+        *full,
+        outcome.session_id,
+    ]
+    return " · ".join(sums)
+
+
+def unfinished(reason: str, exit_code: int, message: str, *, session_id: str = "", seconds: float = 0.0) -> Outcome:
+    """Return the outcome of a turn that never began, or was broken off without an answer."""
+    return Outcome(
+        type="result",
+        reason=reason,
+        exit_code=exit_code,
+        message=message,
+        text="",
+        cost=0.0,
+        tokens=NO_TOKENS,
+        steps=0,
+        duration_ms=int(seconds * 1000),
+        denied=[],
+        session_id=session_id,
+    )
+
+
+def grown(before: Session, after: Session) -> tuple[Tokens, float]:
+    """Return how many tokens and dollars a session's sums grew by; never less than nothing."""
+    cost = max((after.cost or 0.0) - (before.cost or 0.0), 0.0)
+    return (after.tokens or NO_TOKENS).plus(before.tokens or NO_TOKENS, -1), cost
+
+
+class Tally:
+    """Counts a session's events, from its creation on, and keeps the answer to `prompt_id`, if None to any.
+
+    `session`: as it was before, else as the first event has it. Dollars and tokens are the growth of the session's
+    sums, so they include its subagents, its title and retries.
+    """
+
+    def __init__(self, session: Session | None = None, prompt_id: str | None = None) -> None:
+        self._answer = FinalAnswer(prompt_id)
+        self._denied: list[JSON] = []
+        self._session = session
+        self._cost = 0.0
+        self._tokens = NO_TOKENS
+        self._messages: dict[str, AssistantMessage] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no step was counted."""
+        return not self._messages
+
+    def take(self, event: Event) -> None:
+        """Count an event of the session."""
+        self._answer.take(event)
+        match event:
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
+                self._messages[p.info.id] = p.info
+            case SessionUpdated(properties=p):
+                self.grow(p.info)
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and isinstance(p.part.state, ToolStateError):
+                if (p.part.state.metadata or {}).get("denied"):
+                    denied = {"tool": p.part.tool, "input": p.part.state.input, "reason": p.part.state.error}
+                    self._denied.append(denied)
+            case _:
+                pass
+
+    def grow(self, session: Session) -> None:
+        """Add the growth of the session's sums since they were last seen."""
+        if self._session is not None:
+            tokens, cost = grown(self._session, session)
+            self._cost, self._tokens = self._cost + cost, self._tokens.plus(tokens)
+        self._session = session
+
+    def outcome(
+        self, reason: str, code: int, message: str, *, session_id: str, seconds: float, window: int = 0
+    ) -> Outcome:
+        """Return the sums, and how it ended."""
+        messages = self._messages.values()
+        used = next((info.tokens.all for info in reversed(messages) if info.tokens.all and not info.summary), 0)
+        return Outcome(
+            type="result",
+            session_id=session_id,
+            reason=reason,
+            exit_code=code,
+            message=message,
+            text=self._answer.text,
+            cost=round(self._cost, 10),
+            tokens=self._tokens,
+            steps=len(self._messages),
+            duration_ms=int(seconds * 1000),
+            denied=self._denied,
+            context=(used, window) if window else None,
+        )

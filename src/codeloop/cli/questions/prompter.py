@@ -1,0 +1,95 @@
+"""The bottom of a terminal, where a person is asked: what is shown meanwhile goes above it."""
+
+import asyncio
+import os
+import sys
+import termios
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from codeloop.cli.output.streams import ERASE, Output
+
+Draw = Callable[[], object]
+
+
+class Prompter(Protocol):
+    """Owns the bottom of a terminal."""
+
+    def above(self, draw: Draw, *, urgent: bool = True) -> None:
+        """Write above the bottom; what is not `urgent` may wait until a question is answered."""
+        ...
+
+    def flash(self, draw: Draw) -> None:
+        """Write something that may be skipped, if nobody is asked and nothing is typed."""
+        ...
+
+    async def ask(self, question: str) -> str | None:
+        """Ask a question and return the line that answers it; None at the end of the input."""
+        ...
+
+
+class QuestionPrompter:
+    """Keeps a question at the bottom until it is answered; answers are lines of stdin."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._question = ""
+        self._held: list[Draw] = []
+
+    def above(self, draw: Draw, *, urgent: bool = True) -> None:
+        """Write above the question."""
+        if not self._question:
+            draw()
+        elif urgent:
+            self._out.write(ERASE)
+            draw()
+            self._out.write(self._question)
+        else:
+            self._held.append(draw)
+
+    def flash(self, draw: Draw) -> None:
+        """Write unless a question stands."""
+        if not self._question:
+            draw()
+
+    async def ask(self, question: str) -> str | None:
+        """Ask on the terminal."""
+        self._question = question
+        try:
+            return await ask_line(self._out, question)
+        finally:
+            self._question = ""
+            while self._held:
+                self._held.pop(0)()
+
+
+async def ask_line(out: Output, question: str) -> str | None:
+    """Ask, and read a line of stdin; None at its end. What was typed before the question is discarded."""
+    await out.drain()
+    with suppress(termios.error):  # the terminal is gone
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    out.write(question)
+    await out.drain()
+    return await read_line()
+
+
+async def read_line() -> str | None:
+    """Read one line from the terminal without blocking the loop; None at its end."""
+    loop = asyncio.get_running_loop()
+    descriptor = sys.stdin.fileno()
+    ready: asyncio.Future[bytes] = loop.create_future()
+
+    def read() -> None:
+        if not ready.done():
+            try:
+                ready.set_result(os.read(descriptor, 65_536))
+            except OSError:  # the terminal is gone
+                ready.set_result(b"")
+
+    loop.add_reader(descriptor, read)
+    try:
+        data = await ready
+    finally:
+        loop.remove_reader(descriptor)
+    return data.decode(sys.stdin.encoding or "utf-8", "replace").partition("\n")[0] if data else None

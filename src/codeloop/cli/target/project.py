@@ -1,0 +1,43 @@
+"""The current directory's settings, and its project opened for one command."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from codeloop.app.project import open_project
+from codeloop.app.settings import ProjectSettings, Startup, find_settings, providers_of
+from codeloop.client.local import LocalClient
+from codeloop.kit.terminal_text import inert
+from codeloop.model.providers import Providers
+
+T = TypeVar("T")
+
+
+def open_settings() -> ProjectSettings:
+    """Read the configuration and show its warnings. Raises CodeloopError."""
+    settings = find_settings(Startup(directory=Path.cwd()))
+    for warning in settings.loaded.warnings:
+        click.echo(f"codeloop: {inert(warning)}", err=True)
+    return settings
+
+
+def open_providers() -> tuple[ProjectSettings, Providers]:
+    """Return the settings with their providers and keys. Raises CodeloopError."""
+    settings = open_settings()
+    return settings, providers_of(settings)
+
+
+def run_with_client(command: Callable[[LocalClient], Awaitable[T]]) -> T:
+    """Open the project, run `command` on its client, and close the project."""
+
+    async def opened() -> T:
+        project = await open_project(Startup(directory=Path.cwd()))
+        try:
+            return await command(LocalClient(project))
+        finally:
+            await project.close()
+
+    return asyncio.run(opened())

@@ -1,0 +1,20 @@
+"""Tasks that run beside the work: stopped together, and their failures heard."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def report(task: asyncio.Task[Any], hear: Callable[[BaseException], object]) -> None:
+    """Pass on what a finished task raised; a cancelled one raised nothing."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        hear(error)
+
+
+async def stop_all(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
+    """Cancel tasks and wait for their end."""
+    stopped = [task for task in tasks if task is not None]
+    for task in stopped:
+        task.cancel()
+    await asyncio.gather(*stopped, return_exceptions=True)
