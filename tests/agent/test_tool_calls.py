@@ -87,7 +87,7 @@ async def test_wrong_types_are_told_with_the_expected_schema(tmp_path: Path) -> 
         (made,) = it.calls()
         assert (made.tool, type(made.state)) == ("read", ToolStateError)
         assert "filePath" in result(made)
-        assert '"properties"' in result(made)
+        assert "It takes read(filePath: string, " in result(made)
         check_turns(it.model.requests[1].turns)
 
 

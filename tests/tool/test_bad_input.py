@@ -150,10 +150,12 @@ def test_good_arguments_are_prepared(name: str) -> None:
 @ALL
 def test_a_wrong_type_is_named_with_what_is_expected(spot: Spot) -> None:
     for wrong in WRONG[spot.kind]:
+        if wrong == "x" and spot.path[-1] == "ignore":
+            continue  # one text stands for a list of it
         found = refused(spot.tool, sent(changed(good(SCHEMAS[spot.tool]), spot.path, wrong)))
-        assert f'"{spot.shown}"' in found.reason, "the schema is shown"
+        assert f"{spot.shown}: " in found.reason.replace("?:", ":"), "what it takes is shown"
         if not found.unusable:  # a number that JSON readers do not take is said of the whole
-            assert f".{spot.shown}" in found.reason.partition("Rewrite")[0], "the parameter is named"
+            assert f".{spot.shown}" in found.reason.partition("It takes")[0], "the parameter is named"
 
 
 @ALL
@@ -173,14 +175,14 @@ def test_what_is_missing_or_null_is_named_when_it_is_required_and_else_left_out(
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize(
     "arguments",
-    ["", "null", "[]", "7", '"x"', "{", '{"a":', "\udcff", '{"a":"\\ud800"}', "[" * 100_000, '{"a":' * 5_000, "\0"]
+    ["null", "[]", "7", '"x"', "{", '{"a":', "\udcff", '{"a":"\\ud800"}', "[" * 100_000, '{"a":' * 5_000, "\0"]
     + ['{"a":' + "[" * depth + "]" * depth + "}" for depth in (65, 900, 5_000)],
 )  # fmt: skip
 def test_what_is_no_object_is_refused_with_what_is_expected(name: str, arguments: str) -> None:
     found = refused(name, arguments)
     assert found.unusable
     assert "not a JSON object" in found.reason
-    assert all(f'"{key}"' in found.reason for key in SCHEMAS[name].get("properties", {}))
+    assert all(f"{key}: " in found.reason.replace("?:", ":") for key in SCHEMAS[name].get("properties", {}))
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -147,7 +147,7 @@ class ToolCalls:
         try:
             await fault_injection.reach("call.start")
             await self._guard_repeats(prepared, part, context)
-            result = await prepared.tool.run(prepared.params, context)
+            result = await prepared.run(context)
             await fault_injection.reach("call.effect")
             limits = self._engine.output
             scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep

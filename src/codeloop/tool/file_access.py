@@ -1,6 +1,7 @@
 """How tools reach files: paths resolved, permissions asked, agreed changes made."""
 
-from collections.abc import Generator, Iterable, Sequence
+import os
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from stat import S_ISDIR
@@ -8,6 +9,7 @@ from stat import S_ISDIR
 from msgspec import Struct
 
 from codeloop.kit.diff import Diff, trim_indent, unified
+from codeloop.kit.lazy import load
 from codeloop.permission.defaults import SECRETS
 from codeloop.permission.rules import decide
 from codeloop.schema.errors import CodeloopError
@@ -58,6 +60,7 @@ def failures(workspace: Workspace, *targets: Target) -> Generator[None]:
         text = str(error)
         for target in targets:
             text = text.replace(str(target.real), shown(workspace, target.path))
+        text = text.replace(f"{os.path.realpath(workspace.directory)}/", "")
         raise ToolFailure(readable(text if len(targets) == 1 and name in text else f"{name}: {text}")) from error
     except OSError as error:
         import errno
@@ -100,13 +103,21 @@ async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool
     try:
         mode = target.path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
-        why = f"There is no file or folder {name}. Check the path, or list the folder above it."
-        raise ToolFailure(why) from error
+        raise ToolFailure(await missing(ctx, target, "There is no file or folder {}")) from error
     except OSError as error:
         raise ToolFailure(f"{name} can't be searched: {error.strerror}.") from error
     if only_folder and not S_ISDIR(mode):
-        raise ToolFailure(f"{name} is a file; give the path of a folder.")
+        raise ToolFailure(f"{name} is a file; give the path of a folder, or read it.")
     return target
+
+
+async def missing(ctx: ToolContext, target: Target, text: str = "File not found: {}") -> str:
+    """Return that a file is missing (`text` takes its path) and which paths are like the one that was given."""
+    similar: Callable[[Workspace, Path], Awaitable[list[str]]] = load("tool.similar_paths:similar_paths")
+    alike, folder = await similar(ctx.workspace, target.path), target.path.parent
+    where = "" if folder.is_dir() else f" (the folder {shown(ctx.workspace, folder)} does not exist)"
+    first = text.format(shown(ctx.workspace, target.path)) + where
+    return "\n".join([first, *(["Similar paths:"] if alike else []), *map(readable, alike)])
 
 
 def folder_of(path: Path) -> Path:

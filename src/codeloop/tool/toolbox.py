@@ -12,9 +12,10 @@ from codeloop.model.chat import ToolSpec
 from codeloop.permission.rules import is_offered
 from codeloop.schema.limits import TOOL_DEPTH
 from codeloop.schema.permission import Ruleset
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import without_nulls
-from codeloop.tool.tool import BuiltinTool, Tool
+from codeloop.tool.repair import meant_by_tool, meant_parameters, meant_text, meant_tool, signature
+from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
 _object = msgspec.json.Decoder(JSON).decode
 
@@ -31,6 +32,14 @@ class Prepared(Struct, frozen=True):
     tool: Tool
     params: msgspec.Struct
     input: JSON
+    note: str = ""
+    """What was taken for what, for the model."""
+
+    async def run(self, ctx: ToolContext) -> ToolResult:
+        """Carry the call out."""
+        result = await self.tool.run(self.params, ctx)
+        note = f"\n\n(Note: {self.note}.)" if self.note else ""
+        return replace(result, output=result.output.rstrip("\n") + note) if note else result
 
 
 class Invalid(Struct, frozen=True):
@@ -79,39 +88,37 @@ class Toolbox(Struct, frozen=True, dict=True):
         return None if described is None else ToolSpec(spec.name, described, spec.parameters)
 
     def prepare(self, name: str, arguments: str) -> Prepared | Invalid:
-        """Read a call as the model sent it. Repairs only what is unambiguous: the name's case, "5" for 5.
+        """Read a call as the model sent it. What is certainly meant is taken for it (`tool/repair.py`), and said.
 
         An optional parameter that is null counts as left out: strict services make their models send every one.
         """
-        found = self.by_name.get(name) or self._by_folded_name(name)
-        value = _parsed(arguments)
-        if found is None:
+        notes: list[str] = []
+        ours = name if name in self.by_name else meant_tool(name, list(self.by_name))
+        schema = self._specs[ours].parameters if ours else {}
+        value = _parsed(meant_text(arguments, schema))
+        if ours is None:
             known = ", ".join(sorted(self.by_name))
             shown = value if isinstance(value, dict) else {}
             return Invalid(f"There is no tool named {name}. The tools are: {known}.", shown, unusable=True)
-        tool = found.loaded
+        if name.strip().casefold() != ours:
+            notes.append(f"the tool is named `{ours}` here")
+        tool = self.by_name[ours].loaded
         if isinstance(value, str):
             reason = f"The arguments of {tool.name} are not a JSON object: {value}."
-            return Invalid(f"{reason} Expected: {self._expected(tool)}", {}, unusable=True)
-        schema = self._specs[tool.name].parameters
-        given: JSON = without_nulls(value, schema)
+            return Invalid(f"{reason} It takes {signature(ours, schema)}.", {}, unusable=True)
+        own = meant_by_tool(ours, without_nulls(value, schema), notes)
+        given = meant_by_tool(ours, meant_parameters(own, schema, notes), notes)
         try:
             params = msgspec.convert(given, tool.params, strict=False)
         except (msgspec.ValidationError, OverflowError) as error:
             try:
-                params = msgspec.convert(without_nulls(_unpacked(given), schema), tool.params, strict=False)
+                unpacked = meant_parameters(without_nulls(_unpacked(given), schema), schema, notes)
+                params = msgspec.convert(unpacked, tool.params, strict=False)
             except (msgspec.ValidationError, OverflowError):
-                reason = f"The {tool.name} tool was called with invalid arguments: {error}."
-                again = f"Rewrite the input so that it satisfies: {self._expected(tool)}"
-                return Invalid(f"{reason} {again}", value, unusable=False)
-        return Prepared(tool, params, given)
-
-    def _by_folded_name(self, name: str) -> AnyTool | None:
-        found = [tool for tool in self.tools if tool.name.casefold() == name.strip().casefold()]
-        return found[0] if len(found) == 1 else None
-
-    def _expected(self, tool: Tool) -> str:
-        return msgspec.json.encode(self._specs[tool.name].parameters).decode()
+                reason = f"The {ours} tool was called with invalid arguments: {error}."
+                also = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
+                return Invalid(f"{reason}{also} It takes {signature(ours, schema)}.", value, unusable=False)
+        return Prepared(tool, params, given, "; ".join(dict.fromkeys(notes)))
 
 
 def _parsed(arguments: str) -> JSON | str:

@@ -202,7 +202,7 @@ async def test_what_lies_under_git_is_a_question_that_always_does_not_cover(tmp_
     [
         ("", "empty"),
         ("a\0b", "can't be a path"),
-        ("missing.txt", "does not exist"),
+        ("missing.txt", "There is no file missing.txt"),
         (".", "directory"),
         ("x" * 300, "too long"),
     ],

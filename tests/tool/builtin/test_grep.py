@@ -80,9 +80,13 @@ async def test_at_most_a_hundred_matches_are_shown(ctx: TestContext) -> None:
     assert result.metadata == {"matches": 503, "truncated": True}
 
 
-async def test_a_bad_expression_gives_the_reason(ctx: TestContext) -> None:
-    with pytest.raises(ToolFailure, match="unclosed group"):
-        await run(ctx, "a(")
+async def test_what_is_no_expression_is_searched_for_as_plain_text_and_that_is_said(ctx: TestContext) -> None:
+    (ctx.workspace.root / "call.py").write_text("a(b)\n")
+    found = await run(ctx, "a(")
+    assert found.output == (
+        "1 match in 1 file\ncall.py\n1: a(b)\n\n"
+        "(Searched for as plain text, as it is not a valid regular expression: unclosed group.)"
+    )
 
 
 async def test_outside_is_asked_about_first(tmp_path: Path) -> None:

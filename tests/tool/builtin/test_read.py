@@ -156,7 +156,7 @@ async def test_a_missing_file_suggests_similar_names(tmp_path: Path) -> None:
     ctx = make(tmp_path, b"", "settings.py")
     with pytest.raises(ToolFailure) as caught:
         await run(ctx, "setings.py")
-    assert str(caught.value).endswith("Similar names:\nsettings.py")
+    assert str(caught.value).endswith("Similar paths:\nsettings.py")
 
 
 async def test_a_missing_folder_is_named(tmp_path: Path) -> None:

@@ -59,7 +59,9 @@ def apply(content: str, edit: Edit) -> EditResult:
     cascade = (multi_occurrence, *CASCADE) if edit.every else CASCADE
     matcher, spans = find(source.text, old, cascade)
     if not spans or matcher is None:
-        raise EditRefused(f"oldString was not found. {nearest(source.text, old)}")
+        at = source.text.find(new) if new.strip() else -1
+        done = f"newString is already there, at line {source.text.count(chr(10), 0, at) + 1}. " if at >= 0 else ""
+        raise EditRefused(f"oldString was not found. {done}{nearest(source.text, old)}")
     if len(spans) > 1 and (not edit.every or matcher in APPROXIMATE):
         raise EditRefused(ambiguous(source.text, spans, exactly=matcher is exact))
     return put(source, spans, matcher, Edit(old, new))

@@ -42,6 +42,7 @@ class Query(Struct, frozen=True):
     """What to look for.
 
     `include`: a pattern for paths (`!` before it excludes). `before` and `after`: lines around a match.
+    `fixed`: the pattern is plain text.
     """
 
     pattern: str
@@ -51,6 +52,7 @@ class Query(Struct, frozen=True):
     after: int = 0
     ignore_case: bool = False
     multiline: bool = False
+    fixed: bool = False
     shown: int = 100
 
 

@@ -174,6 +174,8 @@ def _options(query: Query) -> list[str]:
             options += ["--line-number", "--with-filename", "--no-heading"]
             options += [f"--before-context={query.before}"] if query.before else []
             options += [f"--after-context={query.after}"] if query.after else []
+    if query.fixed:
+        options.append("--fixed-strings")
     if query.ignore_case:
         options.append("--ignore-case")
     if query.multiline:

@@ -19,6 +19,7 @@ from codeloop.tool.file_access import (
     failures,
     filediff,
     lock_files,
+    missing,
     readable,
     resolve_allowed,
     shown,
@@ -69,6 +70,10 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         await lock_files(ctx, stack, list(targets.values()))
         files: dict[Path, _File] = {}
         for operation in operations:
+            target = targets[operation.path]
+            if isinstance(operation, Update) and target.real not in files and load_if_there(target.real) is None:
+                text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
+                raise ToolFailure(await missing(ctx, target, text.replace("{}", "{0}")))
             with failures(ctx.workspace, targets[operation.path]):
                 _work_out(ctx, operation, targets, files)
         with failures(ctx.workspace, *targets.values()):

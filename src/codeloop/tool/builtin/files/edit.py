@@ -11,6 +11,7 @@ from codeloop.tool.file_access import (
     failures,
     load_text,
     lock_files,
+    missing,
     readable,
     resolve_allowed,
     shown,
@@ -46,6 +47,9 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
         with failures(ctx.workspace, target):
+            if steps[0].old and load_if_there(target.real) is None:
+                text = "There is no file {}. Check the path; an empty oldString makes a new file."
+                raise ToolFailure(await missing(ctx, target, text))
             change, how = _change(ctx, target, steps)
         output, metadata = await apply_change(ctx, change, how)
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
@@ -56,7 +60,7 @@ def _change(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileCh
         return _creation(ctx, target, steps)
     found, name = load_text(target.real), shown(ctx.workspace, target.path)
     if found is None:
-        raise ToolFailure(f"{name} does not exist. Give an empty oldString to make it, or check the path.")
+        raise ToolFailure(f"{name} was deleted while it was to be edited.")
     loaded, text = found
     check_known(ctx, target, loaded, must_be_read=False)
     content, how = _in_order(text.content, steps, name)

@@ -23,7 +23,7 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_session import UNCHANGED
-from codeloop.tool.file_access import failures, permission_path, readable, resolve_allowed, shown
+from codeloop.tool.file_access import failures, missing, permission_path, readable, resolve_allowed, shown
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
@@ -58,7 +58,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         try:
             head = read_head(target.real)
         except FileNotFoundError:
-            raise ToolFailure(_missing(ctx.workspace, target)) from None
+            raise ToolFailure(await missing(ctx, target)) from None
         mime = media_type(head)
         if mime is not None:
             return await asyncio.to_thread(_attachment, ctx, target, mime)
@@ -173,21 +173,6 @@ def _entry(entry: "os.DirEntry[str]") -> str:
         return f"{name}/" if entry.is_dir() else name
     except OSError:
         return name
-
-
-def _missing(workspace: Workspace, target: Target) -> str:
-    parent, name = target.path.parent, shown(workspace, target.path)
-    try:
-        names = [readable(entry.name) for entry in target.real.parent.iterdir()]
-    except OSError:
-        return f"File not found: {name}. Its folder {shown(workspace, parent)} does not exist or can't be read."
-    from rapidfuzz import fuzz, process
-
-    near = process.extract(
-        target.path.name.lower(), [name.lower() for name in names], scorer=fuzz.ratio, limit=3, score_cutoff=60
-    )
-    alike = [shown(workspace, parent / names[n[2]]) for n in near]
-    return "\n".join([f"File not found: {name}", *(["Similar names:"] if alike else []), *alike])
 
 
 def _attachment(ctx: ToolContext, target: Target, mime: str) -> ToolResult:

@@ -32,6 +32,8 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         pattern = f"/{pattern}"
         folder = f"{folder}/{start}" if folder and start.startswith("..") else start
     target = await search_target(ctx, folder, only_folder=True)
+    if not set(pattern) & set("*?[{") and (target.path / pattern.lstrip("/")).is_dir():
+        pattern = f"{pattern.rstrip('/')}/**"
     given = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
     await ctx.ask(Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=given))
     try:

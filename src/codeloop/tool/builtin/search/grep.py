@@ -1,13 +1,14 @@
 """The tool `grep`: text in files."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
 
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.file_access import is_secret, permission_path, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
@@ -43,7 +44,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
     query = Query(
         pattern=params.pattern,
-        include=params.include,
+        include=f"{params.include}**" if params.include and params.include.endswith("/") else params.include,
         mode=params.mode,
         before=_lines(params.before or params.context),
         after=_lines(params.after or params.context),
@@ -51,11 +52,25 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         multiline=params.multiline,
         shown=SEARCH_RESULTS.value,
     )
+    found, note = await _found(target.path, query, ctx)
+    result = _result(params, found if is_named else _plain(found, ctx), ctx)
+    return replace(result, output=result.output + note)
+
+
+async def _found(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
+    """Search; what is no regular expression is searched for as plain text, and the note says so."""
+    search = ctx.workspace.part(Ripgrep).grep
     try:
-        found = await ctx.workspace.part(Ripgrep).grep(target.path, query, ctx.workspace.environment)
+        try:
+            return await search(path, query, ctx.workspace.environment), ""
+        except SearchFailed as error:
+            if "regex parse error" not in str(error):
+                raise
+            reason = str(error).rpartition("error: ")[2].strip()
+            note = f"\n\n(Searched for as plain text, as it is not a valid regular expression: {reason}.)"
+            return await search(path, replace(query, fixed=True), ctx.workspace.environment), note
     except SearchFailed as error:
         raise ToolFailure(f"The search can't be done: {error}") from error
-    return _result(params, found if is_named else _plain(found, ctx), ctx)
 
 
 def _lines(count: int) -> int:

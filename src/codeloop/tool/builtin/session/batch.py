@@ -70,7 +70,7 @@ async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
     if isinstance(prepared, Invalid):
         return False, ToolResult(call.tool, prepared.reason)
     try:
-        result = await prepared.tool.run(prepared.params, ctx)
+        result = await prepared.run(ctx)
     except (Denied, ToolFailure) as error:
         return False, ToolResult(call.tool, str(error))
     except Rejected as error:

@@ -2,19 +2,25 @@
 
 import asyncio
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
 
+from codeloop.kit.suggest import meant, near
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, is_secret, shown
+from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, is_secret, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
+
+_NOT_FOUND = 127
+_UNKNOWN = re.compile(r"([\w.+-]+): (?:command )?not found")
+_OWN_PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin", "bin")
 
 
 class BashParams(Wire, rename=None):
@@ -40,8 +46,9 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
     await _ask(params.command, workdir or stands, ctx)
     if workdir is not None and folder_of(workdir) != workdir:
-        folders = shown(ctx.workspace, workdir), shown(ctx.workspace, stands)
-        raise ToolFailure("The workdir {} is not a folder. Leave it out to run in {}.".format(*folders))
+        where = "the working directory" if stands == ctx.workspace.directory else str(stands)
+        text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
+        raise ToolFailure(await missing(ctx, ctx.workspace.resolve(str(workdir)), text))
     timeout = min(params.timeout or SHELL_TIMEOUT.value, SHELL_TIMEOUT_MAX.value) / 1000
     command = ShellCommand(params.command, timeout, workdir)
     latest = ""
@@ -60,7 +67,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         raise
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {workdir or stands}: {error}") from error
-    return _finished(params, outcome, timeout)
+    return _finished(params, outcome, timeout, ctx)
 
 
 def _check(params: BashParams) -> None:
@@ -113,7 +120,7 @@ def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx
     )
 
 
-def _finished(params: BashParams, outcome: CommandResult, timeout: float) -> ToolResult:
+def _finished(params: BashParams, outcome: CommandResult, timeout: float, ctx: ToolContext) -> ToolResult:
     notes: list[str] = []
     if outcome.timed_out:
         notes.append(
@@ -124,6 +131,8 @@ def _finished(params: BashParams, outcome: CommandResult, timeout: float) -> Too
         notes.append(f"The shell was ended by {outcome.signal}.")
     elif outcome.code:
         notes.append(f"exit code {outcome.code}{_signalled(outcome.code)}")
+        if outcome.code == _NOT_FOUND and (found := _UNKNOWN.search(outcome.output)):
+            notes.append(_instead(found[1], ctx))
     if outcome.left:
         notes.append(
             f"{outcome.left} process{'' if outcome.left == 1 else 'es'} that it left running were ended. "
@@ -141,6 +150,16 @@ def _finished(params: BashParams, outcome: CommandResult, timeout: float) -> Too
         metadata["outputPath"] = str(outcome.path)
     output = noted(outcome.output or "(no output)", notes)
     return ToolResult(title=params.command, output=output, metadata=metadata)
+
+
+def _instead(name: str, ctx: ToolContext) -> str:
+    """Return that a program is not installed, and which of the project or the PATH may have been meant."""
+    directory, path = ctx.workspace.directory, ctx.workspace.environment.get("PATH", "")
+    own = [f"{folder}/{name}" for folder in _OWN_PROGRAMS if os.access(directory / folder / name, os.X_OK)]
+    there = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
+    versions = sorted(each for each in there if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
+    close = own or versions[:1] or near(name, there, most_edits=1)
+    return f"{name} is not installed.{meant(close)}"
 
 
 def _signalled(code: int) -> str:

@@ -1,0 +1,35 @@
+"""Paths of the project that are like one that does not exist."""
+
+from pathlib import Path
+
+from codeloop.kit.suggest import near
+from codeloop.workspace.search.file_index import FileIndex
+from codeloop.workspace.search.rg_matches import SearchFailed
+from codeloop.workspace.search.ripgrep import Ripgrep
+from codeloop.workspace.workspace import Workspace
+
+_MOST = 3
+_ALIKE = 75  # of 100, as rapidfuzz counts
+
+
+async def similar_paths(workspace: Workspace, path: Path) -> list[str]:
+    """Return at most three paths as a model reads them: of the same name, near in spelling beside it, or alike."""
+    from rapidfuzz import fuzz, process
+
+    ripgrep, name = workspace.part(Ripgrep), workspace.shown(path)
+    try:
+        rows = await workspace.part(FileIndex).names(workspace.directory, ripgrep, workspace.environment)
+    except SearchFailed:
+        rows = []
+    paths = [row.path.rstrip("/") for row in rows]
+    try:
+        beside = {entry.name: workspace.shown(entry) for entry in path.parent.iterdir()}
+    except OSError:
+        beside = dict[str, str]()
+    same = [each for each in paths if each.lower().rpartition("/")[2] == path.name.lower()]
+    close = process.extract(
+        name.lower().strip("/"), [each.lower() for each in paths], scorer=fuzz.ratio, limit=_MOST, score_cutoff=_ALIKE
+    )
+    found = [*same, *(beside[each] for each in near(path.name, beside)), *(paths[index] for *_, index in close)]
+    alike = [each for each in dict.fromkeys(found) if each != name and (workspace.directory / each).exists()]
+    return alike[:_MOST]
