@@ -19,6 +19,7 @@ from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
 from codeloop.store.queries import open_queries
 from codeloop.store.stores import Stores
+from codeloop.workspace.terminal.terminals import Terminals
 
 
 class App:
@@ -80,11 +81,11 @@ class App:
 
     async def _opened(self, settings: ProjectSettings) -> Project:
         real = settings.place.directory
-        before = (old for old in self._leaving if old.terminals.all() and old.settings.place.directory == real)
-        terminals = next((old.hand_over_terminals() for old in before), None)
-        project = await open_project(
-            settings, self._models, stores=self.stores, terminals=terminals, renew=partial(self.renew, real)
-        )
+        project = await open_project(settings, self._models, stores=self.stores, renew=partial(self.renew, real))
+        for old in self._leaving:
+            if old.settings.place.directory == real and old.workspace.part(Terminals).all():
+                project.workspace.adopt(old.workspace.give_up(Terminals))
+                break
         self._projects[real] = project
         self._used[project] = time.monotonic()
         return project

@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.subagent.spawn import spawn
 from codeloop.app.open_models import Source, source_of
-from codeloop.app.provider_list import ProviderList
 from codeloop.app.runs import Runs
 from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, providers_of
 from codeloop.app.toolbox import search_tools, toolbox_of
@@ -35,11 +34,11 @@ from codeloop.workspace.files.scratch import prune_in_background
 from codeloop.workspace.files.temp_files import clear
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.terminal.terminals import Terminals
 from codeloop.workspace.workspace import Workspace
 
 _LOG = logging.getLogger("codeloop.app")
 Renew = Callable[[], Awaitable[None]]
+T = TypeVar("T")
 
 
 async def open_project(
@@ -47,24 +46,23 @@ async def open_project(
     models: Source | None = None,
     *,
     stores: Stores | None = None,
-    terminals: Terminals | None = None,
     renew: Renew | None = None,
 ) -> "Project":
     """Open a directory's project, from its settings if they were read before.
 
     `models` stands in for the provider table. `stores`: those of the process, when it opens more than one project.
-    `terminals`: those that run there already. `renew` has the project opened again when its configuration changes.
+    `renew` has the project opened again when its configuration changes.
     Raises CodeloopError: bad configuration, a data directory that can't be written.
     """
     settings = find_settings(what) if isinstance(what, Startup) else what
     providers = providers_of(settings)
-    listing = ProviderList(providers, models or source_of(settings, providers))
+    models = models or source_of(settings, providers)
     stores = stores or Stores()
     store = stores.open(settings.home / "codeloop.db")
     with ExitStack() as on_failure:
         on_failure.callback(stores.release, store)
         record_root(settings.home, settings.place)
-        project = Project(settings, store, listing, terminals or Terminals(), renew, lambda: stores.release(store))
+        project = Project(settings, store, providers, models, renew, lambda: stores.release(store))
         on_failure.pop_all()
     clear(project.workspace.notes)
     project.in_background(prune_in_background(project.workspace.scratch))
@@ -78,15 +76,16 @@ class Project:
         self,
         settings: ProjectSettings,
         store: Store,
-        listing: ProviderList,
-        terminals: Terminals,
+        providers: Providers,
+        models: Source,
         renew: Renew | None = None,
         release: Callable[[], None] = lambda: None,
     ) -> None:
         place, paths = settings.place, settings.paths
         self.settings = settings
-        self.listing = listing
-        self.terminals = terminals
+        self.providers = providers
+        self.models = models
+        self._parts: dict[Callable[[Project], Any], Any] = {}
         self.renew = renew
         self.snapshots = Snapshots(
             place.root, settings.home / "snapshot", settings.environment, (paths.data, paths.state, paths.cache)
@@ -100,7 +99,6 @@ class Project:
         self._closing.callback(release)
         for close in (
             self.snapshots.close,
-            lambda: self.terminals.close(),  # those that it has by then
             self.workspace.close,
             self.engine.tasks.close,
             self.runs.close,
@@ -143,15 +141,11 @@ class Project:
         """Its files, and the programs that run on them."""
         return self.engine.workspace
 
-    @property
-    def providers(self) -> Providers:
-        """The provider table."""
-        return self.listing.providers
-
-    @property
-    def models(self) -> Source:
-        """Where its models come from."""
-        return self.listing.source
+    def part(self, make: Callable[["Project"], T]) -> T:
+        """Return what `make` makes of this project: once, when a handler first asks for it."""
+        if make not in self._parts:
+            self._parts[make] = make(self)
+        return self._parts[make]
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside everything else, at most until the project is closed."""
@@ -177,7 +171,7 @@ class Project:
     def is_busy(self) -> bool:
         """Return whether something goes on here: a request, a turn, a subagent, a background shell, a terminal."""
         turns = self.runs.any_running or self.engine.tasks.any_running
-        return bool(self._requests or turns or self.workspace.is_busy or self.terminals.all())
+        return bool(self._requests or turns or self.workspace.is_busy)
 
     def refresh(self) -> bool:
         """Look whether the configuration has changed; return whether this project is no longer what it says.
@@ -221,11 +215,6 @@ class Project:
     def tell(self, event: LiveEvent) -> None:
         """Show followers a live event of this directory."""
         self.store.publish_live(event, str(self.settings.place.directory))
-
-    def hand_over_terminals(self) -> Terminals:
-        """Return the terminals for the project that is opened in this one's place; closing this one spares them."""
-        given, self.terminals = self.terminals, Terminals()
-        return given
 
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""

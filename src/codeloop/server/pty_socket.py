@@ -19,7 +19,7 @@ from codeloop.schema.limits import PTY_STALL
 from codeloop.server.guard import TICKETED
 from codeloop.server.requests import directory_of
 from codeloop.server.responses import refusal
-from codeloop.workspace.terminal.terminals import Terminal
+from codeloop.workspace.terminal.terminals import Terminal, Terminals
 from codeloop.workspace.terminal.viewers import TooSlow, Viewer
 
 _PATH = "/pty/{ptyID}/connect"
@@ -75,7 +75,7 @@ async def _terminal(app: App, socket: WebSocket) -> Terminal:
     real = os.path.realpath(directory)
     for project in app.projects:
         is_meant = os.path.realpath(project.settings.place.directory) == real
-        if is_meant and project.terminals.tickets.take(ticket, pty_id):
+        if is_meant and project.workspace.part(Terminals).tickets.take(ticket, pty_id):
             return found(project, pty_id)
     raise OperationError("PtyForbiddenError", "The ticket is none, not for this terminal, used or too old.")
 

@@ -70,6 +70,16 @@ class Workspace:
             self._parts[kind] = kind()
         return self._parts[kind]
 
+    def give_up(self, kind: type[T]) -> T:
+        """Return a part for the work tree that is opened in this one's place; closing this one spares it."""
+        given = self.part(kind)
+        del self._parts[kind]
+        return given
+
+    def adopt(self, part: object) -> None:
+        """Go on with a part that another one gave up."""
+        self._parts[type(part)] = part
+
     @property
     def is_busy(self) -> bool:
         """Return whether something runs here beside turns."""

@@ -143,6 +143,11 @@ class Terminals:
         self._running[terminal.id] = terminal
         return terminal
 
+    @property
+    def is_busy(self) -> bool:
+        """Return whether a terminal runs."""
+        return bool(self._running)
+
     def get(self, pty_id: str) -> Terminal | None:
         """Return a terminal that runs."""
         return self._running.get(pty_id)

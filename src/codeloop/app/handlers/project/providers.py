@@ -3,6 +3,7 @@
 import asyncio
 
 from codeloop.app.project import Project
+from codeloop.app.provider_list import ProviderList
 from codeloop.model.errors import UnknownModel
 from codeloop.model.provider import resolved_url
 from codeloop.schema.api.providers import (
@@ -20,14 +21,18 @@ from codeloop.schema.operation import NoArguments
 _BY_KEY = [ProviderAuthMethod(type="api", label="API key")]
 
 
+def _listing(project: Project) -> ProviderList:
+    return ProviderList(project.providers, project.models)
+
+
 async def usable(project: Project, _args: NoArguments) -> UsableProviders:
     """Return the providers that can be used now, with the models that we can speak to."""
-    return await project.listing.usable()
+    return await project.part(_listing).usable()
 
 
 async def known(project: Project, _args: NoArguments) -> KnownProviders:
     """Return every provider there is."""
-    return await project.listing.known()
+    return await project.part(_listing).known()
 
 
 async def methods(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:

@@ -8,7 +8,7 @@ from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyEnd, PtyExite
 from codeloop.schema.operation import NoArguments
 from codeloop.workspace.terminal.shell_choice import program_of
 from codeloop.workspace.terminal.shell_choice import shells as installed
-from codeloop.workspace.terminal.terminals import Terminal
+from codeloop.workspace.terminal.terminals import Terminal, Terminals
 
 
 async def shells(project: Project, _args: NoArguments) -> list[PtyShell]:
@@ -18,7 +18,7 @@ async def shells(project: Project, _args: NoArguments) -> list[PtyShell]:
 
 async def listed(project: Project, _args: NoArguments) -> list[Pty]:
     """Return every terminal, the oldest first."""
-    return [terminal.info for terminal in project.terminals.all()]
+    return [terminal.info for terminal in project.workspace.part(Terminals).all()]
 
 
 async def create(project: Project, args: CreatePty) -> Pty:
@@ -31,7 +31,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
     workspace = project.workspace
     try:
         program = program_of(args, workspace.directory, workspace.environment)
-        terminal = project.terminals.open(program, exited)
+        terminal = project.workspace.part(Terminals).open(program, exited)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise OperationError("BadRequest", f"The terminal can't be opened: {reason}.") from error
@@ -59,7 +59,7 @@ async def update(project: Project, args: UpdatePty) -> Pty:
 async def remove(project: Project, args: PtyId) -> bool:
     """End a terminal with everything that runs in it."""
     terminal = found(project, args.pty_id)
-    await project.terminals.remove(terminal.id)
+    await project.workspace.part(Terminals).remove(terminal.id)
     project.tell(PtyDeleted(properties=PtyGone(id=terminal.id)))
     return True
 
@@ -67,12 +67,14 @@ async def remove(project: Project, args: PtyId) -> bool:
 async def ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
     """Return a ticket: with it a client connects to the terminal, once, without the credential."""
     terminal = found(project, args.pty_id)
-    return PtyTicketConnectToken(ticket=project.terminals.tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds))
+    return PtyTicketConnectToken(
+        ticket=project.workspace.part(Terminals).tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds)
+    )
 
 
 def found(project: Project, pty_id: str) -> Terminal:
     """Return a terminal that runs. Raises OperationError when there is none."""
-    terminal = project.terminals.get(pty_id)
+    terminal = project.workspace.part(Terminals).get(pty_id)
     if terminal is None:
         raise OperationError("PtyNotFoundError", f"There is no terminal {pty_id}; it may have ended.")
     return terminal
