@@ -20,6 +20,7 @@ FORMATS: dict[Unit, str] = {
     "times": "{:.2f} x",
     "bytes": "{:,.0f} bytes",
     "share": "{:.0%}",
+    "count": "{:,.0f}",
 }
 
 

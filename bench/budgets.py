@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["ms", "MB", "times", "bytes", "share"]
+Unit = Literal["ms", "MB", "times", "bytes", "share", "count"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ BUDGETS = (
     Budget("answer", 2, "run, scripted model, one text answer", "ms", 300),
     Budget("answer-cpu", 2, "  the same: CPU of the process and its children", "ms"),
     Budget("answer-memory", 2, "  the same: peak memory", "MB", 60),
+    Budget("answer-python", 2, "  the same: CPU against that of `python -c pass`", "times"),
+    Budget("answer-modules", 2, "  the same: modules imported", "count", 440),
     Budget("http", 2, "run, model over HTTP, one text answer", "ms"),
     Budget("http-cpu", 2, "  the same: CPU of the process and its children", "ms"),
     Budget("http-memory", 2, "  the same: peak memory", "MB"),

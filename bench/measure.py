@@ -79,6 +79,19 @@ def run(command: Command, deadline: float = 300.0) -> Sample:
     return Sample(wall, (usage.ru_utime + usage.ru_stime) * 1000, usage.ru_maxrss * MAXRSS_BYTES / 1e6)
 
 
+def imported(command: Command) -> int | None:
+    """Run a Python program and return how many modules it imported, those of the interpreter's start included.
+
+    None: it is no Python program.
+    """
+    environ = {**command.environ, "PYTHONPROFILEIMPORTTIME": "1"}
+    done = subprocess.run(
+        list(command.argv), cwd=command.cwd, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    lines = sum(line.startswith(b"import time:") for line in done.stderr.splitlines())
+    return lines - 1 if lines else None
+
+
 def interleaved(commands: Mapping[str, Command], rounds: int) -> dict[str, list[Sample]]:
     """Run all commands in turn, `rounds` times, after one round that does not count.
 

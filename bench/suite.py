@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from bench import large, requests, script, serving, snapshots, tools
 from bench.figures import Bench
-from bench.measure import Failed, run
+from bench.measure import Failed, imported, run
 from bench.server import Scenario, Server
 
 STEPS = 50
@@ -34,9 +34,14 @@ def scripted_answer(bench: Bench) -> None:
     """Measure one text answer of a model that is a file."""
     path = script.write(bench.folder / "answer.jsonl")
     places = [place for place in bench.places if place.subject.scripted]
-    found = bench.medians({place.subject.name: place.fill(place.subject.scripted, script=path) for place in places})
+    commands = {place.subject.name: place.fill(place.subject.scripted, script=path) for place in places}
+    blank = {f"{place.subject.name} blank": place.fill((sys.executable, "-c", "pass")) for place in places}
+    found = bench.medians({**commands, **blank})
     for place in places:
-        bench.put_all(place, "answer", found[place.subject.name])
+        name = place.subject.name
+        bench.put_all(place, "answer", found[name])
+        bench.put(place, "answer-python", found[name].cpu / found[f"{name} blank"].cpu)
+        bench.put(place, "answer-modules", imported(commands[name]))
 
 
 def over_http(bench: Bench) -> None:
@@ -90,7 +95,7 @@ def streams(bench: Bench) -> None:
 
 MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     version: ("version",),
-    scripted_answer: ("answer", "answer-cpu", "answer-memory"),
+    scripted_answer: ("answer", "answer-cpu", "answer-memory", "answer-python", "answer-modules"),
     over_http: (
         "http",
         "http-cpu",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure import Command, Failed, Sample, interleaved, median, run
+from bench.measure import Command, Failed, Sample, imported, interleaved, median, run
 
 
 def python(program: str, folder: Path) -> Command:
@@ -29,6 +29,12 @@ def test_the_environment_is_only_what_is_given(tmp_path: Path) -> None:
 def test_a_command_that_fails_is_shown_with_what_it_printed(tmp_path: Path) -> None:
     with pytest.raises(Failed, match=r"(?s)with code 3.*no model"):
         run(python("import sys; print('no model'); sys.exit(3)", tmp_path))
+
+
+def test_the_modules_that_a_program_imports_are_counted(tmp_path: Path) -> None:
+    plain, more = (imported(python(program, tmp_path)) or 0 for program in ("pass", "import graphlib"))
+    assert 10 < plain < more
+    assert imported(Command(["true"], tmp_path, {"PATH": "/bin:/usr/bin"})) is None
 
 
 def test_a_command_that_hangs_is_killed_at_its_deadline(tmp_path: Path) -> None:
