@@ -1,6 +1,6 @@
 """Two words for a session, so that people can tell sessions apart."""
 
-import random
+import os
 
 FIRST = """
     amber bold brave bright brisk calm clear clever cosmic crisp curious eager fair fleet gentle glad golden happy
@@ -14,4 +14,10 @@ SECOND = """
 
 def slug() -> str:
     """Return two words with a hyphen."""
-    return f"{random.choice(FIRST.split())}-{random.choice(SECOND.split())}"
+    first, second = FIRST.split(), SECOND.split()
+    return f"{first[_random() % len(first)]}-{second[_random() % len(second)]}"
+
+
+def _random() -> int:
+    """Return a number; not by `random`, whose import takes longer than all else that a new session needs."""
+    return int.from_bytes(os.urandom(4), "big")

@@ -1,7 +1,6 @@
 """A model that tries again: bounded, with growing waits, and never after a tool call may have started."""
 
 import asyncio
-import random as chance
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
@@ -20,6 +19,12 @@ ENDLESS = Finished(
 """What a stream that gives no Finished counts as."""
 
 
+def _chance() -> float:
+    import random  # where a try has failed; the others need not wait for it
+
+    return random.random()
+
+
 class RetryingModel:
     """Wraps a model. `attempts` counts all tries; `sleep` takes seconds; `random` gives a number from 0 to below 1."""
 
@@ -29,7 +34,7 @@ class RetryingModel:
         *,
         attempts: int = MODEL_ATTEMPTS.value,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        random: Callable[[], float] = chance.random,
+        random: Callable[[], float] = _chance,
     ) -> None:
         self._model = model
         self._attempts = attempts

@@ -5,18 +5,16 @@ Session ids hold the complement, so that newer sessions sort first.
 """
 
 import itertools
-import random
-import string
+import os
 import time
 from typing import Literal
 
 Prefix = Literal["ses", "msg", "prt", "evt", "per", "que", "pty", "tool"]
 
 _MASK = (1 << 48) - 1
-_ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = ["".join(pair) for pair in itertools.product(_ALPHABET, repeat=2)]
 _COUNT = len(_PAIRS)
-_random = random.SystemRandom()
 
 
 def now_ms() -> int:
@@ -37,7 +35,6 @@ class Clock:
 
 
 _clock = Clock()
-_bits = random.Random(_random.getrandbits(128)).getrandbits
 
 
 def new_id(prefix: Prefix) -> str:
@@ -45,7 +42,7 @@ def new_id(prefix: Prefix) -> str:
     stamp = _clock.stamp()
     if prefix == "ses":
         stamp = ~stamp
-    number, tail = _bits(112), ""
+    number, tail = int.from_bytes(os.urandom(14), "big"), ""
     for _ in range(7):  # 16 bits a pair: as even as an id needs, and a third of the time that `choices` takes
         tail += _PAIRS[(number & 0xFFFF) % _COUNT]
         number >>= 16
