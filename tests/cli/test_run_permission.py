@@ -137,3 +137,20 @@ def test_what_is_typed_before_a_question_is_shown_does_not_answer_it(tmp_path: P
         terminal.type("n")
         assert terminal.end() == 5, terminal.shown
     assert (desk.work / "log").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("agent", ["build", "plan"])
+@pytest.mark.parametrize("is_attended", [True, False], ids=["terminal", "pipe"])
+def test_answering_every_question_changes_no_tool_that_is_offered(
+    tmp_path: Path, agent: str, is_attended: bool
+) -> None:
+    desk = Desk(tmp_path)
+    with serving([Answer(text="Done.")]) as server:
+        desk.use(server)
+        for auto in ((), ("--auto",)):
+            command = ("run", *auto, "--agent", agent, "--title", "T", "work")
+            ended = Terminal(desk, *command).end() if is_attended else desk.run(*command).returncode
+            assert ended == 0
+    plain, auto = (request.json["tools"] for request in server.requests)
+    assert plain == auto
+    assert ("question" in {tool["function"]["name"] for tool in plain}) is is_attended
