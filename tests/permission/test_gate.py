@@ -11,14 +11,7 @@ import pytest_asyncio
 
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.gate import Denied, Gate, Rejected
-from codeloop.schema.event import (
-    PermissionAnswer,
-    PermissionAsked,
-    PermissionReplied,
-    SessionCreated,
-    SessionDeleted,
-    SessionInfo,
-)
+from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied, session_created, session_deleted
 from codeloop.schema.message import Session, SessionTime
 from codeloop.schema.permission import Action, Need, PermissionRequest, PermissionRule, QuestionTool, Reply
 from codeloop.store.store import Store
@@ -53,7 +46,7 @@ async def store(tmp_path: Path) -> AsyncGenerator[Store, None]:
     opened = Store(tmp_path / "codeloop.db")
     for session_id, parent in (("ses_a", None), ("ses_child", "ses_a"), ("ses_b", None)):
         info = session(session_id, parent)
-        opened.append(SessionCreated(properties=SessionInfo(session_id=session_id, info=info)))
+        opened.append(session_created(info))
     yield opened
     opened.close()
 
@@ -184,7 +177,7 @@ async def test_deleting_the_session_ends_the_wait(store: Store) -> None:
     task = ask(Gate(store), need("a"))
     await waiting(store, 1)
     info = session("ses_a")
-    store.append(SessionDeleted(properties=SessionInfo(session_id="ses_a", info=info)))
+    store.append(session_deleted(info))
     with pytest.raises(Rejected):
         await asyncio.wait_for(task, 1)
 

@@ -2,7 +2,6 @@
 
 from codeloop.schema.event import (
     MessageGone,
-    MessageInfo,
     MessageRemoved,
     MessageUpdated,
     PartGone,
@@ -14,8 +13,11 @@ from codeloop.schema.event import (
     PermissionReplied,
     SessionCreated,
     SessionDeleted,
-    SessionInfo,
     SessionUpdated,
+    message_updated,
+    session_created,
+    session_deleted,
+    session_updated,
 )
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import (
@@ -79,19 +81,19 @@ def text(message: Message, words: str, part_id: str | None = None) -> TextPart:
 
 
 def created(info: Session) -> SessionCreated:
-    return SessionCreated(properties=SessionInfo(session_id=info.id, info=info))
+    return session_created(info)
 
 
 def updated(info: Session) -> SessionUpdated:
-    return SessionUpdated(properties=SessionInfo(session_id=info.id, info=info))
+    return session_updated(info)
 
 
 def deleted(info: Session) -> SessionDeleted:
-    return SessionDeleted(properties=SessionInfo(session_id=info.id, info=info))
+    return session_deleted(info)
 
 
 def said(info: Message) -> MessageUpdated:
-    return MessageUpdated(properties=MessageInfo(session_id=info.session_id, info=info))
+    return message_updated(info)
 
 
 def unsaid(info: Message) -> MessageRemoved:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.schema.event import MessageInfo, MessageUpdated, PartInfo, PartUpdated, SessionCreated, SessionInfo
+from codeloop.schema.event import PartInfo, PartUpdated, SessionCreated, SessionInfo, message_updated, session_created
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
 from codeloop.schema.part import TextPart
 from codeloop.store.database import StoreError
@@ -20,12 +20,12 @@ SESSION = session("ses_1")
 def filled(path: Path, times: list[int]) -> Store:
     """Return a store with a session of messages that were created at these times."""
     store = Store(path)
-    store.append(SessionCreated(properties=SessionInfo(session_id=SESSION.id, info=SESSION)))
+    store.append(session_created(SESSION))
     for number, at in enumerate(times):
         info = user(SESSION.id, f"msg_{number:03}", at=at)
         part = TextPart(id=f"prt_{number:03}", session_id=SESSION.id, message_id=info.id, text=str(number))
         store.append(
-            MessageUpdated(properties=MessageInfo(session_id=SESSION.id, info=info)),
+            message_updated(info),
             PartUpdated(properties=PartInfo(session_id=SESSION.id, part=part, time=1)),
         )
     return store

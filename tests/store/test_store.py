@@ -1,6 +1,8 @@
 """The store: all or nothing, the same in every process, and nothing left after a deletion."""
 
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,33 @@ def test_a_missing_session_is_named(path: Path) -> None:
     assert raised.value.kind == "NotFoundError"
 
 
+def test_changes_of_a_session_by_two_writers_at_once_all_count(path: Path) -> None:
+    one, times = session(), 60
+    Store(path).append(created(one))
+    begin = threading.Barrier(2)
+
+    def write() -> None:
+        store = Store(path)
+        begin.wait()
+        for _ in range(times):
+            store.update_session(one.id, lambda now: replace(now, cost=(now.cost or 0.0) + 1))
+
+    with ThreadPoolExecutor(2) as pool:
+        for written in [pool.submit(write) for _ in range(2)]:
+            written.result()
+    assert Store(path).session(one.id).cost == (one.cost or 0.0) + 2 * times
+
+
+def test_a_change_that_changes_nothing_is_no_event_and_one_of_nothing_is_refused(path: Path) -> None:
+    store, one = Store(path), session()
+    last = store.append(created(one))
+    assert store.update_session(one.id, lambda now: now) == one
+    assert store.last_seq() == last
+    with pytest.raises(OperationError, match="Session not found: ses_none"):
+        store.update_session("ses_none", lambda now: now, put(text(user(one.id), "lost")))
+    assert store.last_seq() == last
+
+
 def test_sessions_come_newest_change_first(path: Path) -> None:
     store = Store(path)
     old, new, child = session(at=1), session(at=5), session(at=3)
@@ -118,10 +147,9 @@ def test_questions_wait_until_they_are_answered_and_always_holds_for_children(pa
     assert store.pending_permissions(child.id) == [second]
     store.append(replied(first, "always"), replied(second, "always"), replied(third, "once"))
     assert store.pending_permissions() == []
-    assert store.granted(parent.id) == [first]
-    assert store.granted(grandchild.id) == [first, second]
-    assert store.granted(stranger.id) == []
-    assert store.permission(third.id) == third
+    assert store.queries.granted(parent.id) == [first]
+    assert store.queries.granted(grandchild.id) == [first, second]
+    assert store.queries.granted(stranger.id) == []
 
 
 def test_a_deletion_leaves_nothing_but_its_own_event(path: Path) -> None:

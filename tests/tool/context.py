@@ -8,7 +8,7 @@ from typing import Any
 from codeloop.kit.wildcard import matches
 from codeloop.permission.gate import Denied
 from codeloop.permission.rules import Verdict
-from codeloop.schema.event import SessionCreated, SessionInfo
+from codeloop.schema.event import session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionTime
 from codeloop.schema.permission import Need, PermissionRule, QuestionTool
@@ -75,5 +75,5 @@ def make_context(
         version="",
         time=SessionTime(created=1, updated=1),
     )
-    store.append(SessionCreated(properties=SessionInfo(session_id=session.id, info=session)))
+    store.append(session_created(session))
     return TestContext(session.id, new_id("msg"), "call_1", workspace, store, tuple(deny))

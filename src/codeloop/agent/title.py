@@ -1,6 +1,7 @@
 """A session's title: the prompt's first line until the small model, asked beside the first turn, gives a better one."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -10,7 +11,6 @@ from codeloop.agent.request.system_prompt import shipped
 from codeloop.agent.usage import Usage, text_answer
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.event import session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import TITLE
 from codeloop.schema.message import Session
@@ -36,9 +36,7 @@ def first_line(prompt: str) -> str:
 
 def store_first_line(engine: Engine, session_id: str, prompt: str) -> None:
     """Name an untitled session by its prompt's first line."""
-    session = engine.store.session(session_id)
-    if is_untitled(session.title):
-        _store(engine, session, first_line(prompt))
+    _store(engine, session_id, first_line(prompt), is_untitled)
 
 
 async def make_title(engine: Engine, session_id: str, prompt: str, model: str) -> None:
@@ -48,9 +46,7 @@ async def make_title(engine: Engine, session_id: str, prompt: str, model: str) -
         if small is None:
             return
         title = await asyncio.wait_for(_model_title(engine, session_id, small, prompt), TITLE.seconds)
-        session = engine.store.find_session(session_id)
-        if session is not None and (is_untitled(session.title) or session.title == first_line(prompt)):
-            _store(engine, session, title)
+        _store(engine, session_id, title, lambda now: is_untitled(now) or now == first_line(prompt))
 
 
 async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -> str:
@@ -69,18 +65,22 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
 
 def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:
     """Add what a title has used to the sums, and keep it beside the session: no answer holds it."""
-    session = engine.store.find_session(session_id)
-    if session is None or not usage.used.all:
+    if not usage.used.all or engine.store.find_session(session_id) is None:
         return
     beside = Beside(
         created=now_ms(), cost=usage.cost, tokens=usage.used, provider_id=info.provider_id, model_id=info.id
     )
-    session = replace(session, metadata={**(session.metadata or {}), BESIDE: msgspec.to_builtins(beside)})
-    engine.store.append(session_updated(session))
+    kept = {BESIDE: msgspec.to_builtins(beside)}
+    engine.store.update_session(session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **kept}))
     usage.append(engine.store, session_id)
 
 
-def _store(engine: Engine, session: Session, title: str) -> None:
-    if title:
-        session = replace(session, title=title, time=replace(session.time, updated=now_ms()))
-        engine.store.append(session_updated(session))
+def _store(engine: Engine, session_id: str, title: str, replaces: Callable[[str], bool]) -> None:
+    """Name a session, if there is a title and it `replaces` the one that the session has by now."""
+
+    def titled(session: Session) -> Session:
+        if not title or not replaces(session.title):
+            return session
+        return replace(session, title=title, time=replace(session.time, updated=now_ms()))
+
+    engine.store.update_session(session_id, titled)

@@ -95,8 +95,8 @@ class Usage:
     def append(self, store: Store, session_id: str, *events: StoredEvent) -> None:
         """Store events, and add what was not added yet to the sums of the session and of those it is a child of."""
         (cost, tokens), (cost_before, tokens_before) = (self.cost, self.used), self._added
-        sums = added(store, session_id, cost - cost_before, tokens.plus(tokens_before, -1))
-        store.append(*events, *sums)
+        more = tokens.plus(tokens_before, -1)
+        store.append_made(lambda: (*events, *added(store, session_id, cost - cost_before, more)))
         self._added = (cost, tokens)
 
 

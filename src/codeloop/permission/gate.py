@@ -68,7 +68,7 @@ class Gate(Struct, frozen=True):
 
     def grants(self, session_id: str) -> Ruleset:
         """Return what the answers "always" of this session, and of the sessions it is a child of, allow."""
-        return tuple(rule for request in self.store.granted(session_id) for rule in _allowed_by(request))
+        return tuple(rule for request in self.store.queries.granted(session_id) for rule in _allowed_by(request))
 
     def reply(self, answer: PermissionAnswer) -> bool:
         """Settle a question, and with it what the answer covers, in one transaction; False when it no longer waits.

@@ -135,7 +135,7 @@ class TodoUpdated(EventId, tag="todo.updated"):
 
 
 class PermissionAsked(EventId, tag="permission.asked"):
-    """A tool waits for leave."""
+    """A tool is waiting for permission."""
 
     properties: PermissionRequest
 
@@ -199,6 +199,16 @@ def session_of(event: Event) -> str | None:
     """Return the id of the session that an event belongs to."""
     properties: Any = event.properties
     return getattr(properties, "session_id", None)
+
+
+def session_created(session: Session) -> SessionCreated:
+    """Return the event that there is a new session."""
+    return SessionCreated(properties=SessionInfo(session_id=session.id, info=session))
+
+
+def session_deleted(session: Session) -> SessionDeleted:
+    """Return the event that a session is gone."""
+    return SessionDeleted(properties=SessionInfo(session_id=session.id, info=session))
 
 
 def session_updated(session: Session) -> SessionUpdated:

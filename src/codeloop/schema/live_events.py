@@ -330,3 +330,8 @@ LiveEvent = (
     | InstanceDisposed
     | GlobalDisposed
 )
+
+
+def session_diff(session_id: str, diff: list[SnapshotFileDiff]) -> SessionDiff:
+    """Return the event that this is undone in a session."""
+    return SessionDiff(properties=SessionDiffs(session_id=session_id, diff=diff))

@@ -5,7 +5,7 @@ the followers. `publish_live` only wakes them. All calls are made on the loop's 
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +13,16 @@ import msgspec
 
 from codeloop.kit import fault_injection
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import Event, MessageRemoved, PartUpdated, SessionDeleted, Stamped, StoredEvent, session_of
+from codeloop.schema.event import (
+    Event,
+    MessageRemoved,
+    PartUpdated,
+    SessionDeleted,
+    Stamped,
+    StoredEvent,
+    session_of,
+    session_updated,
+)
 from codeloop.schema.live_events import Idle, LiveEvent, Status, StatusChanged
 from codeloop.schema.message import Session, Todo
 from codeloop.schema.permission import PermissionRequest
@@ -59,14 +68,35 @@ class Store:
 
     def append(self, *events: StoredEvent) -> int:
         """Store events in ONE transaction and wake the followers; returns the sequence number of the last one."""
-        if not events:
-            return self.last_seq()
+        return self.append_made(lambda: events) if events else self.last_seq()
+
+    def update_session(self, session_id: str, change: Callable[[Session], Session], *before: StoredEvent) -> Session:
+        """Change a session as it is now, whoever else writes it, and return it; `before` is stored along with it.
+
+        A `change` that returns the very session that it is given changes nothing. Raises OperationError
+        (NotFoundError).
+        """
+        changed: list[Session] = []
+
+        def made() -> Sequence[StoredEvent]:
+            session = self.session(session_id)
+            changed.append(change(session))
+            return before if changed[0] is session else (*before, session_updated(changed[0]))
+
+        self.append_made(made)
+        return changed[0]
+
+    def append_made(self, make: Callable[[], Sequence[StoredEvent]]) -> int:
+        """Store what `make` returns, as `append` does, in one transaction with all that it reads for that."""
         seq = 0
         with self._db.transaction():
+            events = make()
             for event in events:
                 apply(self._db, event)
                 fault_injection.point("store.outbox")
                 seq = self._outbox.add(event)
+        if not events:
+            return self.last_seq()
         first = seq - len(events) + 1
         self._catch_up(first)
         self._fold(events)
@@ -147,23 +177,10 @@ class Store:
         row = self._db.one("SELECT data FROM todo WHERE session_id = ?", session_id)
         return _todos(row[0]) if row else []
 
-    def permission(self, request_id: str) -> PermissionRequest | None:
-        """Return a question, answered or not."""
-        row = self._db.one("SELECT data FROM permission WHERE id = ?", request_id)
-        return _request(row[0]) if row else None
-
     def pending_permissions(self, session_id: str | None = None) -> list[PermissionRequest]:
         """Return the questions that wait for an answer."""
         sql = "SELECT data FROM permission WHERE reply IS NULL AND (? IS NULL OR session_id = ?) ORDER BY id"
         return [_request(row[0]) for row in self._db.all(sql, session_id, session_id)]
-
-    def granted(self, session_id: str) -> list[PermissionRequest]:
-        """Return the questions answered "always" in this session or one that it is a child of."""
-        sql = """
-            WITH RECURSIVE line(id) AS (
-                VALUES (?) UNION SELECT parent_id FROM session JOIN line USING (id) WHERE parent_id IS NOT NULL)
-            SELECT data FROM permission WHERE reply = 'always' AND session_id IN line ORDER BY id"""
-        return [_request(row[0]) for row in self._db.all(sql, session_id)]
 
     def pending_questions(self, session_id: str | None = None) -> list[QuestionRequest]:
         """Return the model's questions that wait for an answer."""

@@ -4,7 +4,6 @@ from typing import Literal
 
 import msgspec
 
-from codeloop.schema.event import session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session
 from codeloop.schema.wire import Wire, replace
@@ -29,12 +28,11 @@ class SubagentStanding(Wire):
 
 def note(store: Store, session_id: str, state: State, *, background: bool, reason: str | None = None) -> None:
     """Store how a subagent stands; clients see it in its session's metadata."""
-    session = store.find_session(session_id)
-    if session is None:
+    if store.find_session(session_id) is None:
         return
     standing = SubagentStanding(state=state, background=background, time=now_ms(), reason=reason)
-    session = replace(session, metadata={**(session.metadata or {}), KEY: msgspec.to_builtins(standing)})
-    store.append(session_updated(session))
+    kept = {KEY: msgspec.to_builtins(standing)}
+    store.update_session(session_id, lambda now: replace(now, metadata={**(now.metadata or {}), **kept}))
 
 
 def standing_of(store: Store, session: Session) -> SubagentStanding | None:

@@ -7,7 +7,7 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import AnswerQuestion
-from codeloop.schema.event import MessageInfo, MessageUpdated, SessionCreated, SessionInfo
+from codeloop.schema.event import message_updated, session_created
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionTime, UserMessage, UserTime
 from codeloop.schema.operation import QUESTION_REPLY
@@ -75,8 +75,8 @@ async def test_the_approval_follows_the_step_though_the_clock_has_stepped_back(t
         time=times,
     )
     context.store.append(
-        SessionCreated(properties=SessionInfo(session_id=context.session_id, info=session)),
-        MessageUpdated(properties=MessageInfo(session_id=context.session_id, info=info)),
+        session_created(session),
+        message_updated(info),
     )
     context.session.continue_as("build", "Carry it out.")
     assert [entry.info.agent for entry in context.store.context_view(context.session_id).entries] == ["plan", "build"]

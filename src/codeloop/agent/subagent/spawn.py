@@ -12,19 +12,11 @@ from codeloop.agent.step import show_status
 from codeloop.agent.subagent.supervisor import overdue
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.event import SessionCreated, SessionInfo, message_updated, part_updated
+from codeloop.schema.event import message_updated, part_updated, session_created
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SUBAGENT_STEPS
 from codeloop.schema.live_events import Idle, SessionIdle, SessionRef
-from codeloop.schema.message import (
-    NO_TOKENS,
-    ModelRef,
-    Session,
-    SessionModel,
-    SessionTime,
-    UserMessage,
-    UserTime,
-)
+from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionModel, SessionTime, UserMessage, UserTime
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
@@ -165,7 +157,7 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Sess
         permission=[NO_NESTING],
         time=SessionTime(created=now, updated=now),
     )
-    engine.store.append(SessionCreated(properties=SessionInfo(session_id=child.id, info=child)))
+    engine.store.append(session_created(child))
     return child
 
 

@@ -14,15 +14,7 @@ from codeloop.cli.undo_redo import redo_last, undo_last
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import RevertSession, UnrevertSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import (
-    MessageInfo,
-    MessageUpdated,
-    SessionInfo,
-    SessionUpdated,
-    Stamped,
-    message_updated,
-    part_updated,
-)
+from codeloop.schema.event import Stamped, message_updated, part_updated, session_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import (
     NO_TOKENS,
@@ -83,7 +75,7 @@ class Place:
             model=ModelRef(provider_id="p", model_id="m"),
         )
         part = TextPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text)
-        said = MessageUpdated(properties=MessageInfo(session_id=info.session_id, info=info))
+        said = message_updated(info)
         self.store.append(said, part_updated(part))
         self.users.append(info.id)
 
@@ -116,7 +108,7 @@ class Place:
         session = self.session()
         tokens = replace(session.tokens or NO_TOKENS, input=(session.tokens or NO_TOKENS).input + 7)
         session = replace(session, cost=(session.cost or 0) + 0.5, tokens=tokens)
-        updated = SessionUpdated(properties=SessionInfo(session_id=session.id, info=session))
+        updated = session_updated(session)
         self.store.append(message_updated(info), part_updated(finish), part_updated(patch), updated)
         return info.id
 
@@ -290,7 +282,7 @@ async def test_a_session_of_another_work_tree_is_refused(tmp_path: Path) -> None
     async with rig(tmp_path, []) as it:
         session = it.project.store.session(it.session_id)
         moved = replace(session, directory=str(tmp_path / "gone"), path="")
-        it.project.store.append(SessionUpdated(properties=SessionInfo(session_id=session.id, info=moved)))
+        it.project.store.append(session_updated(moved))
         rows: list[tuple[AnyOperation, dict[str, str]]] = [
             (SESSION_REVERT, {"message_id": "m"}),
             (SESSION_UNREVERT, {}),

@@ -10,15 +10,7 @@ from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.schema.api.session_requests import ForkSession, Stats, StatsQuery
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import (
-    MessageInfo,
-    MessageUpdated,
-    PartInfo,
-    PartUpdated,
-    SessionCreated,
-    SessionInfo,
-    StoredEvent,
-)
+from codeloop.schema.event import PartInfo, PartUpdated, StoredEvent, message_updated, session_created
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import CacheTokens, Session, SessionTime, Tokens
 from codeloop.schema.operation import SESSION_FORK, SESSION_STATS
@@ -51,8 +43,8 @@ def filled(store: Store, *, model: str = "m", days_ago: int = 0, tools: int = 0,
         )
         for _ in range(tools)
     ]  # fmt: skip
-    events: list[StoredEvent] = [SessionCreated(properties=SessionInfo(session_id=made.id, info=made))]
-    events += [MessageUpdated(properties=MessageInfo(session_id=made.id, info=info)) for info in (asked, answer)]
+    events: list[StoredEvent] = [session_created(made)]
+    events += [message_updated(info) for info in (asked, answer)]
     events += [PartUpdated(properties=PartInfo(session_id=made.id, part=part, time=1)) for part in parts]
     store.append(*events)
     return made

@@ -10,7 +10,7 @@ from codeloop.app.project import Project
 from codeloop.app.slugs import slug
 from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import SessionCreated, SessionInfo, StoredEvent, message_updated, part_updated
+from codeloop.schema.event import StoredEvent, message_updated, part_updated, session_created
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Message, Session, SessionTime, Tokens
 from codeloop.schema.part import CompactionPart, Part, ToolPart, ToolStateCompleted
@@ -83,7 +83,7 @@ def sums(entries: Sequence[Entry]) -> tuple[float, Tokens]:
 
 def stored(session: Session, entries: Sequence[Entry]) -> list[StoredEvent]:
     """Return the events that make a session with its messages."""
-    events: list[StoredEvent] = [SessionCreated(properties=SessionInfo(session_id=session.id, info=session))]
+    events: list[StoredEvent] = [session_created(session)]
     for entry in entries:
         events.append(message_updated(entry.info))
         events += (part_updated(part) for part in entry.parts)

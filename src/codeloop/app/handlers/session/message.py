@@ -11,16 +11,8 @@ from codeloop.app.project import Project
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import ListMessages, MessageId, PartId, SessionId, UpdatePart
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import (
-    MessageGone,
-    MessageRemoved,
-    PartGone,
-    PartRemoved,
-    StoredEvent,
-    part_updated,
-    session_updated,
-)
-from codeloop.schema.message import NO_TOKENS, AssistantMessage
+from codeloop.schema.event import MessageGone, MessageRemoved, PartGone, PartRemoved, part_updated
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
 from codeloop.schema.part import Part
 from codeloop.schema.wire import Wire, replace
 from codeloop.store.conversation import Entry
@@ -96,13 +88,15 @@ async def delete(project: Project, args: MessageId) -> bool:
     """
     entry = _changeable(project, args.session_id, args.message_id)
     gone = MessageGone(session_id=args.session_id, message_id=args.message_id)
-    events: list[StoredEvent] = [MessageRemoved(properties=gone)]
-    if isinstance(entry.info, AssistantMessage):
-        session = project.store.session(args.session_id)
-        cost = max((session.cost or 0.0) - entry.info.cost, 0.0)
-        session = replace(session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(entry.info.used, -1))
-        events.append(session_updated(session))
-    project.store.append(*events)
+    message = entry.info
+
+    def less(session: Session) -> Session:
+        if not isinstance(message, AssistantMessage):
+            return session
+        cost = max((session.cost or 0.0) - message.cost, 0.0)
+        return replace(session, cost=cost, tokens=(session.tokens or NO_TOKENS).plus(message.used, -1))
+
+    project.store.update_session(args.session_id, less, MessageRemoved(properties=gone))
     return True
 
 

@@ -32,7 +32,7 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import SessionUpdated, StoredEvent, message_updated, part_updated, session_updated
 from codeloop.schema.ids import Prefix, is_id, new_id, now_ms
 from codeloop.schema.limits import CHOSEN_ID
-from codeloop.schema.live_events import SessionDiff, SessionDiffs
+from codeloop.schema.live_events import session_diff
 from codeloop.schema.message import AssistantMessage, Message, ModelRef, Session, SessionModel, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, Part, TextPart
 from codeloop.schema.permission import PermissionRule
@@ -196,7 +196,7 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
         session_updated(session),
     )
     if discarded:  # nothing is undone any more
-        project.store.publish_live(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=[])))
+        project.store.publish_live(session_diff(session.id, []))
     return message, parts
 
 

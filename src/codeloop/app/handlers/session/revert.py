@@ -22,15 +22,8 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageGone, MessageRemoved, StoredEvent, session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import UNDO_TIME
-from codeloop.schema.live_events import SessionDiff, SessionDiffs
-from codeloop.schema.message import (
-    NO_TOKENS,
-    AssistantMessage,
-    Revert,
-    Session,
-    SnapshotFileDiff,
-    UserMessage,
-)
+from codeloop.schema.live_events import session_diff
+from codeloop.schema.message import NO_TOKENS, AssistantMessage, Revert, Session, SnapshotFileDiff, UserMessage
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
 from codeloop.store.store import Store
@@ -158,18 +151,19 @@ async def _move(
     if not args.dry_run:
         session = _store(place, session.id, point)
         diffs = list(plan.diffs) if target is not None else []
-        place.store.publish_live(SessionDiff(properties=SessionDiffs(session_id=session.id, diff=diffs)))
+        place.store.publish_live(session_diff(session.id, diffs))
     return _answer(session, with_conflicts(outcome, plan.conflicts), plan.moves)
 
 
 def _store(place: Place, session_id: str, point: Revert | None) -> Session:
     """Store where a session stands, unless it does already; what else of it has changed meanwhile stays."""
-    session = place.store.session(session_id)
-    if session.revert == point:
-        return session
-    session = replace(session, revert=point, time=replace(session.time, updated=now_ms()))
-    place.store.append(session_updated(session))
-    return session
+
+    def changed(session: Session) -> Session:
+        if session.revert == point:
+            return session
+        return replace(session, revert=point, time=replace(session.time, updated=now_ms()))
+
+    return place.store.update_session(session_id, changed)
 
 
 def with_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreResult:

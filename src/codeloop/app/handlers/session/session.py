@@ -12,15 +12,9 @@ from codeloop.app.project import Project
 from codeloop.app.slugs import slug
 from codeloop.config.project_root import GLOBAL
 from codeloop.kit import fault_injection
-from codeloop.schema.api.session_requests import (
-    CreateSession,
-    ListAllSessions,
-    ListSessions,
-    SessionId,
-    UpdateSession,
-)
+from codeloop.schema.api.session_requests import CreateSession, ListAllSessions, ListSessions, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.event import SessionCreated, SessionDeleted, SessionInfo, session_updated
+from codeloop.schema.event import session_created, session_deleted
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import Status
 from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionTime, Todo
@@ -58,7 +52,7 @@ async def create(project: Project, args: CreateSession) -> Session:
         time=SessionTime(created=now, updated=now),
     )
     await fault_injection.reach("session.create")
-    project.store.append(SessionCreated(properties=SessionInfo(session_id=session.id, info=session)))
+    project.store.append(session_created(session))
     return session
 
 
@@ -118,19 +112,16 @@ async def get(project: Project, args: SessionId) -> Session:
 
 async def update(project: Project, args: UpdateSession) -> Session:
     """Rename a session, archive it, or change its metadata and rules. Its place in the list stays."""
-    session = project.store.session(args.session_id)
-    if args.title is not None:
-        if not args.title.strip():
-            raise OperationError("BadRequest", "A title can't be empty.")
-        session = replace(session, title=args.title)
-    if args.metadata is not None:
-        session = replace(session, metadata=args.metadata)
-    if args.permission is not None:
-        session = replace(session, permission=args.permission)
-    if args.time is not None:
-        session = replace(session, time=replace(session.time, archived=args.time.archived))
-    project.store.append(session_updated(session))
-    return session
+    if args.title is not None and not args.title.strip():
+        raise OperationError("BadRequest", "A title can't be empty.")
+    wanted = {"title": args.title, "metadata": args.metadata, "permission": args.permission}
+    given = {name: value for name, value in wanted.items() if value is not None}
+
+    def changed(session: Session) -> Session:
+        time = session.time if args.time is None else replace(session.time, archived=args.time.archived)
+        return replace(session, **given, time=time)
+
+    return project.store.update_session(args.session_id, changed)
 
 
 async def children(project: Project, args: SessionId) -> list[Session]:
@@ -155,9 +146,7 @@ async def delete(project: Project, args: SessionId) -> bool:
         project.store.leases.check(each.id)
         if each.id in project.store.statuses or project.runs.works_on(each.id):
             raise OperationError("SessionBusyError", f"Session {each.id} is busy. Abort its turn first.")
-    project.store.append(
-        *(SessionDeleted(properties=SessionInfo(session_id=each.id, info=each)) for each in reversed(family))
-    )
+    project.store.append(*(session_deleted(each) for each in reversed(family)))
     return True
 
 

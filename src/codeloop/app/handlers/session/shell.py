@@ -14,7 +14,7 @@ from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
-from codeloop.schema.live_events import SessionDiff, SessionDiffs
+from codeloop.schema.live_events import session_diff
 from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
 from codeloop.schema.part import (
     TextPart,
@@ -118,7 +118,7 @@ class _Command:
         discarded = discard_reverted(store, message.session_id)
         store.append(*discarded, said, part_updated(told))
         if discarded:  # nothing is undone any more
-            store.publish_live(SessionDiff(properties=SessionDiffs(session_id=message.session_id, diff=[])))
+            store.publish_live(session_diff(message.session_id, []))
         info = new_message(self._project.engine, message.session_id, message)
         part = ToolPart(
             id=new_id("prt"),
