@@ -178,5 +178,5 @@ async def test_a_call_that_still_waited_for_leave_is_told_as_not_run(tmp_path: P
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
         await until(lambda: is_asking(it))
         await within(it.client.call(ABORT, SessionId(session_id=it.session_id)))
-        assert it.results() == ["Interrupted while it waited for leave. It was not run."]
+        assert it.results() == ["Interrupted while waiting for permission. It was not run."]
         assert not is_asking(it), "the question is withdrawn"

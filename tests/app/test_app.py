@@ -114,7 +114,7 @@ async def test_a_directory_that_is_read_anew_lets_its_turns_end_and_reaches_them
         await until((work / "begun").exists)
         await carry_out(it, INSTANCE_DISPOSE, NoArguments(), work)
         assert await it.project(work) is not before
-        assert await it.project_of(session.id, work) is before, "it still works on that session"
+        assert await it.project_of(session.id, work) is before, "it is still working on that session"
         (work / "go").touch()
         assert (await within(turn, 20)).stop.reason == "done"
         await until(lambda: not before.is_busy)

@@ -209,7 +209,7 @@ def test_an_address_is_filled_from_the_environment_or_the_missing_name_is_told(w
     world.environment["AZURE_RESOURCE_NAME"] = "evil.example/?"
     assert sources(world)["azure"] == "environment"
     world.environment["AZURE_RESOURCE_NAME"] = "user@evil.example"
-    with pytest.raises(ModelUnavailable, match="no base URL"):
+    with pytest.raises(ModelUnavailable, match="not a valid base URL"):
         endpoint_of(world.row("azure"), world.credentials, world.environment)
 
 

@@ -1,6 +1,6 @@
-"""Making room: old tool outputs are left out of requests first, then a summary takes the place of the conversation.
+"""Makes room: first old tool outputs are left out of requests, then a summary takes the place of the conversation.
 
-Nothing is deleted: the store keeps every message, a marker or the summary stands for it in requests.
+Nothing is deleted: the store keeps every message; in requests a marker or the summary stands for it.
 """
 
 import re
@@ -46,7 +46,7 @@ from codeloop.schema.part import CompactionPart, FilePart, Part, Span, TextPart,
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, next_created
 
-GO_ON = "Go on with the task from where the note leaves it. If nothing is left to do, say what was done."
+GO_ON = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."
 ASK = "Write the hand-over note now."
 
 

@@ -69,7 +69,7 @@ class Spawn(Protocol):
     async def __call__(
         self, engine: "Engine", call: ToolPart, task: Subtask, report: Callable[[JSON], None]
     ) -> SubtaskResult:
-        """Return the child session's id and its last text; `report` is told at once which session it is.
+        """Return the child session's id and its last text; `report` receives the id of its session at once.
 
         Raises ToolFailure when it can't be started.
         """
@@ -99,7 +99,7 @@ class Engine(Struct, frozen=True):
     """The subagents at work; whoever closes the project ends them."""
 
     def agent(self, name: str) -> Agent:
-        """Return an agent. Raises OperationError (NotFoundError) with the names there are."""
+        """Return an agent. Raises OperationError (NotFoundError), which lists the agents."""
         found = self.agents.get(name)
         if found is None:
             known = sorted(name for name, agent in self.agents.items() if not agent.hidden)
@@ -117,10 +117,10 @@ class Engine(Struct, frozen=True):
         return (self.rules, tuple(agent.permission), tuple(session.permission or ()))
 
     def ceilings(self, session_id: str, agent: Agent) -> tuple[Ruleset, ...]:
-        """Return the rule lists that a call must pass beside the session's own.
+        """Return the rule lists that a call must pass besides the session's own.
 
         Those of the sessions that it is a child of, so that a child is never allowed more than its parents, and what
-        a blanket leave does not cover.
+        a blanket permission does not cover.
         """
         lists = [guards(*self.rulesets(session_id, agent)[1:])]
         parent_id = self.store.session(session_id).parent_id

@@ -119,7 +119,7 @@ def _pruned_tokens(entry: Entry, since: int) -> int:
 
 
 def _has_progress(entries: tuple[Entry, ...]) -> bool:
-    """Return whether anything but one step came of the last compaction: without that, another one is no use."""
+    """Return whether more than one step followed the last compaction: otherwise another one is no use."""
     steps = 0
     for entry in reversed(entries):
         if isinstance(entry.info, AssistantMessage):
@@ -130,7 +130,7 @@ def _has_progress(entries: tuple[Entry, ...]) -> bool:
 
 
 def _left_open(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """Return the answers that were never completed: they stand behind the last one that was."""
+    """Return the answers after the last completed one, none of which was completed."""
     found: list[Entry] = []
     for entry in reversed(entries):
         if is_open(entry):

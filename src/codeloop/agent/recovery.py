@@ -1,4 +1,4 @@
-"""Closing what a crash or a cancel left open: told to the model, and never run again by itself."""
+"""Closes what a crash or a cancel left open. The model reads of it; nothing is run again by itself."""
 
 from codeloop.agent.moves import open_calls
 from codeloop.kit import fault_injection
@@ -31,10 +31,10 @@ from codeloop.store.store import Store
 
 NOT_STARTED = "Interrupted before the call's arguments were complete. It was not run."
 INTERRUPTED = (
-    "Interrupted: the call was started, but it is not known how far it came. It was not and will not be run again by "
-    "itself. Check what it has done before you repeat it."
+    "Interrupted: the call was started, but how far it got is unknown. It was not, and will not be, run again by "
+    "itself. Check what it did before you repeat it."
 )
-NOT_ALLOWED = "Interrupted while it waited for leave. It was not run."
+NOT_ALLOWED = "Interrupted while waiting for permission. It was not run."
 ABORTED = MessageAbortedError(data=ErrorText(message="Aborted"))
 
 

@@ -73,7 +73,7 @@ class ToolCalls:
         return self._any
 
     def started(self, call_id: str, name: str) -> str:
-        """Store a call whose arguments are still streaming in; gives the id of its part."""
+        """Store a call whose arguments are still streaming in; return the id of its part."""
         self._any = True
         part = ToolPart(
             id=new_id("prt"),
@@ -115,7 +115,7 @@ class ToolCalls:
         self._any = bool(self._running)
 
     async def join(self, finished: Finished) -> None:
-        """Wait for all calls; those that never became ready get a result that says so."""
+        """Wait for all calls; store a result that says so for those that never became ready."""
         if self._running:
             await asyncio.gather(*(running.task for running in self._running))
         reason = CUT.get(finished.reason, CUT["cut"])
@@ -123,7 +123,7 @@ class ToolCalls:
             self._engine.store.append(part_updated(replace(part, state=_failed(reason))))
 
     def _left_open(self) -> list[ToolPart]:
-        """Return the calls without a result as they are stored: also those of a try that was given up."""
+        """Return the stored calls without a result, including those of an abandoned attempt."""
         view = self._engine.store.context_view(self._info.session_id)
         parts = next((entry.parts for entry in reversed(view.entries) if entry.info.id == self._info.id), ())
         return open_calls(parts)

@@ -31,11 +31,11 @@ class CallContext:
         self._timer: asyncio.TimerHandle | None = None
         self._changed = False
         self.asks_first = False
-        """It waits for its first leave, so nothing has been done yet."""
+        """It is waiting for its first permission, so nothing has been done yet."""
         self._asked = 0
 
     async def ask(self, need: Need) -> None:
-        """Return when allowed; raise Denied or Rejected else."""
+        """Return when allowed; otherwise raise Denied or Rejected."""
         self._engine.refresh()
         rulesets = self._engine.rulesets(self.session_id, self._agent)
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
@@ -67,7 +67,7 @@ class CallContext:
         return await self._engine.spawn(self._engine, self._part, task, report)
 
     def present(self) -> ToolPart:
-        """Return the call's part with what was reported last."""
+        """Return the call's part with the last report."""
         return self._part
 
     def close(self) -> None:

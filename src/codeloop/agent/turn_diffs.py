@@ -1,4 +1,4 @@
-"""What steps and turns changed in files, read from the states around each step, and told with the prompt."""
+"""What steps and turns changed in files: read from the states around each step, stored with the prompt."""
 
 from collections.abc import Iterable, Sequence
 
@@ -148,5 +148,5 @@ def files_of(messages: Iterable[Message]) -> set[str]:
 
 
 def diffs_of(info: Message) -> list[SnapshotFileDiff]:
-    """Return what is told with a prompt of the changes of its turn."""
+    """Return the changes of a prompt's turn as they are stored with it."""
     return info.summary.diffs if isinstance(info, UserMessage) and info.summary is not None else []

@@ -226,7 +226,7 @@ class HttpClient:
                     self._refused(refusal)
                 raise ServerLost(str(refusal), "it is not ready") if response.status_code >= 500 else refusal
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
-                raise CodeloopError(f"{self._remote.url} is no codeloop server: its /event is no stream of events.")
+                raise CodeloopError(f"{self._remote.url} is not a codeloop server: its /event is not an event stream.")
             async for chunk in self._watched(response):
                 try:
                     found = parser.feed_numbered(chunk)
@@ -245,7 +245,7 @@ class HttpClient:
         )
 
     async def _watched(self, response: "Response") -> AsyncGenerator[bytes, None]:
-        """Yield what comes, and notice when nothing does although the server said that it would."""
+        """Yield what comes; report silence when the server had promised heartbeats."""
         link, loop = self._remote.link, asyncio.get_running_loop()
         heard = loop.time()
 

@@ -17,7 +17,7 @@ HINT = (
 
 
 def refusal_of(status: int, body: bytes, url: str) -> CodeloopError:
-    """Return the error for an answer that is none: of the contract's shapes, else by its status."""
+    """Return the error for a refusal: by the contract's shapes, else by its status."""
     error = _object(body)
     data = _inner(error)
     name = error.get("_tag") or error.get("name")

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 Credential = tuple[str, str]
 """User name and password."""
 Renew = Callable[[], tuple[str, Credential] | None]
-"""Finds where the server is by now, and what is said to it."""
+"""Finds the server's present address and credential."""
 
 
 class Remote:
     """Sends requests to one origin. Redirects are not followed and proxies not used: both would move the credential."""
 
     def __init__(self, url: str, credential: Credential | None = None, renew: Renew | None = None) -> None:
-        """Take the server's address; `renew` finds it again. Raises CodeloopError when it is no address."""
+        """Take the server's address; `renew` finds it again. Raises CodeloopError when it is not an address."""
         self.parts = _checked(url)
         self.url = self.parts.geturl().rstrip("/")
         self.link = Link()
@@ -61,7 +61,7 @@ class Remote:
     async def ask(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, silence: float | None
     ) -> AsyncGenerator["Response"]:
-        """Send a request and give its answer, whose body is still to be read within this context.
+        """Send a request and yield its response, whose body is read within this context.
 
         `silence`: seconds without a byte after which the server counts as gone; None: it may take any time.
         Raises ServerLost.
@@ -128,7 +128,7 @@ def _checked(url: str) -> SplitResult:
     except ValueError:
         raise CodeloopError(f"{url} is not the address of a server. Give it as http://HOST:PORT.") from None
     if parts.username is not None or parts.password is not None:
-        raise CodeloopError("An address holds no password here: use --username and --password, or a variable.")
+        raise CodeloopError("The address must not hold a password: use --username and --password, or a variable.")
     if not is_address or parts.query or parts.fragment:
         raise CodeloopError(f"{url} is not the address of a server. Give it as http://HOST:PORT.")
     return parts

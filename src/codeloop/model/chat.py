@@ -182,7 +182,7 @@ class CallDelta(msgspec.Struct, frozen=True):
 
 
 class CallReady(msgspec.Struct, frozen=True):
-    """The call is complete as the service sent it. `arguments` may still be no JSON: whoever runs it checks."""
+    """The call is complete as the service sent it. `arguments` may not be JSON: whoever runs the call checks."""
 
     id: str
     name: str
@@ -234,5 +234,5 @@ class ChatModel(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Send the request and give events until `Finished`. Closing the generator closes the connection."""
+        """Send the request and yield events until `Finished`. Closing the generator closes the connection."""
         ...

@@ -16,7 +16,7 @@ class NoModel(ModelUnavailable):
 
 
 class NoKey(ModelUnavailable):
-    """The provider needs a key and there is none."""
+    """The provider needs a key, and none is set."""
 
 
 class WrongOrigin(ModelUnavailable):

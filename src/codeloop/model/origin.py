@@ -51,5 +51,5 @@ def _invalid(url: str) -> ModelUnavailable:
     if "@" in shown:
         shown = "***@" + shown.rpartition("@")[2]
     return ModelUnavailable(
-        f"`{shown[:200]}` is no base URL that a key may go to. Write it like https://host/v1, without a user name."
+        f"`{shown[:200]}` is not a valid base URL for an API key. Write it like https://host/v1, without a user name."
     )

@@ -133,7 +133,7 @@ class Providers:
         return found
 
     def provider(self, provider_id: str) -> Provider:
-        """Return one provider. Raises `UnknownModel` when there is none of that id or it is switched off."""
+        """Return one provider. Raises `UnknownModel` when it is unknown or switched off."""
         provider = self._provider(provider_id)
         if provider is not None and self._enabled(provider_id):
             return provider

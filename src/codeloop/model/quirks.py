@@ -99,7 +99,7 @@ def quirks_of(info: ModelInfo) -> Quirks:
 
 
 def reads(info: ModelInfo, quirks: Quirks, mime: str) -> bool:
-    """Say whether the model takes an attachment of this mime type (images and PDF; nothing else)."""
+    """Return whether the model takes an attachment of this mime type (images and PDF; nothing else)."""
     if mime.startswith("image/"):
         return quirks.images and ("image" in info.input or info.attachment)
     if mime == "application/pdf":

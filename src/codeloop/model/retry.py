@@ -16,7 +16,7 @@ JITTER = 0.25
 ENDLESS = Finished(
     "error", error=APIError(data=APIErrorData(message="The model's answer broke off. Try again.", is_retryable=True))
 )
-"""What a stream that gives no Finished counts as."""
+"""The end of a stream that ended without Finished."""
 
 
 def _chance() -> float:

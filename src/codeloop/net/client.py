@@ -90,7 +90,7 @@ class OriginClient:
         self._proxy: ProxyClient | None = None
 
     async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
-        """Send `body` to the base URL plus `path`; give the answer once its headers came. Raises NetworkError."""
+        """Send `body` to the base URL plus `path`; return the response when its head is there. Raises NetworkError."""
         if proxy := proxy_for(self._base.scheme, self._base.hostname or "", self._port, os.environ):
             self._proxy = self._proxy or ProxyClient(proxy, self._connect_seconds, self._first_byte)
             source = await self._proxy.post(self._base_url + path, headers, body)
@@ -104,7 +104,7 @@ class OriginClient:
         return HttpResponse(self, connection, connection.status, connection.headers)
 
     def release(self, source: BodyStream) -> None:
-        """Take back what an answer was read from."""
+        """Take back the stream that a response was read from."""
         if isinstance(source, Connection) and source.can_be_used and source.keeps_alive:
             self._kept.append((source, time.monotonic()))
         else:

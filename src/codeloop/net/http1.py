@@ -1,6 +1,6 @@
-"""HTTP/1.1 over one socket, for requests that are known whole and answers that stream.
+"""HTTP/1.1 over one socket, for requests that are sent whole and answers that stream.
 
-Our own because a library's costs more than the rest of a start: 150 to 200 ms for the first request and 12 µs for
+Our own, because a library costs more than the rest of a start: 150 to 200 ms for the first request and 12 µs for
 each chunk of an answer, against 1 µs here.
 """
 
@@ -41,7 +41,7 @@ class ChunkedBody:
         self._left = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next bytes; give what they hold of the body. Raises NetworkError when they are no chunks."""
+        """Take the next bytes; return what they hold of the body. Raises NetworkError when they are not chunks."""
         buffer = self._rest + data if self._rest else data
         size, at, found = len(buffer), 0, list[bytes]()
         if self._left:
@@ -89,7 +89,7 @@ def _chunk_length(head: bytes) -> int:
 
 
 class Connection:
-    """One socket to one origin. One exchange at a time: `send`, `receive_head`, then `read` until it gives b""."""
+    """One socket to one origin. One exchange at a time: `send`, `receive_head`, then `read` until it returns b""."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.unused = True

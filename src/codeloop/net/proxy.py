@@ -65,7 +65,7 @@ class ProxyClient:
         self._client: AsyncClient | None = None
 
     async def post(self, url: str, headers: dict[str, str], body: bytes) -> ProxyResponse:
-        """Send `body`; give the answer once its headers are there. Raises NetworkError."""
+        """Send `body`; return the response once its headers are there. Raises NetworkError."""
         import httpx2
 
         timeout = httpx2.Timeout(None, connect=self._connect, read=self._first_byte)

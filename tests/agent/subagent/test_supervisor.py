@@ -194,7 +194,7 @@ async def test_a_task_that_still_works_is_not_started_twice() -> None:
         return SubtaskResult("s", "", {})
 
     tasks.begin("ses_1", work())
-    with pytest.raises(ToolFailure, match="still works"):
+    with pytest.raises(ToolFailure, match="is still working"):
         tasks.begin("ses_1", work())
     await tasks.close()
     assert not tasks.any_running

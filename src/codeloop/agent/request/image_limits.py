@@ -1,4 +1,4 @@
-"""How many images and PDFs a request may hold: services refuse one with more, and then the session could not go on."""
+"""How many images and PDFs a request may hold: services refuse more, and the session could not continue."""
 
 from collections.abc import Iterable, Sequence
 
@@ -40,9 +40,9 @@ def has_images(turns: Iterable[Turn]) -> bool:
 
 
 def rejected_images(entries: Iterable[Entry]) -> frozenset[str]:
-    """Return the ids of the messages whose images a service would not take: a line stands for them from then on.
+    """Return the ids of the messages whose images a service refused: from then on a line of text stands for each.
 
-    Those are all since the last answer that came before it said so: which of them it was, it does not say.
+    A service doesn't say which image it means, so these are all since the last answer before the refusal.
     """
     rejected: set[str] = set()
     since: list[str] = []

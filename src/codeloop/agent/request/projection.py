@@ -1,6 +1,6 @@
 """The one place where our parts become model messages. Pure; repairs; an entry always projects to the same turns.
 
-What it holds to: every call has exactly one result, right after the turn that made it; no turn is empty; arguments are
+It guarantees: every call has exactly one result, right after the turn that made it; no turn is empty; arguments are
 whole JSON objects; thinking is sent back only when it is complete; what a model can't read is named in its place.
 """
 
@@ -37,7 +37,7 @@ from codeloop.schema.part import (
 )
 from codeloop.store.conversation import Entry
 
-PENDING = "Interrupted: there is no result of this call."
+PENDING = "Interrupted: this call has no result."
 LEFT_OUT = "[The output was left out to save room. Make the call again if you need it.]"
 BROKEN_OFF = "[interrupted]"
 """Marks an answer of which only the beginning came."""
@@ -84,7 +84,7 @@ def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, .
         case FilePart():
             return (file_piece(part, info),)
         case SubtaskPart(agent=agent):
-            return (TextPiece(f"[The user hands this to the subagent {agent}. Answer with what comes of it.]"),)
+            return (TextPiece(f"[The user hands this to the subagent {agent}. Answer with its result.]"),)
         case _:
             return ()
 

@@ -30,7 +30,7 @@ NO_NESTING = PermissionRule(permission="task", pattern="*", action="deny")
 async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[[JSON], None]) -> SubtaskResult:
     """Run an agent on a task in a child session until it stops; its cost is added to the parent's.
 
-    What it says stays in its session, whatever becomes of the call that waits for it.
+    Its messages stay in its session, whatever happens to the call that waits for it.
     Raises ToolFailure when there is no such agent or session, or when the child ends with an error.
     """
     agent = engine.agents.get(task.agent)
@@ -40,7 +40,7 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[
     parent = engine.store.session(call.session_id)
     child = _child(engine, parent, agent, task)
     if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:
-        raise ToolFailure(f"The subagent {child.id} still works. Wait for it, or ask with task_output.")
+        raise ToolFailure(f"The subagent {child.id} is still working. Wait for it, or ask with task_output.")
     engine.store.leases.take(child.id)
     _prompt(engine, child, agent, task.prompt)
     model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
@@ -92,14 +92,14 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON,
         reason = stop.message or stop.reason
         noted("failed", reason=reason)
         raise ToolFailure(
-            f"The subagent stopped: {reason} Its session is {child.id}. It said last: {text or 'nothing'}"
+            f"The subagent stopped: {reason} Its session is {child.id}. Its last answer: {text or 'nothing'}"
         )
     noted("done")
     return SubtaskResult(child.id, text, metadata)
 
 
 def _policy(engine: Engine, parent: Session, child: Session) -> Policy:
-    """Return the bounds of a child: its agent's steps, and what is left of its parent's dollars and tokens."""
+    """Return the policy of a child: its agent's steps, and what is left of its parent's dollars and tokens."""
     policy, parent, child = engine.policy, engine.store.session(parent.id), engine.store.session(child.id)
     cost, tokens = policy.cost, policy.tokens
     if cost is not None:

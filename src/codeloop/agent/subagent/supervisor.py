@@ -32,7 +32,7 @@ class Supervisor:
         """Start a subagent's work. Raises ToolFailure when it works already."""
         if session_id in self._working:
             work.close()
-            raise ToolFailure(f"The subagent {session_id} still works. Wait for it, or ask with task_output.")
+            raise ToolFailure(f"The subagent {session_id} is still working. Wait for it, or ask with task_output.")
         task = asyncio.create_task(work)
         self._working[session_id] = task
         task.add_done_callback(lambda done: self._forget(session_id, done))
@@ -69,9 +69,9 @@ PATIENCE = Patience()
 
 
 async def overdue(store: Store, session_id: str, patience: Patience = PATIENCE) -> str:
-    """Wait until a subagent has worked for too long, or given no sign of life, and give the reason.
+    """Wait until a subagent has worked for too long, or shown no sign of life; return the reason.
 
-    Time in which it waits for a person does not count.
+    Time spent waiting for a person does not count.
     """
     heard = asyncio.Event()
     listening = asyncio.create_task(_listen(store, session_id, heard))
@@ -88,7 +88,7 @@ async def overdue(store: Store, session_id: str, patience: Patience = PATIENCE) 
             if worked > patience.work:
                 return f"It worked for {patience.work / 60:g} minutes, which is the limit."
             if quiet > patience.silence:
-                return f"It gave no sign of life for {patience.silence / 60:g} minutes."
+                return f"It showed no sign of life for {patience.silence / 60:g} minutes."
     finally:
         listening.cancel()
         with suppress(asyncio.CancelledError):

@@ -83,7 +83,7 @@ def pack(providers: dict[str, SourceProvider], built: str) -> bytes:
 
 
 def packing(providers: dict[str, SourceProvider], built: str) -> Iterator[bytes | None]:
-    """As `pack`, in steps of a few milliseconds: gives None after each provider and the file at the end."""
+    """As `pack`, in steps of a few milliseconds: yields None after each provider and the file at the end."""
     rows: list[ProviderRow] = []
     blobs: list[bytes] = []
     offset = 0

@@ -1,4 +1,4 @@
-"""Which model to take when nobody said: pure choices over the rows of `codeloop.model.catalog.vendors`."""
+"""Which model to use when none is chosen: pure choices over the rows of `codeloop.model.catalog.vendors`."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from codeloop.model.chat import ModelInfo
 
 
 def preferred_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
-    """Return the newest capable model that we can speak to; None when there is none."""
+    """Return the newest capable model that we can speak to; None without one."""
     candidates = [model for model in models if _possible(model)]
     plain = [model for model in candidates if not _any(model.id, NOT_BY_DEFAULT)]
     large = [model for model in plain if not _any(model.id, SMALL_MODELS)]
@@ -27,7 +27,7 @@ def preferred_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
 
 
 def small_model(models: Iterable[ModelInfo]) -> ModelInfo | None:
-    """Return a quick, cheap model for titles; None when there is none."""
+    """Return a quick, cheap model for titles; None without one."""
     plain = [model for model in models if _possible(model) and not _any(model.id, NOT_BY_DEFAULT)]
     return _newest_of_first(plain, SMALL_MODELS)
 

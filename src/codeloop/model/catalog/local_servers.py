@@ -29,9 +29,9 @@ class _Models(msgspec.Struct):
 
 
 async def discover(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[DiscoveredServer]:
-    """Ask all servers at once for their models (`GET <url>/models`); give those that answer in time, in order.
+    """Ask all servers at once for their models (`GET <url>/models`); return those that answer in time, in order.
 
-    Nothing is raised: a server that is not there, slow, or something else is left out.
+    Nothing is raised: a server that is absent, slow, or something else is left out.
     """
     import asyncio
 

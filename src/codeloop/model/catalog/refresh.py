@@ -51,7 +51,7 @@ async def refresh_if_due(cache: Path, environment: Mapping[str, str], shipped: C
 
 
 async def refresh(cache: Path, environment: Mapping[str, str], shipped: Catalog) -> int:
-    """Fetch, check and store the catalog; give the number of providers.
+    """Fetch, check and store the catalog; return the number of providers.
 
     The address is `CODELOOP_MODELS_URL` of the environment, or models.dev. Raises `RefreshFailed`.
     """

@@ -65,7 +65,7 @@ class Credentials:
             raise WrongOrigin(
                 f"The stored key of `{provider}` is for {bound or 'no known address'}, and is not sent to {wanted}.\n"
                 f"If you trust {wanted}, run `codeloop auth login {provider} --base-url {url}`; "
-                f"else put the provider's `baseURL` right."
+                f"else correct the provider's `baseURL`."
             )
         return entry.key
 
@@ -79,14 +79,14 @@ class Credentials:
         return entry
 
     def remove(self, provider: str) -> bool:
-        """Remove the provider's entry; give whether there was one. Raises as `put`."""
+        """Remove the provider's entry; return whether it existed. Raises as `put` does."""
         if provider not in self._read():
             return False
         self._change(lambda entries: {name: raw for name, raw in entries.items() if name != provider})
         return True
 
     def stamp(self) -> tuple[int, ...]:
-        """Return what changes whenever the file does; nothing is read."""
+        """Return a value that changes whenever the file does; the file is not read."""
         try:
             status = self.path.stat()
         except OSError:
@@ -115,7 +115,7 @@ class Credentials:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ModelUnavailable(
                 f"The credentials {self.path} are broken ({error}); they are left as they are.\n"
-                "Put the file right, or move it away and run `codeloop auth login`."
+                "Correct the file, or move it away and run `codeloop auth login`."
             ) from error
 
     def _change(self, edit: Callable[[dict[str, msgspec.Raw]], dict[str, msgspec.Raw]]) -> None:

@@ -217,7 +217,7 @@ def read_answers(path: Path) -> list[ScriptedAnswer]:
         try:
             answers.append(msgspec.json.decode(line, type=ScriptedAnswer))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ModelUnavailable(f"{path}, line {number}, is no answer of a model: {error}.") from error
+            raise ModelUnavailable(f"{path}, line {number}, is not an answer of a model: {error}.") from error
     return answers
 
 

@@ -1,4 +1,4 @@
-"""A model that gives the answers it was told: for demos, tests, benchmarks and documentation."""
+"""A model that plays scripted answers: for demos, tests, benchmarks and documentation."""
 
 from collections.abc import AsyncGenerator, Sequence
 
@@ -53,7 +53,7 @@ class ScriptedModel:
 
 
 def kind_of(request: ModelRequest) -> Kind:
-    """Say whether a request belongs to the conversation, or is one beside it (a title, a summary: without tools)."""
+    """Return `side` for a request beside the conversation (a title, a summary: without tools), else `main`."""
     return "main" if request.tools else "side"
 
 

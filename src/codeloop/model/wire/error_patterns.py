@@ -70,7 +70,7 @@ def status_of(payload: Any) -> int | None:
 
 
 def is_overflow(status: int | None, payload: Any, text: str) -> bool:
-    """Say whether the service means that the request is longer than the model's context."""
+    """Return whether the service means that the request is longer than the model's context."""
     if status == 413:
         return True
     if status not in OVERFLOW_STATUS:
@@ -81,7 +81,7 @@ def is_overflow(status: int | None, payload: Any, text: str) -> bool:
 
 
 def asks_for_money(status: int | None, payload: Any, text: str) -> bool:
-    """Say whether the key has no credit left: trying again will not help."""
+    """Return whether the key has no credit left: trying again will not help."""
     if status == 402:
         return True
     if status not in {None, 400, 403, 429}:

@@ -115,7 +115,9 @@ class ServiceErrors(Struct, frozen=True):
         elif status is not None and status >= 500:
             message = f"{provider} failed ({code}: {said}). Try again later, or choose another model."
         elif status is not None and 300 <= status < 400:
-            message = f"{provider} sends elsewhere ({code}), which is not followed with a key. Correct its base URL."
+            message = (
+                f"{provider} redirects elsewhere ({code}), which is not followed with a key. Correct its base URL."
+            )
         else:
             message = f"{provider} refused the request ({code}: {said})."
         retryable = not money and (status is None or status in RETRYABLE or status >= 500)

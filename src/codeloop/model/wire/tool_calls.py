@@ -10,7 +10,7 @@ from codeloop.model.chat import CallDelta, CallReady, CallStarted, ModelEvent
 
 
 def is_object(text: str) -> bool:
-    """Say whether the text is a whole JSON object."""
+    """Return whether the text is a whole JSON object."""
     if not text.rstrip().endswith("}"):
         return False
     try:
@@ -43,7 +43,7 @@ class OpenCall(Struct):
         return self.pieces[0] if self.pieces else ""
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether the arguments so far are a whole JSON object, which nothing can be added to."""
         return is_object(self.arguments)
 
@@ -62,7 +62,7 @@ class ToolCallAssembler:
         self._last: OpenCall | None = None
 
     def take(self, index: Any, call_id: str, name: str, text: str) -> list[ModelEvent]:
-        """Take a piece of a call; give the events it makes, also of the calls before it when it begins another."""
+        """Take a piece of a call; return its events, and those of the calls before it when it begins another."""
         known = self._known(index, call_id)
         if known is None or self._is_another(known, call_id, name, text):
             events = [event for call in self.all for event in self.complete(call)]
@@ -111,13 +111,13 @@ class ToolCallAssembler:
 
     def complete(self, call: OpenCall) -> list[ModelEvent]:
         """Make the call ready if its arguments are whole beyond doubt: the service goes on to something else."""
-        return self._ready(call) if call.name and call.whole else []
+        return self._ready(call) if call.name and call.is_whole else []
 
     def finish(self, *, complete: bool) -> list[ModelEvent]:
         """Close all calls. `complete`: the service said that they are; else only whole ones become ready."""
         events: list[ModelEvent] = []
         for call in self.all:
-            if complete or call.whole:
+            if complete or call.is_whole:
                 events += self._ready(call)
         return events
 
@@ -139,9 +139,9 @@ class ToolCallAssembler:
         return self._ids.get(call_id) if call_id else self._last
 
     def _is_another(self, known: OpenCall, call_id: str, name: str, text: str) -> bool:
-        """Say whether the piece begins a new call although its index is that of a known one."""
+        """Return whether the piece begins a new call although its index is that of a known one."""
         if not name and not text.strip():
             return False
         if call_id and self._ids.get(call_id) is not known:
-            return (bool(name) and name != known.name and bool(known.name)) or known.whole
-        return bool(name) and bool(text.strip()) and known.whole
+            return (bool(name) and name != known.name and bool(known.name)) or known.is_whole
+        return bool(name) and bool(text.strip()) and known.is_whole
