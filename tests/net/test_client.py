@@ -116,3 +116,12 @@ async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         assert (await asking(openai(proxy))).text == "by proxy"
         assert proxy.requests[1].path == "/v1/chat/completions"
+
+
+async def test_a_proxy_that_cannot_be_used_is_named_as_the_reason(
+    monkeypatch: pytest.MonkeyPatch, openai: Any, asking: Any
+) -> None:
+    for proxy in ("socks5://127.0.0.1:1", "gopher://127.0.0.1:1"):
+        monkeypatch.setenv("ALL_PROXY", proxy)
+        got = await asking(openai("http://models.invalid/v1"))
+        assert "The proxy to models.invalid:80 failed" in got.message

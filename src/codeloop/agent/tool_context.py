@@ -30,9 +30,8 @@ class CallContext:
         self._recorder = recorder
         self._timer: asyncio.TimerHandle | None = None
         self._changed = False
-        self.asks_first = False
-        """It is waiting for its first permission, so nothing has been done yet."""
-        self._asked = 0
+        self.asks_first: bool | None = None
+        """It is waiting for its first permission, so nothing has been done yet; None: it has not asked."""
 
     async def ask(self, need: Need) -> None:
         """Return when allowed; otherwise raise Denied or Rejected."""
@@ -40,8 +39,7 @@ class CallContext:
         rulesets = self._engine.rulesets(self.session_id, self._agent)
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         ceilings = self._engine.ceilings(self.session_id, self._agent)
-        self._asked += 1
-        self.asks_first = self._asked == 1
+        self.asks_first = self.asks_first is None
         await self._engine.gate.pass_through(need, self.session_id, tool, *rulesets, within=ceilings)
         self.asks_first = False
         if self._recorder is not None and need.writes is not None:

@@ -112,4 +112,4 @@ def source_of(settings: ProjectSettings, providers: Providers) -> Source:
     if startup.replay is not None:
         model = load("model.testing.replay:ReplayModel")(startup.replay, places, pace=startup.pace)
         return OneModel(model, model.problems)
-    return OpenModels(providers, load("model.testing.replay:Recorder")(startup.record, places))
+    return OpenModels(providers, load("model.testing.replay:AnswerRecorder")(startup.record, places))

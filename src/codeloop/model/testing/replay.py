@@ -83,7 +83,7 @@ class RecordingModel:
             self.problem = f"The recording {self._path} is incomplete: {reason}."
 
 
-class Recorder:
+class AnswerRecorder:
     """Writes down what models answer, all in one file. Raises CodeloopError when it can't be written."""
 
     def __init__(self, path: Path, places: Places = NOWHERE) -> None:
