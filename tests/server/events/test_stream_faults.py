@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import re
 import sqlite3
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -22,6 +23,8 @@ from codeloop.schema.live_events import Delta, FileEdited, FilePath, PartDelta
 from codeloop.schema.operation import PROMPT, SESSION_CREATE, SESSION_DELETE
 from codeloop.schema.wire import replace
 from codeloop.server.events.hub import Hub
+from codeloop.server.events.source import project_of
+from codeloop.server.events.subscriber import Reader
 from codeloop.store.outbox import PRUNE_EVERY
 from codeloop.store.store import Store
 from tests.server.support.serving import Served, served
@@ -220,6 +223,24 @@ async def counted(reader: asyncio.StreamReader) -> int:
         if b'"session.idle"' in line:
             break
     return found
+
+
+async def test_what_comes_before_a_stream_is_first_read_comes_once(tmp_path: Path) -> None:
+    async with served(tmp_path) as it, following(it) as other:
+        hub, store = it.server.hub, (await it.project()).store
+        await other.next()
+        before = store.last_seq()
+        reader = Reader(str(it.work), project_of(store))
+        hub.enter(reader, {project_of(store): before})
+        await it.session()
+        await other.until(lambda event: event["type"] == "session.created")
+        async with contextlib.aclosing(hub.chunks(reader)) as chunks:
+            text = (await anext(chunks)).decode()
+            await it.session()
+            while f"id: {store.last_seq()}\n" not in text:
+                text += (await anext(chunks)).decode()
+        hub.leave(reader)
+        assert re.findall(r"id: (\d+)", text) == [str(seq) for seq in range(before, store.last_seq() + 1)]
 
 
 @ROUTES

@@ -107,7 +107,8 @@ class Hub:
         beating = asyncio.create_task(reader.beat(self.heartbeat))
         try:
             yield await reader.take()
-            while source := self._ahead(reader):
+            # What is handed to a live reader waits for it: it is not read again from the store.
+            while not reader.is_live and (source := self._ahead(reader)):
                 async for chunk in self._replay(reader, source):
                     yield chunk
             reader.is_live = True
