@@ -134,7 +134,8 @@ async def test_a_link_that_flips_while_files_are_written_lets_no_byte_out(tmp_pa
             end = time.monotonic() + 120
             while not (root / "link").is_symlink():
                 await asyncio.sleep(0.01)
-            while tries < count and time.monotonic() < end:
+            # Both outcomes are wanted: a program that is held up leaves the link as it is for many tries.
+            while (tries < count or not any((root / "inside").iterdir())) and time.monotonic() < end:
                 with suppress(Denied, ToolFailure):
                     await run(ctx, f"link/{tries}", "data")
                 tries += 1
@@ -142,4 +143,4 @@ async def test_a_link_that_flips_while_files_are_written_lets_no_byte_out(tmp_pa
             flipping.kill()
     assert list(outside.iterdir()) == []
     assert len(list((root / "inside").iterdir())) > 0
-    assert tries == count
+    assert tries >= count
