@@ -24,8 +24,11 @@ def asked(tmp_path: Path, *answers: Answer, command: Sequence[str] = ("run", "--
     desk = Desk(tmp_path)
     (desk.work / "calc.py").write_text("def add(a, b):\n    return a - b\n")
     (desk.work / ".env").write_text("KEY=1\n")
+    skill = desk.home / "config" / "skill" / "postage" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: postage\ndescription: Prices of letters\n---\nText\n")
     with serving(steps(*answers, DONE)) as server:
-        desk.use(server, permission={"*": "ask"})
+        desk.use(server, permission={"*": "ask"}, search={"provider": "exa", "apiKey": "k"})
         terminal = Terminal(desk, *command)
         terminal.wait_for(f"\n{DENY}")
         shown = terminal.wait_for(END)
@@ -59,6 +62,15 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
                 "  │ +    return a + b",
                 "  a  allow always: every file change",
             ],
+        ),
+        (
+            call("multiedit", filePath="calc.py", edits=[{"oldString": "a - b", "newString": "a + b"}]),
+            ["Change calc.py (multiedit)", "  │ -    return a - b", "  │ +    return a + b"],
+        ),
+        (call("skill", name="postage"), ["Load the skill postage (skill)", "  a  allow always: loading `postage` in"]),
+        (
+            call("websearch", query="postage prices"),
+            ["Search the web for postage prices (websearch)", "  a  allow always: every web search in this session"],
         ),
         (call("write", filePath="new.py", content="x = 1\n"), ["Create new.py (write)", "  │ +x = 1"]),
         (
@@ -208,6 +220,49 @@ def test_output_that_comes_leaves_the_question_last(tmp_path: Path) -> None:
         terminal.type("yep")
         assert terminal.end() == 0, terminal.shown
     assert "Finished." in terminal.shown.partition("✓ read")[2]
+
+
+def test_the_plan_agent_asks_before_the_plan_is_carried_out(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(call("plan_exit"), DONE)) as server:
+        desk.use(server)
+        terminal = Terminal(desk, "run", "--title", "T", "--agent", "plan", "work")
+        terminal.wait_for("The model asks:\n  │ Carry out the plan?\n  1  Yes: Switch to the build agent")
+        terminal.wait_for("A number, or your own words: ")
+        terminal.type("yes")
+        terminal.wait_for("build · local/m")
+        assert terminal.end() == 0, terminal.shown
+
+
+def test_a_permission_to_leave_plan_mode_is_asked_in_words(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(call("plan_exit"), DONE)) as server:
+        desk.use(server, agent={"plan": {"permission": {"plan_exit": "ask"}}})
+        terminal = Terminal(desk, "run", "--title", "T", "--agent", "plan", "work")
+        terminal.wait_for("Leave plan mode and carry out the plan (plan_exit)\n  y  allow once\n")
+        terminal.wait_for("  a  allow always: leaving plan mode in this session\n")
+        terminal.wait_for(END)
+        terminal.type("n")
+        terminal.end()
+
+
+def test_a_run_on_a_server_asks_in_the_same_words(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("touch made"), DONE)) as server:
+        desk.use(server, permission={"bash": "ask"})
+        serve = desk.start("serve", "--port", "0")
+        try:
+            url = serve.stdout.readline().split()[-1] if serve.stdout else ""
+            terminal = Terminal(desk, "run", "--attach", url, "--title", "T", "work")
+            terminal.wait_for("Run a command (bash)\n  │ touch made\n  y  allow once\n")
+            terminal.wait_for(DENY)
+            terminal.wait_for(END)
+            terminal.type("y")
+            assert terminal.end() == 0, terminal.shown
+        finally:
+            serve.terminate()
+            serve.communicate(timeout=15)
+    assert (desk.work / "made").exists()
 
 
 def test_questions_of_the_model_take_numbers_words_and_several(tmp_path: Path) -> None:

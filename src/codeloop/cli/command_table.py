@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "redo": ("commands.undo:redo", "Redo what was undone."),
     "export": ("commands.export:export", "Write a session as JSON."),
     "import": ("commands.export:import_", "Import a session from JSON."),
-    "trust": ("commands.trust:trust", "Trust this directory's configuration to loosen rules and run programs."),
+    "trust": ("commands.trust:trust", "Trust this directory's configuration."),
     "completion": ("commands.completion:completion", "Print the completion script for bash, zsh or fish."),
     "debug": ("commands.debug:debug", "Show configuration, paths and limits."),
 }

@@ -27,6 +27,11 @@ class Group(click.Group):
             raise click.UsageError(f"Unknown command: {name}.{meant(names)}", ctx)
         return super().resolve_command(ctx, args)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which they were defined."""
+        del ctx
+        return list(self.commands)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands."""
         with formatter.section("Commands"):

@@ -5,10 +5,9 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from codeloop.cli.output.streams import Output
-from codeloop.cli.questions.prompter import Draw, Prompter
+from codeloop.cli.questions.prompter import Draw
 
 
 class Lines:
@@ -49,32 +48,6 @@ class Lines:
             return await self._answer
         finally:
             self._answer = None
-
-
-class Typing(Prompter, Protocol):
-    """Where lines are typed, and what is shown above them."""
-
-    @property
-    def lines(self) -> Lines:
-        """What was typed."""
-        ...
-
-    @property
-    def terminal(self) -> Output | None:
-        """Where a person can be asked."""
-        ...
-
-    def start(self) -> None:
-        """Start reading."""
-        ...
-
-    def stop(self) -> None:
-        """Stop reading, and leave the terminal as it was."""
-        ...
-
-    def rest(self, *, quiet: bool) -> None:
-        """Take in whether nothing runs, so that a prompt can be shown."""
-        ...
 
 
 class Plain:

@@ -1,6 +1,7 @@
 """What a conversation shows: answers, notes, and the sessions it enters, above the line that is typed."""
 
-from codeloop.cli.chat.input import Typing
+from codeloop.cli.chat.input import Plain
+from codeloop.cli.chat.line_editor import Editor
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import Look, has_colour, paint
 from codeloop.cli.output.text import TextView
@@ -14,7 +15,7 @@ from codeloop.schema.message import Session
 class Screen:
     """A terminal or pipes. `is_attended`: a person sits at a terminal and can be asked."""
 
-    def __init__(self, answers: Output, notes: Output, typing: Typing, *, thinking: bool) -> None:
+    def __init__(self, answers: Output, notes: Output, typing: Plain | Editor, *, thinking: bool) -> None:
         self.typing = typing
         self.is_attended = typing.terminal is not None
         self._answers = answers

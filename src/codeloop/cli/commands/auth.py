@@ -49,7 +49,7 @@ def login(provider: str | None, *, key_stdin: bool, base_url: str | None) -> Non
 
 @auth.command("list")
 def list_keys() -> None:
-    """List stored, environment and configured keys, masked, each with its address."""
+    """List keys, masked, each with its address and its source."""
     settings, providers = open_providers()
     rows: list[tuple[str, ...]] = []
     stored = providers.credentials.entries()

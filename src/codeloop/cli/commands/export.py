@@ -24,7 +24,10 @@ from codeloop.schema.wire import JSON
 @NAME
 @click.option("-o", "--output", type=FILE, help="Write to this file instead of stdout.")
 def export(name: str | None, output: Path | None) -> None:
-    """Write session NAME (default: this directory's latest) as JSON: its info, and its messages with parts."""
+    """Write a session as JSON: its info, and its messages with parts.
+
+    NAME: see `codeloop session --help`.
+    """
     data = with_session(name, exported)
     if output is None:
         click.echo(inert_json(data.decode()))

@@ -30,7 +30,7 @@ def agent() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with rules and prompts.")
 @click.option("--all", "with_hidden", is_flag=True, help="Include internal agents, such as those for titles.")
 def list_agents(*, as_json: bool, with_hidden: bool) -> None:
-    """List this directory's agents: name, mode, model, description, and where each is defined."""
+    """List agents, and where each is defined."""
     settings = open_settings()
     scratch = settings.paths.project(settings.place.project_id) / "tool-output"
     found = agents_of(settings.config, base_rules(scratch, *settings.skills.readable))
@@ -57,7 +57,10 @@ def list_agents(*, as_json: bool, with_hidden: bool) -> None:
 @click.option("--mode", type=click.Choice(MODES), default="all", show_default=True, help="How it can be used.")
 @click.option("--global", "for_all", is_flag=True, help="Create it for all projects instead of this one.")
 def create(name: str, *, description: str | None, mode: str, for_all: bool) -> None:
-    """Write a commented file for a new agent NAME (such as `reviewer` or `team/reviewer`)."""
+    """Create an agent.
+
+    Writes a commented file for NAME (such as `reviewer` or `team/reviewer`).
+    """
     if not is_name(name) or name.endswith(".md"):
         raise UsageProblem(f"{name!r} can't be an agent's name: use letters, digits, `-`, `_`, and `/` between words.")
     settings = open_settings()
@@ -86,7 +89,7 @@ def command() -> None:
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the templates.")
 def list_commands(*, as_json: bool) -> None:
-    """List this directory's commands: name, agent, description, and where each is defined."""
+    """List commands, and where each is defined."""
     settings = open_settings()
     found = commands_of(settings.config, settings.skills)
     shown = [found[name] for name in sorted(found)]
@@ -114,7 +117,7 @@ def skill() -> None:
 @skill.command("list")
 @JSON
 def list_skills(*, as_json: bool) -> None:
-    """List this directory's skills: name, when each is used, and its file."""
+    """List skills, and where each is defined."""
     settings = open_settings()
     shown = list(settings.skills.found.values())
     if as_json:

@@ -22,28 +22,9 @@ from codeloop.model.offers import UNTRUSTED, Offer, offers
 from codeloop.model.provider import NO_PROVIDER_CONFIG
 from codeloop.model.providers import NO_KEY, NO_MODEL, Providers
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
 
 HEAD = ("", "model", "context", "output", "$ in", "$ out", "$ cached", "")
-
-
-class ModelRow(msgspec.Struct, frozen=True):
-    """A model in `--json`: limits in tokens (0: unknown), prices in dollars per million tokens."""
-
-    ref: str
-    name: str
-    default: bool
-    status: str
-    reasoning: bool
-    reads: list[str]
-    context: int
-    output: int
-    input_price: float
-    output_price: float
-    cache_read_price: float
-    cache_write_price: float
-    usable: bool
-    reason: str
-    """Why it can't be used here and now; empty when it can."""
 
 
 @click.command()
@@ -139,21 +120,22 @@ def _cells(offer: Offer, default: str) -> tuple[str, ...]:
     )
 
 
-def _row(offer: Offer, default: str) -> ModelRow:
+def _row(offer: Offer, default: str) -> JSON:
+    """Return a model for `--json`: limits in tokens (0: unknown), prices in dollars per million tokens."""
     model = offer.model
-    return ModelRow(
-        ref=model.ref,
-        name=model.name,
-        default=model.ref == default,
-        status=model.status,
-        reasoning=model.reasoning,
-        reads=sorted(model.input),
-        context=model.limits.context,
-        output=model.limits.output,
-        input_price=model.prices.input,
-        output_price=model.prices.output,
-        cache_read_price=model.prices.cache_read,
-        cache_write_price=model.prices.cache_write,
-        usable=not offer.why,
-        reason=offer.why,
-    )
+    return {
+        "ref": model.ref,
+        "name": model.name,
+        "default": model.ref == default,
+        "status": model.status,
+        "reasoning": model.reasoning,
+        "reads": sorted(model.input),
+        "context": model.limits.context,
+        "output": model.limits.output,
+        "input_price": model.prices.input,
+        "output_price": model.prices.output,
+        "cache_read_price": model.prices.cache_read,
+        "cache_write_price": model.prices.cache_write,
+        "usable": not offer.why,
+        "reason": offer.why,
+    }

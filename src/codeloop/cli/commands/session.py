@@ -65,7 +65,10 @@ def _limit(default: int) -> Callable[[FC], FC]:
 
 @click.group(cls=Group)
 def session() -> None:
-    """List, show, search, fork, archive and delete the sessions of this project."""
+    """List, show and change the sessions of this project.
+
+    NAME is a session's id, the start or end of its id, or its short name (default: this directory's latest session).
+    """
 
 
 @session.command("list")
@@ -75,9 +78,9 @@ def session() -> None:
 @click.option("--archived", is_flag=True, help="Include archived sessions.")
 @click.option("--children", is_flag=True, help="Include subagents' sessions, each below its parent.")
 def list_(*, as_json: bool, limit: int, everything: bool, archived: bool, children: bool) -> None:
-    """List sessions, most recently changed first: id, time, cost, short name, title.
+    """List sessions, most recently changed first.
 
-    The directory is shown if a session belongs to another one.
+    Shown are id, time, cost, short name and title, and the directory if a session belongs to another one.
     """
 
     async def command(client: Client) -> tuple[list[Session], str]:
@@ -147,9 +150,9 @@ def search(words: tuple[str, ...], *, as_json: bool, limit: int) -> None:
 @THINKING
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as `codeloop export` does.")
 def show(name: str | None, *, thinking: bool, as_json: bool) -> None:
-    """Show session NAME (default: this directory's latest) as it ran.
+    """Show a session as it ran.
 
-    Subagents' calls are indented below the call that started them.
+    NAME: see `codeloop session --help`. Subagents' calls are indented below the call that started them.
     """
 
     async def command(client: Client, found: Session) -> None:
@@ -182,9 +185,9 @@ async def _children(client: Client, session_id: str) -> dict[str, list[MessageWi
 @click.option("--stat", is_flag=True, help="Only file names and line counts.")
 @JSON
 def diff(name: str | None, at: str | None, *, stat: bool, as_json: bool) -> None:
-    """Show the file changes of session NAME (default: this directory's latest) that are not undone.
+    """Show the file changes of a session.
 
-    Changes that others made to the files are left out.
+    NAME: see `codeloop session --help`. Changes that are undone, or that others made to the files, are left out.
     """
 
     async def command(client: Client, found: Session) -> list[SnapshotFileDiff]:
@@ -219,7 +222,7 @@ def _patch(each: SnapshotFileDiff) -> str:
 @click.argument("name", shell_complete=completed("session"))
 @click.argument("title")
 def rename(name: str, title: str) -> None:
-    """Change the title of session NAME."""
+    """Change a session's title."""
 
     async def command(client: Client, found: Session) -> None:
         await client.call(SESSION_UPDATE, UpdateSession(session_id=found.id, title=title))
@@ -232,7 +235,7 @@ def rename(name: str, title: str) -> None:
 @NAME
 @AT
 def fork(name: str | None, at: str | None) -> None:
-    """Copy session NAME (default: this directory's latest), to continue it in two ways."""
+    """Copy a session, to continue it in two ways."""
 
     async def command(client: Client, found: Session) -> None:
         made = await selection.fork(client, found, at)
@@ -244,7 +247,7 @@ def fork(name: str | None, at: str | None) -> None:
 @session.command()
 @NAME
 def compact(name: str | None) -> None:
-    """Replace the conversation of session NAME (default: this directory's latest) with a summary."""
+    """Replace a session's conversation with a summary."""
 
     async def command(client: Client, found: Session) -> None:
         if found.model is None:
@@ -286,7 +289,7 @@ def pin(name: str | None, at: str, *, remove: bool) -> None:
 @session.command()
 @NAMES
 def archive(names: tuple[str, ...]) -> None:
-    """Archive sessions: lists omit them, and they are no longer anybody's latest."""
+    """Archive sessions: lists omit them, and nothing resumes them by default."""
     _archive(names, now_ms())
 
 
@@ -314,7 +317,7 @@ def _archive(names: tuple[str, ...], time: int | None) -> None:
 @NAMES
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(names: tuple[str, ...], *, yes: bool) -> None:
-    """Delete sessions and everything in them; the files they changed stay as they are.
+    """Delete sessions; the files that they changed stay as they are.
 
     Asks for confirmation in a terminal.
     """
