@@ -2,11 +2,10 @@
 
 from typing import Protocol
 
-from codeloop.cli.output.json_lines import JsonView
 from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.streams import Output
-from codeloop.cli.output.text import TextView
 from codeloop.cli.questions.prompter import Prompter
+from codeloop.kit.lazy import load
 from codeloop.schema.event import Event, PartUpdated
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 
@@ -78,8 +77,8 @@ def view_of(
 ) -> View:
     """Return the view of a format, `json` or text; `prompt_id`: the message to answer."""
     if form == "json":
-        return JsonView(stdout, stderr, session_id)
-    return TextView(stdout, stderr, thinking=thinking, prompt_id=prompt_id)
+        return load("cli.output.json_lines:JsonView")(stdout, stderr, session_id)
+    return load("cli.output.text:TextView")(stdout, stderr, thinking=thinking, prompt_id=prompt_id)
 
 
 def _is_result(event: Event) -> bool:

@@ -1,21 +1,17 @@
 """Answers what a session asks: permissions and the model's questions, by a person, or by itself without one."""
 
 import asyncio
-import shutil
-import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
-from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.view import View
-from codeloop.cli.questions.permission_text import LABEL, Asking, in_words, marked
 from codeloop.cli.questions.prompter import Prompter
-from codeloop.cli.questions.reply_words import chosen, meaning
 from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.lazy import load
+from codeloop.kit.terminal_text import inert
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
-from codeloop.schema.api.session_requests import MessageId, SessionId
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import (
     Event,
@@ -25,12 +21,15 @@ from codeloop.schema.event import (
     QuestionRejected,
     QuestionReplied,
 )
-from codeloop.schema.operation import MESSAGE_GET, PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY, SESSION_GET
-from codeloop.schema.part import ToolPart
+from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY, SESSION_GET
 from codeloop.schema.permission import NOBODY, PermissionRequest, Reply
-from codeloop.schema.question import QuestionInfo, QuestionRequest
+from codeloop.schema.question import QuestionRequest
 
 WITHDRAWN = "Already answered elsewhere, or withdrawn."
+
+
+AskPermission = Callable[[Prompter, Client, PermissionRequest], Awaitable[tuple[Reply, str | None]]]
+AskQuestions = Callable[[Prompter, Client, QuestionRequest, Callable[[], None]], Awaitable[list[list[str]]]]
 
 
 class Answerer:
@@ -55,7 +54,8 @@ class Answerer:
         elif not self._auto and self._prompter is not None:
             async with self._asking(request.id):
                 view.note("")
-                reply, message = await ask(self._prompter, request, await origin(client, request))
+                ask: AskPermission = load("cli.questions.dialog:ask_permission")
+                reply, message = await ask(self._prompter, client, request)
         try:
             await client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
         except OperationError as error:
@@ -70,13 +70,8 @@ class Answerer:
                 await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
                 return
             async with self._asking(request.id):
-                who = (await origin(client, request)).subagent or "model"
-                answers: list[list[str]] = []
-                for question in request.questions:
-                    view.note("")
-                    answer = await ask_question(self._prompter, question, who)
-                    if answer is not None:
-                        answers.append(answer)
+                ask: AskQuestions = load("cli.questions.dialog:ask_questions")
+                answers = await ask(self._prompter, client, request, lambda: view.note(""))
             if len(answers) == len(request.questions):
                 await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
             else:
@@ -159,76 +154,3 @@ class OpenRequests:
         if task is not None and request_id in self._answerer.asked:
             task.cancel()
             self._view.note(WITHDRAWN)
-
-
-async def ask(prompter: Prompter, request: PermissionRequest, asking: Asking) -> tuple[Reply, str | None]:
-    """Ask for a permission and return the reply, with words for the model if it is denied with some."""
-    words = in_words(request, asking, columns())
-    colour = has_colour(sys.stderr)
-    shown = paint(words.title, "yellow", colour=colour) + "\n"
-    shown += "".join(f"{paint(row, look, colour=colour)}\n" for look, row in words.rows)
-    shown += "  y  allow once\n"
-    if words.always:
-        shown += f"  a  allow always: {words.always}\n"
-    shown += f"  n  deny, and stop the {'subagent' if asking.subagent else 'turn'}\n"
-    letters = "y, a, n" if words.always else "y, n"
-    problem = ""
-    while True:
-        line = await prompter.ask(f"{shown}{problem}{letters}, or what to do instead: ")
-        if line is None:
-            return "reject", None
-        match meaning(line, always=bool(words.always)):
-            case "yes":
-                return "once", None
-            case "always":
-                return "always", None
-            case "no":
-                return "reject", None
-            case "words":
-                return "reject", line.strip()
-            case "unclear":
-                problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
-
-
-async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> list[str] | None:
-    """Ask with numbered options and return the chosen ones, or the person's words; None at the end of the input."""
-    several, free = bool(question.multiple), question.custom is not False
-    labels = [option.label for option in question.options]
-    how = "Your answer: "
-    if labels:
-        how = ("Numbers (such as 1 3)" if several else "A number") + (", or your own words: " if free else ": ")
-    shown = f"The {who} asks:\n" + "\n".join(marked(question.question, columns())) + "\n"
-    for number, option in enumerate(question.options, 1):
-        text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
-        shown += f"  {number}  {text}\n"
-    problem = ""
-    while True:
-        line = await prompter.ask(f"{shown}{problem}{how}")
-        if line is None:
-            return None
-        answer = chosen(line, labels, several=several, free=free)
-        if answer.labels:
-            return answer.labels
-        problem = f"{answer.problem}\n" if answer.problem else ""
-
-
-async def origin(client: Client, request: PermissionRequest | QuestionRequest) -> Asking:
-    """Return which tool asks, and which subagent; empty where that can't be found."""
-    tool = subagent = ""
-    with suppress(OperationError):
-        session = await client.call(SESSION_GET, SessionId(session_id=request.session_id))
-        if session.parent_id is not None:
-            subagent = one_line(f"subagent {session.agent or ''}", LABEL) + f" “{one_line(session.title, LABEL)}”"
-    if request.tool is not None:
-        named = MessageId(session_id=request.session_id, message_id=request.tool.message_id)
-        with suppress(OperationError):
-            message = await client.call(MESSAGE_GET, named)
-            call_id = request.tool.call_id
-            parts = (part for part in message.parts if isinstance(part, ToolPart) and part.call_id == call_id)
-            tool = next((one_line(part.tool, LABEL) for part in parts), "")
-    return Asking(tool, subagent)
-
-
-def columns() -> int:
-    """Return the terminal's width."""
-    return shutil.get_terminal_size().columns

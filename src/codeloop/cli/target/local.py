@@ -1,6 +1,6 @@
 """A project opened in this process for `run` or a conversation."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -10,13 +10,11 @@ from codeloop.app.settings import Startup, find_settings
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Output
-from codeloop.cli.questions.prompter import ask_line
-from codeloop.cli.questions.reply_words import meaning
 from codeloop.cli.target.recording import Recording, recording
 from codeloop.cli.target.target import Target
 from codeloop.client.local import LocalClient
 from codeloop.config.trust.store import trust
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.lazy import load
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.message import Session
 
@@ -84,17 +82,6 @@ async def ask_trust(startup: Startup, terminal: Output) -> None:
     settings = find_settings(startup)
     if settings.trusted or not settings.loaded.ignored:
         return
-    question = (
-        f"\n{inert(str(settings.place.root))} has its own configuration: {inert(', '.join(settings.loaded.ignored))}\n"
-        "It can run programs and choose where your prompts and keys go.\n"
-        "  y  trust this directory from now on (`codeloop trust --remove` revokes it)\n"
-        "  n  ignore its risky settings, and ask again next time\n"
-    )
-    while True:
-        answer = await ask_line(terminal, f"{question}Trust it? [y/N] ")
-        kind = meaning(answer or "", always=False) if (answer or "").strip() else "no"
-        if kind == "yes":
-            trust(settings.paths, settings.place.root)
-        if kind in {"yes", "no"}:
-            return
-        question = f"“{one_line(answer or '', 40)}” is not an answer here. "
+    trusts: Callable[[Output, Path, Sequence[str]], Awaitable[bool]] = load("cli.questions.dialog:trusts")
+    if await trusts(terminal, settings.place.root, settings.loaded.ignored):
+        trust(settings.paths, settings.place.root)

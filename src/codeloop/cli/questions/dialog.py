@@ -1,0 +1,120 @@
+"""Asks the person at a terminal; imported when there is something to ask."""
+
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from codeloop.cli.output.streams import Output
+from codeloop.cli.output.style import has_colour, paint
+from codeloop.cli.questions.permission_text import LABEL, Asking, in_words, marked
+from codeloop.cli.questions.prompter import Prompter, ask_line
+from codeloop.cli.questions.reply_words import chosen, meaning
+from codeloop.client.client import Client
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.api.session_requests import MessageId, SessionId
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import MESSAGE_GET, SESSION_GET
+from codeloop.schema.part import ToolPart
+from codeloop.schema.permission import PermissionRequest, Reply
+from codeloop.schema.question import QuestionInfo, QuestionRequest
+
+
+async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> tuple[Reply, str | None]:
+    """Ask for a permission and return the reply, with words for the model if it is denied with some."""
+    asking = await origin(client, request)
+    words = in_words(request, asking, shutil.get_terminal_size().columns)
+    colour = has_colour(sys.stderr)
+    shown = paint(words.title, "yellow", colour=colour) + "\n"
+    shown += "".join(f"{paint(row, look, colour=colour)}\n" for look, row in words.rows)
+    shown += "  y  allow once\n"
+    if words.always:
+        shown += f"  a  allow always: {words.always}\n"
+    shown += f"  n  deny, and stop the {'subagent' if asking.subagent else 'turn'}\n"
+    letters = "y, a, n" if words.always else "y, n"
+    problem = ""
+    while True:
+        line = await prompter.ask(f"{shown}{problem}{letters}, or what to do instead: ")
+        if line is None:
+            return "reject", None
+        match meaning(line, always=bool(words.always)):
+            case "yes":
+                return "once", None
+            case "always":
+                return "always", None
+            case "no":
+                return "reject", None
+            case "words":
+                return "reject", line.strip()
+            case "unclear":
+                problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
+
+
+async def ask_questions(
+    prompter: Prompter, client: Client, request: QuestionRequest, begin: Callable[[], None]
+) -> list[list[str]]:
+    """Ask one question after the other, each after a call of `begin`; fewer answers if the input ends."""
+    who = (await origin(client, request)).subagent or "model"
+    answers: list[list[str]] = []
+    for question in request.questions:
+        begin()
+        answer = await ask_question(prompter, question, who)
+        if answer is not None:
+            answers.append(answer)
+    return answers
+
+
+async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> list[str] | None:
+    """Ask with numbered options and return the chosen ones, or the person's words; None at the end of the input."""
+    several, free = bool(question.multiple), question.custom is not False
+    labels = [option.label for option in question.options]
+    how = "Your answer: "
+    if labels:
+        how = ("Numbers (such as 1 3)" if several else "A number") + (", or your own words: " if free else ": ")
+    shown = f"The {who} asks:\n" + "\n".join(marked(question.question, shutil.get_terminal_size().columns)) + "\n"
+    for number, option in enumerate(question.options, 1):
+        text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
+        shown += f"  {number}  {text}\n"
+    problem = ""
+    while True:
+        line = await prompter.ask(f"{shown}{problem}{how}")
+        if line is None:
+            return None
+        answer = chosen(line, labels, several=several, free=free)
+        if answer.labels:
+            return answer.labels
+        problem = f"{answer.problem}\n" if answer.problem else ""
+
+
+async def origin(client: Client, request: PermissionRequest | QuestionRequest) -> Asking:
+    """Return which tool asks, and which subagent; empty where that can't be found."""
+    tool = subagent = ""
+    with suppress(OperationError):
+        session = await client.call(SESSION_GET, SessionId(session_id=request.session_id))
+        if session.parent_id is not None:
+            subagent = one_line(f"subagent {session.agent or ''}", LABEL) + f" “{one_line(session.title, LABEL)}”"
+    if request.tool is not None:
+        named = MessageId(session_id=request.session_id, message_id=request.tool.message_id)
+        with suppress(OperationError):
+            message = await client.call(MESSAGE_GET, named)
+            call_id = request.tool.call_id
+            parts = (part for part in message.parts if isinstance(part, ToolPart) and part.call_id == call_id)
+            tool = next((one_line(part.tool, LABEL) for part in parts), "")
+    return Asking(tool, subagent)
+
+
+async def trusts(terminal: Output, root: Path, ignored: Sequence[str]) -> bool:
+    """Ask whether to trust the directory `root`, of whose configuration `ignored` needs that."""
+    question = (
+        f"\n{inert(str(root))} has its own configuration: {inert(', '.join(ignored))}\n"
+        "It can run programs and choose where your prompts and keys go.\n"
+        "  y  trust this directory from now on (`codeloop trust --remove` revokes it)\n"
+        "  n  ignore its risky settings, and ask again next time\n"
+    )
+    while True:
+        answer = await ask_line(terminal, f"{question}Trust it? [y/N] ")
+        kind = meaning(answer or "", always=False) if (answer or "").strip() else "no"
+        if kind in {"yes", "no"}:
+            return kind == "yes"
+        question = f"“{one_line(answer or '', 40)}” is not an answer here. "
