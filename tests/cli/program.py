@@ -80,7 +80,7 @@ class Desk:
             input=text,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
 

@@ -28,7 +28,7 @@ class Terminal:
         )
         os.close(side)
 
-    def wait_for(self, text: str, seconds: float = 20) -> str:
+    def wait_for(self, text: str, seconds: float = 60) -> str:
         """Read until the text is shown after what was waited for before; gives all that was shown."""
         until = time.monotonic() + seconds
         while text not in self.shown[self._read :]:
@@ -42,7 +42,7 @@ class Terminal:
         """Type a line; `end` "": without sending it."""
         os.write(self._main, text.encode() + end.encode())
 
-    def end(self, seconds: float = 20) -> int:
+    def end(self, seconds: float = 60) -> int:
         """Read to the end and give the exit code."""
         until = time.monotonic() + seconds
         while self.child.poll() is None and time.monotonic() < until:

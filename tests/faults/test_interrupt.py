@@ -45,7 +45,7 @@ def interrupted(desk: Desk, after: float, number: int = signal.SIGINT) -> None:
 def survivors(desk: Desk) -> list[int]:
     path = desk.work / "pids"
     pids = [int(word) for word in path.read_text().split()] if path.exists() else []
-    until = time.monotonic() + 3
+    until = time.monotonic() + 30
     while any(map(lives, pids)) and time.monotonic() < until:
         time.sleep(0.02)
     return [pid for pid in pids if lives(pid)]

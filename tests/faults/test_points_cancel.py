@@ -24,7 +24,7 @@ PHASES = [
 QUICK = {("call.effect", 6), ("compaction.start", 1)}
 AT_ONCE = 0.2
 """Seconds that are promised."""
-TRIES = 4
+TRIES = 12
 """How often that may fail, on a machine that does other things too."""
 
 

@@ -18,7 +18,7 @@ HELLO = Answer(text="Hello.")
 LONG = Answer(text="".join(f"word {number} " for number in range(40_000)), deltas=50)
 
 
-def until(is_true: Callable[[], bool], seconds: float = 20) -> None:
+def until(is_true: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not is_true():
         assert time.monotonic() < end, "it never came"

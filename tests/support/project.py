@@ -117,7 +117,7 @@ def result(part: ToolPart) -> str:
             raise AssertionError(f"no result: {part}")
 
 
-async def until(ready: Callable[[], object], deadline: float = 20) -> None:
+async def until(ready: Callable[[], object], deadline: float = 60) -> None:
     """Wait for a condition."""
     async with asyncio.timeout(deadline):
         while not ready():
