@@ -52,7 +52,7 @@ class Terminal:
         if self.child.poll() is None:
             self.child.send_signal(signal.SIGKILL)
         os.close(self._main)
-        return self.child.wait(timeout=10)
+        return self.child.wait(timeout=60)
 
     def _more(self, seconds: float) -> bool:
         if not select.select([self._main], [], [], seconds)[0]:

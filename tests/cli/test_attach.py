@@ -52,7 +52,7 @@ def stage(tmp_path: Path, answers: Callable[[Any], Answer], **more: Any) -> Gene
             yield Stage(desk, model, line.split()[-1], server.pid)
         finally:
             server.terminate()
-            server.communicate(timeout=15)
+            server.communicate(timeout=60)
 
 
 def kinds(stdout: str) -> list[str]:
@@ -143,7 +143,7 @@ def test_an_interrupt_ends_the_turn_on_the_server(tmp_path: Path) -> None:
         it.until("begun")
         shell = int(it.until("pid").read_text())
         running.send_signal(signal.SIGINT)
-        stdout, _ = running.communicate(timeout=15)
+        stdout, _ = running.communicate(timeout=60)
         assert running.returncode == 130
         assert events(stdout)[-1]["reason"] == "interrupted"
         assert not lives(shell)

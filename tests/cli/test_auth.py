@@ -128,7 +128,7 @@ def test_in_a_terminal_the_key_is_asked_for_and_not_echoed(tmp_path: Path) -> No
         if not sent and b"Key for https://api.openai.com" in shown:
             os.write(main, KEY.encode() + b"\n")
             sent = True
-    child.wait(timeout=10)
+    child.wait(timeout=60)
     os.close(main)
     assert child.returncode == 0, shown
     assert KEY.encode() not in shown

@@ -99,4 +99,4 @@ def test_by_clients_of_a_server_and_in_a_conversation(tmp_path: Path) -> None:
             assert json.loads(desk.run("session", "list", "--json").stdout)[0]["id"] == session
         finally:
             server.terminate()
-            server.communicate(timeout=15)
+            server.communicate(timeout=60)

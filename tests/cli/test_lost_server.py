@@ -27,7 +27,7 @@ def served(desk: Desk, port: str = "0", **environment: str) -> Generator[tuple[s
         yield server.stdout.readline().split()[-1], server.pid
     finally:
         server.kill()
-        server.communicate(timeout=15)
+        server.communicate(timeout=60)
 
 
 def port_of(url: str) -> str:

@@ -203,7 +203,7 @@ def test_a_terminal_shows_what_is_waited_for(tmp_path: Path) -> None:
         while not (desk.work / "begun").exists():
             pass
         (desk.work / "go").touch()
-        stdout, stderr = piped.communicate(timeout=20)
+        stdout, stderr = piped.communicate(timeout=60)
     assert (stdout, "Waiting" in stderr, "…" in stderr) == ("Everything is done.\n", False, False)
 
 
@@ -249,10 +249,10 @@ def test_the_answer_to_the_own_prompt_is_printed_when_another_one_waits(tmp_path
             while not any(b"the first" in request.body for request in server.requests):
                 pass
             second = desk.run("run", "--attach", url, "-s", made, "the second")
-            stdout, _ = first.communicate(timeout=20)
+            stdout, _ = first.communicate(timeout=60)
         finally:
             serve.terminate()
-            serve.communicate(timeout=15)
+            serve.communicate(timeout=60)
     assert (stdout, second.stdout) == ("Answer one.\n", "Answer two.\n")
 
 
@@ -309,7 +309,7 @@ def test_a_subagent_in_the_background_is_waited_for(tmp_path: Path) -> None:
         running = desk.start("run", "hand it over")
         until_said(running, "Waiting for background work: Count lines (@general subagent) [ses_")
         (desk.work / "go").touch()
-        stdout, stderr = running.communicate(timeout=20)
+        stdout, stderr = running.communicate(timeout=60)
     assert (running.returncode, stdout) == (0, "Everything is done.\n")
     assert "Count lines (@general subagent): done. See: codeloop session show ses_" in stderr
     assert (desk.work / "counted").exists()
@@ -326,7 +326,7 @@ def test_a_subagent_that_is_not_waited_for_is_told_to_be_stopped(tmp_path: Path)
         running = desk.start("run", "hand it over")
         until_said(running, "Waiting for background work")
         running.send_signal(signal.SIGINT)
-        stdout, stderr = running.communicate(timeout=20)
+        stdout, stderr = running.communicate(timeout=60)
         assert (running.returncode, stdout) == (130, "Everything is done.\n")
         assert "Stopped: Count lines" in stderr
         over = desk.run("run", "--timeout", "6", "--format", "json", "hand it over")
@@ -362,4 +362,4 @@ def test_a_subagent_on_a_server_goes_on_when_nobody_waits(tmp_path: Path) -> Non
             until(desk, "counted")
         finally:
             serve.terminate()
-            serve.communicate(timeout=15)
+            serve.communicate(timeout=60)

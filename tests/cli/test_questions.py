@@ -321,5 +321,5 @@ def test_a_conversation_asks_in_the_same_words(tmp_path: Path, command: tuple[st
         finally:
             if serve is not None:
                 serve.terminate()
-                serve.communicate(timeout=15)
+                serve.communicate(timeout=60)
     assert (desk.work / "made").exists()

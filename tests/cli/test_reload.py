@@ -53,7 +53,7 @@ def running(tmp_path: Path, answers: Callable[[Any], Answer]) -> Generator[Serve
                 yield Server(desk, model, url, http)
         finally:
             process.terminate()
-            process.communicate(timeout=15)
+            process.communicate(timeout=60)
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -146,4 +146,4 @@ def test_attach_shows_what_is_ignored_and_what_does_nothing_yet(tmp_path: Path) 
                 assert done.returncode == 0
         finally:
             process.terminate()
-            process.communicate(timeout=15)
+            process.communicate(timeout=60)

@@ -45,7 +45,7 @@ def test_a_step_that_is_ended_while_its_command_runs_keeps_what_its_answer_used(
         running = desk.start("run", "--auto", "--title", "T", "wait")
         waiting(desk.work / "begun")
         running.send_signal(number)
-        running.communicate(timeout=20)
+        running.communicate(timeout=60)
         (session,) = stored(desk)
         assert (session["tokens"]["input"], session["tokens"]["output"]) == (100, 20)
         assert session["cost"] == pytest.approx(0.00014)

@@ -130,7 +130,7 @@ async def test_a_refused_shell_line_sends_nothing(tmp_path: Path, reply: str) ->
 async def test_an_abort_ends_a_shell_line_and_sends_nothing(tmp_path: Path) -> None:
     async with rig(tmp_path, [OK], command=commands(sh="!`touch begun; sleep 60`")) as it:
         running = asyncio.create_task(run(it, "sh"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not (it.work / "begun").exists():
                 await asyncio.sleep(0.01)
         await within(it.client.call(ABORT, SessionId(session_id=it.session_id)), 3)

@@ -126,8 +126,8 @@ def test_ctrl_c_while_stdin_is_read(tmp_path: Path) -> None:
     )  # fmt: skip
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)
-    child.wait(timeout=10)
-    out, err = child.communicate(timeout=10)
+    child.wait(timeout=60)
+    out, err = child.communicate(timeout=60)
     assert child.returncode == 130, err
     assert events(out)[-1]["exitCode"] == 130
 

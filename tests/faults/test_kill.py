@@ -30,7 +30,7 @@ def kill(child: subprocess.Popen[str]) -> str:
     """Kill only the program itself, as the kernel's killer would; gives what it had said."""
     with suppress(ProcessLookupError):
         os.kill(child.pid, signal.SIGKILL)
-    out, _ = child.communicate(timeout=20)
+    out, _ = child.communicate(timeout=60)
     return out
 
 

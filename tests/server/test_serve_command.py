@@ -48,7 +48,7 @@ class Running:
     def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
         """End it by a signal; gives exit code and what else it printed."""
         self.process.send_signal(number)
-        stdout, stderr = self.process.communicate(timeout=15)
+        stdout, stderr = self.process.communicate(timeout=60)
         return self.process.returncode, stdout, stderr
 
 
@@ -60,12 +60,12 @@ def running(desk: Desk, *arguments: str, **environment: str) -> Generator[Runnin
         assert process.stdout is not None
         line = process.stdout.readline()
         ready = READY.fullmatch(line)
-        assert ready, (line, process.communicate(timeout=5))
+        assert ready, (line, process.communicate(timeout=60))
         yield Running(desk, process, ready.group(1))
     finally:
         if process.poll() is None:
             process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def credentials(desk: Desk) -> list[Path]:
@@ -203,7 +203,7 @@ def test_what_a_killed_server_left_is_not_used_and_goes_with_the_next(tmp_path: 
         assert len(credentials(desk)) == 2
         assert first.own() != second.own()
         first.process.kill()
-        first.process.wait(10)
+        first.process.wait(60)
         assert len(credentials(desk)) == 2, "nothing could remove it"
         assert credential_for(paths, first.url, {}) is None
         assert second.ask("GET", "/session", second.own()).status == 200
@@ -303,10 +303,10 @@ def test_it_works_without_standard_streams(tmp_path: Path) -> None:
         answer = asyncio.run(ask(url, request(url, "GET", "/session", basic(found.password)), 10))
         assert answer.status == 200
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
 
 
 def test_a_launcher_that_goes_away_does_not_end_it(tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_a_launcher_that_goes_away_does_not_end_it(tmp_path: Path) -> None:
         assert server.ask("GET", "/session", server.own()).status == 200
         assert server.ask("GET", "/session", basic("wrong")).status == 401
         server.process.terminate()
-        assert server.process.wait(10) == 0
+        assert server.process.wait(60) == 0
         server.process.stdout = server.process.stderr = None
 
 
@@ -413,6 +413,6 @@ def test_a_run_opens_no_port_and_a_server_one(tmp_path: Path) -> None:
             assert listening(process.pid) == []
         finally:
             process.kill()
-            process.communicate(timeout=10)
+            process.communicate(timeout=60)
     with running(desk) as server:
         assert len(listening(server.process.pid)) == 1

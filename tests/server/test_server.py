@@ -342,7 +342,7 @@ async def streaming(it: Served, path: str) -> Connection:
 
 
 async def started(file: Path) -> int:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (file.exists() and file.read_text().strip()):
             await asyncio.sleep(0.02)
     return int(file.read_text())

@@ -36,7 +36,7 @@ async def messages(it: Served, session: str) -> list[Event]:
 async def begun(it: Served, session: str) -> None:
     """Start a turn that waits, and wait for that."""
     await it.post(f"/session/{session}/prompt_async", {"parts": [TEXT]}, status=204)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (it.work / "begun").exists():
             await asyncio.sleep(0.01)
 

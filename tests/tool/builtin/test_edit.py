@@ -232,7 +232,7 @@ async def test_clients_are_told_of_the_edited_file(tmp_path: Path) -> None:
     first = asyncio.ensure_future(anext(events))
     await asyncio.sleep(0)
     await run(ctx, "a", "one", "two")
-    event = (await asyncio.wait_for(first, 1)).event
+    event = (await asyncio.wait_for(first, 30)).event
     await events.aclose()
     assert isinstance(event, FileEdited)
     assert event.properties.file == str(ctx.workspace.root / "a")

@@ -91,7 +91,7 @@ async def test_another_process_may_answer_or_refuse(tmp_path: Path, how: str, to
         command = [sys.executable, "-c", ANSWERER, str(it.project.store.path), how]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
             answer = await it.prompt()
-            assert other.communicate(timeout=10)[0] == "sent\n"
+            assert other.communicate(timeout=60)[0] == "sent\n"
         assert told in it.results()[0]
         assert answer.stop is not None
         assert answer.stop.reason == "done"

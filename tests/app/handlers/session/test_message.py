@@ -199,7 +199,7 @@ async def test_a_prompt_cancelled_before_anything_answered_it_says_so(tmp_path: 
         chosen = new_id("msg")
         given = Prompt(session_id=it.session_id, parts=[TextPartInput(text="x")], message_id=chosen)
         asked = asyncio.create_task(it.client.call(PROMPT, given))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not it.view().entries:
                 await asyncio.sleep(0)
         await it.client.call(MESSAGE_DELETE, MessageId(session_id=it.session_id, message_id=chosen))

@@ -186,7 +186,7 @@ async def test_a_list_that_aged_is_renewed_behind_the_one_who_asks_and_an_old_on
         assert await names(it, "txt") == ["a.txt"], "the list is not kept"
         monkeypatch.setattr(module, "FILES_AGE", Limit("files.age", 0, "ms", "for this test"))
         assert await names(it, "txt") == ["a.txt"], "the list is waited for"
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while await names(it, "txt") != ["a.txt", "b.txt"]:
                 await asyncio.sleep(0.01)
         write(root, {"c.txt": ""})
