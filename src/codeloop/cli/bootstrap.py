@@ -1,4 +1,4 @@
-"""What must hold before a command's own modules are there: signals, and whether JSON was asked for."""
+"""What has to work before a command's own modules are loaded: signals, and the result of an early end."""
 
 import os
 import signal
@@ -16,16 +16,16 @@ RESULT = (
 
 
 def handled() -> list[signal.Signals]:
-    """Return the signals that end a command; `nohup` has SIGHUP ignored, and so it stays."""
+    """Return the signals that end a command; SIGHUP stays ignored under `nohup`."""
     is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [signal.SIGINT, signal.SIGTERM, *(() if is_ignored else (signal.SIGHUP,))]
 
 
 def catch_signals(arguments: list[str]) -> None:
-    """Have a signal end the command called by `arguments`: `run` with its result, any other by KeyboardInterrupt.
+    """Make a signal end the command of `arguments`: `run` with its result, any other by KeyboardInterrupt.
 
     Until its loop takes over, `run` has nothing open, so it may end at once. An exception would leave half-imported
-    modules behind, which then can't tell the result.
+    modules behind, which could not show the result.
     """
     if arguments[:1] != ["run"]:
         return
@@ -38,7 +38,7 @@ def catch_signals(arguments: list[str]) -> None:
 
 
 def end(arguments: list[str]) -> NoReturn:
-    """End the process as interrupted, with the result of a `run` that is to be told as JSON."""
+    """End the process as interrupted, with the JSON result of a `run` that was asked for JSON."""
     if arguments[:1] == ["run"] and wants_json(arguments):
         with suppress(OSError):
             os.write(1, RESULT)
@@ -59,5 +59,5 @@ def leave(code: str | int | None) -> None:
 
 
 def wants_json(arguments: list[str]) -> bool:
-    """Return whether a run that has not read its flags yet is to be told as JSON."""
+    """Return whether a run that has not parsed its options yet was asked for JSON."""
     return "--format=json" in arguments or ("--format", "json") in pairwise(arguments)

@@ -25,7 +25,7 @@ OF_REASON = {
 
 
 class UsageProblem(CodeloopError):
-    """The command was called wrongly; the message says how it is called."""
+    """The command was called wrongly; the message says how to call it."""
 
 
 def of_error(error: CodeloopError) -> int:

@@ -14,7 +14,7 @@ def main() -> None:
     try:
         load("cli.bootstrap:catch_signals")(sys.argv[1:])
         load("cli.command_table:call")()
-    except KeyboardInterrupt:  # before a command could catch it: what was broken off there is imported anew
+    except KeyboardInterrupt:  # before a command could catch it: what was being imported is imported again
         load("cli.bootstrap:end")(sys.argv[1:])
     except SystemExit as ended:
         load("cli.bootstrap:leave")(ended.code)

@@ -108,7 +108,7 @@ async def _slash(chat: Chat, name: str, words: str) -> None:
 
 async def _help(chat: Chat, _words: str) -> None:
     rows = [(f"/{name} {row.arguments}".rstrip(), row.text) for name, row in COMMANDS.items()]
-    rows += [("!COMMAND", "run a shell command; the model sees it later"), ("@FILE", "in a prompt: attach a file")]
+    rows += [("!COMMAND", "run a shell command that the model sees"), ("@FILE", "in a prompt: attach a file")]
     commands = await chat.client.call(COMMAND_LIST, NoArguments())
     rows += [(f"/{row.name}", row.description or row.source or "") for row in commands if row.name not in COMMANDS]
     wide = max(len(name) for name, _ in rows)
@@ -233,7 +233,7 @@ COMMANDS: dict[str, SlashCommand] = {
     "session": SlashCommand("ID", "resume another session", _session),
     "agent": SlashCommand("NAME", "set the agent for the next prompts", _agent),
     "model": SlashCommand("PROVIDER/MODEL", "set the model for the next prompts", _model),
-    "undo": SlashCommand("", "undo the last turn, including its file changes", _undo),
+    "undo": SlashCommand("", "undo the last turn and its file changes", _undo),
     "redo": SlashCommand("", "redo what was undone", partial(_undo, change=redo_last)),
     "compact": SlashCommand("", "replace the conversation with a summary", _compact),
     "status": SlashCommand("", "show directory, session, agent and model", _status),

@@ -163,7 +163,7 @@ async def test_turns_are_undone_and_redone_one_by_one(place: Place, capsys: pyte
         assert await redo_last(place, place.session(), dry_run=False) == 0
         assert place.state() == states[number]
     assert place.session().revert is None
-    with pytest.raises(UsageProblem, match="Nothing is undone"):
+    with pytest.raises(UsageProblem, match="There is nothing to redo"):
         await redo_last(place, place.session(), dry_run=False)
 
 
