@@ -52,8 +52,10 @@ def test_an_image_that_fits_is_kept_as_it_is(workspace: Workspace) -> None:
 def test_an_image_that_is_too_large_is_scaled_down(workspace: Workspace, *, is_inline: bool) -> None:
     data = encoded(noise(READ_PIXELS.value + 400, 900), "PNG")
     assert len(data) > READ_IMAGE.value
-    (part,) = attach(workspace, inline(data) if is_inline else placed(workspace, data))
+    part, size = attach(workspace, inline(data) if is_inline else placed(workspace, data))
     assert isinstance(part, FilePart)
+    assert isinstance(size, TextPart)
+    assert "pixels, scaled down from " in size.text, "the model is told"
     assert part.mime == "image/jpeg"
     head, _, body = part.url.partition(",")
     assert head == "data:image/jpeg;base64"

@@ -74,13 +74,13 @@ def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> li
 
 def _file(workspace: Workspace, part: FilePart) -> list[Part]:
     if not part.url.startswith("file://"):
-        return [_data_part(part) if part.url.startswith("data:") and part.mime.startswith("image/") else part]
+        return _data_part(part) if part.url.startswith("data:") and part.mime.startswith("image/") else [part]
     target = workspace.resolve(unquote(urlsplit(part.url).path))
     named = replace(part, filename=part.filename or target.path.name)
     if part.mime == "application/pdf":
         return [_with_data(named, part.mime, _read(target.path, READ_PDF.value))]
     if part.mime.startswith("image/"):
-        return [_picture(named, _read(target.path, IMAGE_FILE.value))]
+        return _picture(named, _read(target.path, IMAGE_FILE.value))
     text = read_text(target.path)
     name = workspace.shown(target.path)
     told = TextPart(
@@ -93,24 +93,35 @@ def _file(workspace: Workspace, part: FilePart) -> list[Part]:
     return [told, part]
 
 
-def _data_part(part: FilePart) -> Part:
+def _data_part(part: FilePart) -> list[Part]:
     """Return an image that a client sent as a `data:` URL, brought to what services take."""
     header, _, data = part.url.partition(",")
     try:
         raw = base64.b64decode(data, validate=True) if header.endswith(";base64") else unquote_to_bytes(data)
     except ValueError:
-        return _left_out(part, "its base64 data is broken")
+        return [_left_out(part, "its base64 data is broken")]
     return _picture(part, raw)
 
 
-def _picture(part: FilePart, data: bytes) -> Part:
+def _picture(part: FilePart, data: bytes) -> list[Part]:
+    """Return an image as services take it, and its size when it is not as it was."""
     try:
         picture = fit_image(data)
     except ImageRefused as error:
-        return _left_out(part, str(error))
+        return [_left_out(part, str(error))]
     if picture.data is data and picture.mime == part.mime and part.url.startswith("data:"):
-        return part
-    return _with_data(part, picture.mime, picture.data)
+        return [part]
+    sent = _with_data(part, picture.mime, picture.data)
+    if picture.original is None:
+        return [sent]
+    size = TextPart(
+        id=new_id("prt"),
+        session_id=part.session_id,
+        message_id=part.message_id,
+        text=f"The image {part.filename or 'attachment'} is sent with {picture.note}.",
+        synthetic=True,
+    )
+    return [sent, size]
 
 
 def _with_data(part: FilePart, mime: str, data: bytes) -> FilePart:

@@ -1,15 +1,19 @@
 """How the subagents stand: what is stored of it, seen in the light of what goes on now."""
 
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
 
 from codeloop.schema.ids import now_ms
-from codeloop.schema.message import Session
+from codeloop.schema.message import Session, UserMessage
+from codeloop.schema.part import PatchPart, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import Wire, replace
+from codeloop.store.conversation import Conversation, last_text
 from codeloop.store.store import Store
 
 State = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+_NAMED = 40
 KEY = "task"
 """Where a subagent's session keeps its standing in its metadata."""
 
@@ -54,3 +58,30 @@ def standing_of(store: Store, session: Session) -> SubagentStanding | None:
 def is_asking(store: Store, session_id: str) -> bool:
     """Return whether a session waits for a person's answer."""
     return bool(store.pending_permissions(session_id) or store.pending_questions(session_id))
+
+
+def report_of(store: Store, session_id: str) -> str:
+    """Return what a subagent said last ("" for nothing), and which files it has changed since it was last prompted."""
+    conversation = store.conversation(session_id)
+    start = conversation.session.directory.rstrip("/") + "/"
+    files = sorted({file.removeprefix(start) for file in _changed(conversation)})
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    changed = f"Files changed: {', '.join(files[:_NAMED])}{more}" if files else ""
+    return "\n\n".join(filter(None, [last_text(conversation.entries), changed]))
+
+
+def _changed(conversation: Conversation) -> Iterator[str]:
+    """Yield the files of the recorded steps, and those that edits name where no steps are recorded."""
+    for entry in reversed(conversation.entries):
+        for part in entry.parts:
+            match part:
+                case TextPart(synthetic=None | False) if isinstance(entry.info, UserMessage):
+                    return
+                case PatchPart(files=files):
+                    yield from files
+                case ToolPart(state=ToolStateCompleted(metadata={"files": [*rows]})):
+                    yield from (row["file"] for row in rows)
+                case ToolPart(state=ToolStateCompleted(metadata={"filediff": {"file": str(file)}})):
+                    yield file
+                case _:
+                    pass

@@ -23,16 +23,16 @@ from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.permission import Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import last_text, next_created, shown_from
+from codeloop.store.conversation import next_created, shown_from
 from codeloop.store.store import Store
-from codeloop.store.subagent_state import State, standing_of
+from codeloop.store.subagent_state import State, report_of, standing_of
 
 UNCHANGED = "unchanged"
 """In the metadata of a `read` whose result only says that the lines are the same as in an earlier one."""
 
 
 class SubagentReport(Struct, frozen=True):
-    """How a subagent of the session stands, and its last text ("" for none)."""
+    """How a subagent of the session stands, its last text ("" for none) and the files that it changed."""
 
     session_id: str
     title: str
@@ -83,7 +83,7 @@ class CallSession:
         if session is None or session.parent_id != self._id:
             return None
         standing = standing_of(self._store, session)
-        text = last_text(self._store.context_view(session.id).entries)
+        text = report_of(self._store, session.id)
         state, reason = (standing.state, standing.reason) if standing else ("done", None)
         return SubagentReport(session.id, session.title, state, reason, text)
 

@@ -61,7 +61,7 @@ def failures(workspace: Workspace, *targets: Target) -> Generator[None]:
         for target in targets:
             text = text.replace(str(target.real), shown(workspace, target.path))
         text = text.replace(f"{os.path.realpath(workspace.directory)}/", "")
-        raise ToolFailure(readable(text if len(targets) == 1 and name in text else f"{name}: {text}")) from error
+        raise ToolFailure(readable(text if name in text else f"{name}: {text}")) from error
     except OSError as error:
         import errno
 

@@ -39,12 +39,16 @@ READ_ONLY = Traits(concurrent=True)
 
 
 class ToolResult(Struct, frozen=True):
-    """What a call returns: `output` is for the model, `metadata` for the person's screen."""
+    """What a call returns: `output` is for the model, `metadata` for the person's screen.
+
+    `is_bounded`: the tool has cut the output to its own limit and says how to go on, for which there is room.
+    """
 
     title: str
     output: str
     metadata: JSON = struct_field(default_factory=dict[str, Any])
     attachments: tuple[FilePart, ...] = ()
+    is_bounded: bool = False
 
 
 class Subtask(Struct, frozen=True):

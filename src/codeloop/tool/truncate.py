@@ -10,6 +10,8 @@ from codeloop.tool.tool import ToolResult
 from codeloop.workspace.files.scratch import save
 
 _NOTE_LINES = 3
+_CLOSING = (400, 40 * 1024)
+"""Lines and bytes that a tool may add to an output that it has cut itself: how to go on, instructions of a folder."""
 
 
 def truncated(
@@ -27,6 +29,8 @@ def truncated(
     Never fails: an unwritable folder is said in the text.
     """
     raw = result.output.encode("utf-8", "replace")
+    if result.is_bounded:
+        lines, size = lines + _CLOSING[0], size + _CLOSING[1]
     if len(raw) <= size and count_lines(result.output) <= lines:
         metadata = {**result.metadata, "truncated": bool(result.metadata.get("truncated"))}
         return replace(result, output=raw.decode(), metadata=metadata)

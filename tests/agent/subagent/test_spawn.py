@@ -62,6 +62,18 @@ async def test_a_task_is_done_in_a_child_session_and_its_last_words_come_back(tm
         assert "task" not in [spec.name for spec in it.model.requests[0].tools], "it can not hand on"
 
 
+async def test_the_files_that_a_child_changed_are_named_with_its_last_words(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Add File: sub/b.py\n+x\n*** Delete File: a.py\n*** End Patch"
+    made = [call("write", filePath="sub/c.py", content="x\n"), call("apply_patch", patchText=patch)]
+    async with rig(tmp_path, [calls(*made), FOUND, FOUND], info=INFO) as it:
+        (it.work / "a.py").write_text("x\n")
+        with_model(it)
+        done = await spawn(it.project.engine, parent_call(it), TASK, lambda _: None)
+        assert done.text == "Found it in a.py.\n\nFiles changed: a.py, sub/b.py, sub/c.py"
+        again = replace(TASK, session_id=done.session_id)
+        assert (await spawn(it.project.engine, parent_call(it), again, lambda _: None)).text == "Found it in a.py."
+
+
 async def test_what_a_child_costs_is_added_to_its_parent(tmp_path: Path) -> None:
     script = [
         ScriptedAnswer(

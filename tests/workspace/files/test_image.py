@@ -103,7 +103,7 @@ def test_a_photograph_is_turned_as_the_camera_says(orientation: int) -> None:
     pixel = turned.getpixel((3 + right * (turned.width - 7), 3 + low * (turned.height - 7)))
     assert isinstance(pixel, tuple)
     assert pixel[2] > 200 > 60 > pixel[0]
-    assert "encoded anew" in picture.note
+    assert "re-encoded" in picture.note
 
 
 def bomb(width: int, height: int) -> bytes:

@@ -20,8 +20,8 @@ from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionModel, 
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
-from codeloop.store.conversation import last_text, next_created
-from codeloop.store.subagent_state import note
+from codeloop.store.conversation import next_created
+from codeloop.store.subagent_state import note, report_of
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 
 NO_NESTING = PermissionRule(permission="task", pattern="*", action="deny")
@@ -87,7 +87,7 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON,
             engine.store.leases.drop(child.id)
         show_status(engine, child.id, Idle())
         engine.store.publish_live(SessionIdle(properties=SessionRef(session_id=child.id)))
-    text = last_text(engine.store.context_view(child.id).entries)
+    text = report_of(engine.store, child.id)
     if stop.reason != "done":
         reason = stop.message or stop.reason
         noted("failed", reason=reason)

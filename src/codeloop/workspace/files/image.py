@@ -38,7 +38,7 @@ class FittedImage(Struct, frozen=True):
             return text
         before = f"{self.original[0]} x {self.original[1]}"
         turned = self.size in {self.original, self.original[::-1]}
-        return f"{text}, encoded anew" if turned else f"{text}, scaled down from {before}"
+        return f"{text}, re-encoded" if turned else f"{text}, scaled down from {before}"
 
 
 def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE.value) -> FittedImage:

@@ -124,7 +124,7 @@ def _file(ctx: ToolContext, target: Target, found: LineRange, *, is_asked: bool)
         "display": display,
     }
     metadata |= {UNCHANGED: True} if is_known else {}
-    return ToolResult(readable(workspace.relative(target.path)), output, metadata)
+    return ToolResult(readable(workspace.relative(target.path)), output, metadata, is_bounded=True)
 
 
 def _closing(found: LineRange, last: int, *, is_asked: bool) -> list[str]:
