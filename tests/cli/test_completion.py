@@ -121,3 +121,13 @@ def test_fish_shows_a_help_text_with_its_commas(tmp_path: Path) -> None:
     asked = 'codeloop completion fish | source; complete -C "codeloop --trust"'
     done = subprocess.run(["fish", "-c", asked], **options, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "--trust\tTrust this directory's configuration, for this run only.\n"
+
+
+def test_names_of_sessions_are_read_from_the_store_alone(tmp_path: Path) -> None:
+    options = Desk(tmp_path).options()
+    line = "codeloop session show "
+    options["env"] |= {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_CODELOOP_COMPLETE": "bash_complete"}
+    command = [sys.executable, "-X", "importtime", "-m", "codeloop"]
+    done = subprocess.run(command, **options, capture_output=True, text=True, check=True)
+    assert "codeloop.store.queries" in done.stderr
+    assert "codeloop.app" not in done.stderr
