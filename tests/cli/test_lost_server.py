@@ -150,3 +150,30 @@ def wait_for(path: Path, running: "subprocess.Popen[Any]") -> None:
             running.wait(0.02)
         except subprocess.TimeoutExpired:
             continue
+
+
+def test_lines_of_a_pipe_give_a_lost_server_up_once_and_are_told_how_to_resume(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, limits={"CLIENT_GONE": 300})
+    with serving(steps(DONE)) as model:
+        desk.use(model)
+        with served(desk) as (url, pid):
+            made = subprocess.Popen(
+                [*desk.command, "attach", url],
+                **desk.options(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            assert made.stdin is not None
+            assert made.stdout is not None
+            made.stdin.write("one\n")
+            made.stdin.flush()
+            assert made.stdout.readline() == "Everything is done.\n"
+            os.kill(pid, signal.SIGKILL)
+            made.stdin.write("two\n")
+            made.stdin.flush()
+            _, stderr = made.communicate(timeout=60)
+    assert made.returncode == 1
+    assert stderr.count("did not come back within 0.3 s") == 1
+    assert f"Resume with: codeloop attach {url} --session ses_" in stderr

@@ -242,10 +242,18 @@ class Chat:
         """End the conversation if nothing can be shown any more."""
         self._failed(error)
         self._code = exit_codes.ERROR
+        if self.session is not None and not self._screen.is_attended:  # who is at a terminal reads it at the end
+            self.say(self._resume(self.session), "red")
         self.leave()
 
+    def _resume(self, session: Session) -> str:
+        again = f"codeloop attach {self._options.attach}" if self._options.attach else "codeloop"
+        return f"Resume with: {again} --session {session.id}"
+
     def _failed(self, error: BaseException) -> None:
-        """Show an error; without a person it also sets the exit code."""
+        """Show an error, unless the conversation is over; without a person it also sets the exit code."""
+        if self._pending.is_abandoned:
+            return
         code, text = exit_codes.ERROR, f"codeloop: Unexpected error: {error!r}"
         if isinstance(error, CodeloopError):
             code, text = exit_codes.of_error(error), f"codeloop: {error}"
@@ -298,5 +306,4 @@ class Chat:
         if self._open is not None:
             await self._open.follower.stop()
         if session is not None and self._screen.is_attended:
-            again = f"codeloop attach {self._options.attach}" if self._options.attach else "codeloop"
-            self._screen.write(f"{busy}Resume with: {again} --session {session.id}\n")
+            self._screen.write(f"{busy}{self._resume(session)}\n")
