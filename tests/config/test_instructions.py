@@ -69,7 +69,7 @@ def test_absolute_patterns_are_read(world: World) -> None:
 def test_addresses_and_patterns_without_a_match_are_warnings(world: World) -> None:
     found = read(world, "https://example.com/rules.md", "none/*.md", "none.md")
     assert found.files == ()
-    assert ["is an address" in found.warnings[0], "'none/*.md'" in found.warnings[1]] == [True, True]
+    assert ["is a URL" in found.warnings[0], "'none/*.md'" in found.warnings[1]] == [True, True]
     assert len(found.warnings) == 3
 
 
@@ -129,7 +129,7 @@ def test_looking_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "INSTRUCTION_ENTRIES", limit("config.instruction_entries", 25, "count", ""))
     found = read(world, "**/*.md")
     assert 0 < len(found.files) < 8
-    assert found.warnings == ("instructions: looked at 25 files and folders, not at more.",)
+    assert found.warnings == ("instructions: stopped after 25 files and folders.",)
 
 
 def test_a_very_deep_tree_is_only_searched_so_far(world: World) -> None:

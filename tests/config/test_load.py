@@ -321,7 +321,7 @@ def test_files_that_can_not_be_read_are_clear_errors(world: World) -> None:
     with pytest.raises(CodeloopError, match=r"codeloop.json:2: not UTF-8"):
         world.load()
     file.write_text(" " * 1024 * 1024 + "{}")
-    with pytest.raises(CodeloopError, match="larger than the 1,048,576 bytes"):
+    with pytest.raises(CodeloopError, match="larger than 1,048,576 bytes"):
         world.load()
 
 

@@ -90,7 +90,7 @@ def test_a_command_is_its_body(tmp_path: Path) -> None:
         ("agent/a.md", "---\nmodel: sonnet\n---\nx", "a.md:2:1: model: expected provider/model"),
         ("agent/a.md", "---\nx: [1\n---\nx", "a.md:"),
         ("agent/a.md", "---\nx: 1\n", "no closing line"),
-        ("agent/a b.md", "x", "can't be a name"),
+        ("agent/a b.md", "x", "is not a valid name"),
         ("agent/a.md", "---\nx: &a [*a]\n---\nx", "a.md:1: "),
         ("command/c.md", "---\ndescription: d\n---\n\n", "there is no text below the head"),
         ("command/c.md", "---\nsubtask: 7\n---\nx", "c.md:2:1: subtask: expected true or false"),

@@ -145,7 +145,7 @@ async def test_what_can_not_be_loaded_is_told(tmp_path: Path) -> None:
     with pytest.raises(Denied):
         await tool.run(tool.params(name="pdf"), make_context(tmp_path, deny=["skill:p*"]))
     file.unlink()
-    with pytest.raises(ToolFailure, match="not there any more"):
+    with pytest.raises(ToolFailure, match="no longer exists"):
         await tool.run(tool.params(name="pdf"), make_context(tmp_path))
 
 

@@ -113,11 +113,11 @@ def test_a_session_that_could_not_even_be_made_is_made_by_the_next_run(tmp_path:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("elsewhere:1:kill", "there is no point 'elsewhere'; there are: migration, "),
-        ("recover:0:kill", "'0' is no count"),
+        ("elsewhere:1:kill", "there is no point 'elsewhere'; the points are: migration, "),
+        ("recover:0:kill", "'0' is not a count"),
         ("recover:1:burn", "the action one of kill, enospc, eio, delay"),
         ("recover:1:kill:2", "it takes name:nth:action"),
-        ("recover", "is no count"),
+        ("recover", "is not a count"),
     ],
 )
 def test_a_fault_that_is_none_is_said_before_anything_is_done(tmp_path: Path, value: str, said: str) -> None:

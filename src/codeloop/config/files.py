@@ -18,7 +18,7 @@ def read_text(path: Path, most: int) -> str | None:
     except OSError as error:
         raise CodeloopError(f"{path} can't be read: {reason(error)}.") from error
     if len(content) > most:
-        raise CodeloopError(f"{path} is larger than the {most:,} bytes that are read of such a file.")
+        raise CodeloopError(f"{path} is larger than {most:,} bytes, the most that is read of such a file.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -58,7 +58,7 @@ def read_instructions(place: ProjectRoot, paths: Paths, config: Config, *, trust
                 break
     for pattern in config.instructions:
         if pattern.startswith(("http://", "https://")):
-            reading.warnings.append(f"instructions: {pattern!r} is an address; only files are read.")
+            reading.warnings.append(f"instructions: {pattern!r} is a URL; only files are read.")
             continue
         start = paths.expand(pattern)
         is_named = start.is_absolute()
@@ -68,7 +68,7 @@ def read_instructions(place: ProjectRoot, paths: Paths, config: Config, *, trust
             for file in _matching(base, str(start.relative_to(base) if is_named else start), reading):
                 found = reading.add(file, is_ours=is_named) or found
         if not found:
-            reading.warnings.append(f"instructions: nothing that can be read matches {pattern!r}.")
+            reading.warnings.append(f"instructions: no readable file matches {pattern!r}.")
     return Instructions(tuple(reading.files), tuple(reading.warnings))
 
 
@@ -170,7 +170,5 @@ def _entries(folder: Path, reading: _Reading) -> list[os.DirEntry[str]]:
         return []
     reading.entries -= len(found) + 1
     if reading.entries <= 0:
-        reading.warnings.append(
-            f"instructions: looked at {INSTRUCTION_ENTRIES.value:,} files and folders, not at more."
-        )
+        reading.warnings.append(f"instructions: stopped after {INSTRUCTION_ENTRIES.value:,} files and folders.")
     return sorted(found, key=lambda entry: entry.name)

@@ -9,8 +9,8 @@ from codeloop.schema.config import CommandConfig, Config
 
 PROMPTS = Path(__file__).with_name("prompts")
 NATIVES: dict[str, str] = {
-    "init": "Write or improve AGENTS.md, what an agent has to know about this project.",
-    "review": "Review a change: what is not committed, a commit, a branch, or what you say.",
+    "init": "Write or improve AGENTS.md: what an agent needs to know about this project.",
+    "review": "Review uncommitted changes, a commit, a branch, or what you name.",
 }
 """The built-in commands that are prompts, each with its `.md` in `prompts`."""
 COMPACT = Command(

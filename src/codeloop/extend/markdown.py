@@ -86,7 +86,7 @@ def _shown(path: str) -> str:
 
 def _read(section: str, name: str, file: Path, *, is_project: bool) -> PageLayer:
     if not is_name(name):
-        raise CodeloopError(f"{str(file)!a}: {name!a} can't be a name; use letters, digits, `-`, `_`, `.` and `/`.")
+        raise CodeloopError(f"{str(file)!a}: {name!a} is not a valid name; use letters, digits, `-`, `_`, `.` and `/`.")
     text = read_text(file, PAGE_BYTES.value)
     if text is None:
         raise CodeloopError(f"{file}: the file it links to does not exist.")
@@ -127,7 +127,7 @@ def _check(layer: PageLayer, section: str, name: str, values: JSON) -> None:
     if isinstance(model, str) and not (model.partition("/")[0] and model.partition("/")[2]):
         raise CodeloopError(f"{layer.place((*at, 'model'))}: model: expected provider/model, got {model!a}.")
     if values.get("template") == "":
-        raise CodeloopError(f"{layer.place(at)}: there is no text below the head; it is what the command says.")
+        raise CodeloopError(f"{layer.place(at)}: there is no text below the head; it is the command's prompt.")
 
 
 def plain(value: Any, depth: int = 16) -> Any:
@@ -141,7 +141,7 @@ def plain(value: Any, depth: int = 16) -> Any:
         nonlocal left
         left -= 1
         if left < 0 or depth < 0:
-            raise ValueError("the head holds too many values, or is nested too deep")
+            raise ValueError("the head has too many values, or is nested too deep")
         if is_object(value):
             return {str(key): convert(each, depth - 1) for key, each in value.items()}
         if is_list(value):
@@ -164,12 +164,12 @@ description: {json.dumps(description, ensure_ascii=False)}
 mode: {mode}
 # model: provider/model       (without: the model of the session)
 # temperature: 0.2
-# steps: 20                   (at most so many requests a turn)
-# permission:                 (added to your rules; the last one that matches counts)
+# steps: 20                   (maximum number of requests a turn)
+# permission:                 (added to your rules; the last match counts)
 #   edit: deny
 #   bash:
 #     "*": ask
 #     "git log *": allow
 ---
-Say here who the agent is, how it works and what it hands back. This text takes the place of the built-in prompt.
+Describe the agent here: its role, how it works and what it reports. This text replaces the built-in prompt.
 """

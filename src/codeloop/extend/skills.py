@@ -119,7 +119,7 @@ def _head(file: Path, *, is_project: bool, bound: Path | None) -> SkillFile:
     name, description = head.get("name"), head.get("description")
     if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > _LONGEST:
         raise CodeloopError(
-            f"{_line(file, text, 'name')}: name: expected at most {_LONGEST} small letters, digits and single hyphens."
+            f"{_line(file, text, 'name')}: name: expected up to {_LONGEST} lower-case letters, digits, hyphens."
         )
     if not isinstance(description, str) or not description.strip():
         raise CodeloopError(
@@ -139,7 +139,7 @@ def load_skill(found: SkillFile) -> Skill:
         raise CodeloopError(f"{found.file} leads out of a directory that is not trusted.")
     text = read_text(found.file, PAGE_BYTES.value)
     if text is None:
-        raise CodeloopError(f"{found.file} is not there any more.")
+        raise CodeloopError(f"{found.file} no longer exists.")
     try:
         body = split(text).body
     except FrontmatterError as error:
@@ -209,7 +209,7 @@ def skill_tool(skills: Skills) -> Tool:
         await ctx.ask(Need(permission="skill", patterns=(params.name,), always=(params.name,), metadata=metadata))
         found = skills.found.get(params.name.strip())
         if found is None:
-            raise ToolFailure(f"There is no skill {params.name!r}. There are: {', '.join(skills.found)}.")
+            raise ToolFailure(f"There is no skill {params.name!r}. Available: {', '.join(skills.found)}.")
         try:
             loaded = load_skill(found)
         except CodeloopError as error:

@@ -98,9 +98,11 @@ def parse(text: str) -> Fault:
     """Read `name:nth:action`, nth from 1. Raises FaultProblem."""
     name, nth, action = (*text.split(":"), "", "")[:3]
     if name not in POINTS:
-        raise FaultProblem(f"{VARIABLE}={text}: there is no point {name!r}; there are: {', '.join(POINTS)}")
+        raise FaultProblem(f"{VARIABLE}={text}: there is no point {name!r}; the points are: {', '.join(POINTS)}")
     if not nth.isascii() or not nth.isdigit() or int(nth) < 1:
-        raise FaultProblem(f"{VARIABLE}={text}: {nth!r} is no count; give 1 for the first time, 2 for the second, ...")
+        raise FaultProblem(
+            f"{VARIABLE}={text}: {nth!r} is not a count; give 1 for the first time, 2 for the second, ..."
+        )
     if not _is_action(action) or text.count(":") != 2:
         raise FaultProblem(f"{VARIABLE}={text}: it takes name:nth:action, the action one of {', '.join(ACTIONS)}")
     return Fault(name, int(nth), action)

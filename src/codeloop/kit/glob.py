@@ -51,7 +51,7 @@ def _expanded(pattern: str) -> list[str]:
     waiting, plain = [pattern], list[str]()
     while waiting:
         if len(waiting) + len(plain) > _ALTERNATIVES:
-            raise ValueError(f"the pattern {pattern} stands for more than {_ALTERNATIVES} others")
+            raise ValueError(f"the pattern {pattern} expands to more than {_ALTERNATIVES} patterns")
         one = waiting.pop()
         start = _find(one, 0, "{}")
         if start < 0:

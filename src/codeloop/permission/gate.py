@@ -25,7 +25,7 @@ class Denied(Exception):
         why = f" by the rule {rule.permission} {rule.pattern}: {rule.action}" if rule else ""
         what = ", ".join(verdict.patterns)
         super().__init__(
-            f"Permission denied{why}: {need.permission} {what}. Do not try to reach the same by other means."
+            f"Permission denied{why}: {need.permission} {what}. Do not try to achieve the same by other means."
         )
 
 

@@ -76,7 +76,7 @@ def resolve(workspace: Workspace, path: str) -> Target:
     try:
         return workspace.resolve(path)
     except (ValueError, RuntimeError, OSError) as error:
-        raise ToolFailure(f"{path!r} can't be a path: {error}") from error
+        raise ToolFailure(f"{path!r} is not a valid path: {error}") from error
 
 
 async def resolve_allowed(ctx: ToolContext, path: str) -> Target:
@@ -97,7 +97,7 @@ async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool
     Raises ToolFailure when there is no such file or folder, Denied or Rejected when it may not be searched.
     """
     if path and "\0" in path:
-        raise ToolFailure("The path holds a NUL character, which no file has in its name. Leave it out.")
+        raise ToolFailure("The path contains a NUL character, which no file name can have. Leave it out.")
     target = await resolve_allowed(ctx, path or ".")
     name = shown(ctx.workspace, target.path)
     try:
@@ -177,9 +177,11 @@ def check_known(ctx: ToolContext, target: Target, loaded: LoadedFile, *, must_be
     """Raise ToolFailure when the session read the file and it changed since, or when it had to be read and was not."""
     seen, name = ctx.workspace.read_log.seen(ctx.session_id, target.real), shown(ctx.workspace, target.path)
     if seen is None and must_be_read:
-        raise ToolFailure(f"{name} was not read in this session; read it first, so that nothing in it is lost unseen")
+        raise ToolFailure(f"{name} was not read in this session; read it first, so that you overwrite nothing unseen")
     if seen is not None and not seen.same(loaded.stamp):
-        raise ToolFailure(f"{name} changed since it was read; read it again, then repeat the change on what it holds")
+        raise ToolFailure(
+            f"{name} changed since it was read; read it again, then make the change on its current content"
+        )
 
 
 async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[Target]) -> None:

@@ -85,7 +85,7 @@ async def script(it: Served, text: str) -> str:
 
 
 async def gone(it: Served, pty_id: str) -> None:
-    """Wait until a terminal is not there any more."""
+    """Wait until a terminal no longer exists."""
     async with asyncio.timeout(DEADLINE):
         while (await it.http.get(f"/pty/{pty_id}")).status_code != 404:
             await asyncio.sleep(0.01)

@@ -41,8 +41,8 @@ async def test_after_a_yes_the_next_step_is_the_build_agents(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
-        ([["No"]], "go on planning"),
-        ([[]], "go on planning"),
+        ([["No"]], "continue planning"),
+        ([[]], "continue planning"),
         ([["leave the tests alone"]], "says: leave the tests alone"),
     ],
 )

@@ -93,7 +93,7 @@ async def test_a_pdf_is_read(tmp_path: Path) -> None:
         (answer("", status="503 "), "status 503 Service Unavailable."),
         (answer("", status="429 Too Many Requests", retry_after="7"), "try again after 7."),
         (answer("x" * 9000, "text/plain", status="403 Forbidden"), "x" * 500 + "..."),
-        (answer(png(), "image/png", status="401 Unauthorized"), "wants a login"),
+        (answer(png(), "image/png", status="401 Unauthorized"), "requires a login"),
         (answer("", status="304 Not Modified"), "status 304 Not Modified."),
     ],
 )

@@ -159,7 +159,7 @@ async def test_ten_redirects_are_followed_and_eleven_are_not() -> None:
     hops = {f"/{number}": redirect(f"/{number + 1}") for number in range(11)}
     async with serving({**hops, "/11": answer("end")}) as server:
         assert (await get(f"{server.url}/1")).data == b"end"
-        with pytest.raises(ToolFailure, match="more than 10 redirects"):
+        with pytest.raises(ToolFailure, match="redirects more than 10 times"):
             await get(f"{server.url}/0")
 
 
@@ -251,7 +251,7 @@ async def test_a_port_where_nobody_listens_and_a_name_that_nobody_has_are_clear_
         pass
     with pytest.raises(ToolFailure, match="can't be reached"):
         await get(f"{server.url}/")
-    with pytest.raises(ToolFailure, match=r"nowhere\.test can't be found"):
+    with pytest.raises(ToolFailure, match=r"nowhere\.test can't be resolved"):
         await get("https://nowhere.test/", Internet())
 
 
@@ -321,7 +321,7 @@ async def test_a_site_that_leads_from_https_to_http_is_followed_and_it_is_said(c
             "https://secure.test/x", Internet({"secure.test": [PUBLIC]}, ports, tls=certificate.trusting)
         )
     assert fetched.data == b"plain"
-    assert fetched.notes == ("https://secure.test/x led from HTTPS to plain HTTP: http://secure.test/x",)
+    assert fetched.notes == ("https://secure.test/x redirected from HTTPS to plain HTTP: http://secure.test/x",)
 
 
 async def test_private_hosts_and_named_ports_are_not_upgraded() -> None:

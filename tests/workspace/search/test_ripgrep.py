@@ -149,7 +149,7 @@ async def test_a_million_matches_stop_early_with_the_reason(tree: Path) -> None:
     (tree / "many.txt").write_text("needle\n" * 1_000_000)
     found = await Ripgrep().grep(tree, Query("needle", include="many.txt"), ENVIRONMENT)
     assert 20_000 <= found.matches < 1_000_000
-    assert "more than can be collected" in found.stopped
+    assert "more results than can be collected" in found.stopped
     assert len(found.files[0].lines) == 100
 
 

@@ -258,7 +258,7 @@ async def test_contents_that_git_converted_are_not_put_back_as_git_has_them(tmp_
     agent = Agent(root, tmp_path)
     step = await agent.shell("echo agent > b.bat")
     assert any("can't restore them" in note for note in step.notes)
-    assert [each.reason for each in agent.undo().conflicts] == ["what it held before is not kept (any more)"]
+    assert [each.reason for each in agent.undo().conflicts] == ["its previous content is no longer kept"]
     assert (root / "b.bat").read_bytes() == b"agent\n"
 
 

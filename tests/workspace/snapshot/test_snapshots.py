@@ -227,7 +227,7 @@ async def test_a_look_that_takes_too_long_goes_on_behind_the_turn(
             assert "takes longer" in first.reason
             second = await snapshots.take()
             assert isinstance(second, Skipped)
-            assert "still being looked through" in second.reason
+            assert "still being scanned" in second.reason
     finally:
         slow_disk.set()
     await snapshots.jobs.ended()

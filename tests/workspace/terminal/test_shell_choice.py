@@ -14,10 +14,10 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "SHELL": "/bin/sh", "LANG
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (CreatePty(command="no-such-program"), "no program"),
-        (CreatePty(command="./nothing"), "no program"),
-        (CreatePty(command="/etc"), "no program"),
-        (CreatePty(command="/etc/passwd"), "no program"),
+        (CreatePty(command="no-such-program"), "is not a program"),
+        (CreatePty(command="./nothing"), "is not a program"),
+        (CreatePty(command="/etc"), "is not a program"),
+        (CreatePty(command="/etc/passwd"), "is not a program"),
         (CreatePty(cwd="nowhere"), "no directory"),
         (CreatePty(cwd="/etc/passwd"), "no directory"),
         (CreatePty(cwd="a\0b"), "NUL"),

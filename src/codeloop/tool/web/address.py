@@ -162,16 +162,16 @@ def _with_host(place: WebUrl, raw: str, url: str) -> WebUrl:
         try:
             ip = IPv6Address(raw[1:-1])
         except ValueError:
-            raise _refused(url, f"{raw} is no IPv6 address") from None
+            raise _refused(url, f"{raw} is not an IPv6 address") from None
         if ip.scope_id is not None:
-            raise _refused(url, "a zone of this machine's network can't be named")
+            raise _refused(url, "a zone id is not allowed")
         return replace(place, host=ip.compressed, literal=True, odd=ip in ip_network(NAT64))
     host = _ascii(raw, url).removesuffix(".")
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
         address = str(IPv4Address(_ipv4(host, url)))
         return replace(place, host=address, literal=True, odd=raw != address)
     if len(host) > 253 or not _NAME.fullmatch(host):
-        raise _refused(url, f"{raw!r} is no host name")
+        raise _refused(url, f"{raw!r} is not a host name")
     return replace(place, host=host)
 
 
@@ -185,7 +185,7 @@ def _ascii(raw: str, url: str) -> str:
     try:
         return httpx2.URL(f"https://{host}/").raw_host.decode("ascii")
     except httpx2.InvalidURL:
-        raise _refused(url, f"{raw!r} is no host name") from None
+        raise _refused(url, f"{raw!r} is not a host name") from None
 
 
 def _ipv4(host: str, url: str) -> int:
@@ -193,11 +193,11 @@ def _ipv4(host: str, url: str) -> int:
     numbers = [_number(part) for part in host.split(".")]
     *first, last = numbers
     if len(numbers) > 4 or None in numbers or any((n or 0) > 255 for n in first):
-        raise _refused(url, f"{host} is no IPv4 address")
+        raise _refused(url, f"{host} is not an IPv4 address")
     rest = 8 * (4 - len(first))
     value = sum((n or 0) << (24 - 8 * index) for index, n in enumerate(first))
     if (last or 0) >= 1 << rest:
-        raise _refused(url, f"{host} is no IPv4 address")
+        raise _refused(url, f"{host} is not an IPv4 address")
     return value | (last or 0)
 
 

@@ -39,7 +39,9 @@ def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
     if name in {"", "identity"}:
         return lambda chunk, room: chunk[:room]
     if name not in ENCODINGS:
-        raise ToolFailure(f"The server packed its answer as {name[:40]}, which was not asked for and can't be read.")
+        raise ToolFailure(
+            f"The server compressed its response as {name[:40]}, which was not requested and can't be read."
+        )
     return _Inflater().feed
 
 
@@ -69,7 +71,7 @@ class _Inflater:
             try:
                 out += self._engine.decompress(data, room - len(out))
             except zlib.error as error:
-                raise ToolFailure(f"The server's answer is packed wrongly and can't be read ({error}).") from None
+                raise ToolFailure(f"The server's response is not validly compressed ({error}).") from None
             data = self._engine.unused_data if self._engine.eof else self._engine.unconsumed_tail
             if self._engine.eof:
                 self._engine, self._has_member = None, True

@@ -111,7 +111,7 @@ class _Budget:
                 yield
         except TimeoutError:
             raise ToolFailure(
-                f"No complete answer came within {self.whole:g} s. Try again with a longer timeout, "
+                f"No complete response came within {self.whole:g} s. Try again with a longer timeout, "
                 "or fetch something smaller."
             ) from None
         finally:
@@ -146,10 +146,10 @@ class _Journey:
             following = redirected(place, location)
             if place.scheme == "https" and following.scheme == "http":
                 self._plain.add(following.host)
-                self._notes.append(f"{place.url} led from HTTPS to plain HTTP: {following.url}")
+                self._notes.append(f"{place.url} redirected from HTTPS to plain HTTP: {following.url}")
             place = following
             await self._ask_url(place, place.url)
-        raise ToolFailure(f"{self._order.url} leads through more than {WEB_HOPS.value} redirects; given up.")
+        raise ToolFailure(f"{self._order.url} redirects more than {WEB_HOPS.value} times.")
 
     async def _ask_url(self, place: WebUrl, spelled: str) -> None:
         """Ask for a URL as it was given and, where that differs, as it will be requested."""
@@ -184,7 +184,7 @@ class _Journey:
                 addresses = ()
                 if proxy is None:
                     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                    raise ToolFailure(f"{place.host} can't be found: {why}. Is the name right?") from None
+                    raise ToolFailure(f"{place.host} can't be resolved: {why}. Check the host name.") from None
         concerns = [f"{address} ({why})" for address in addresses if (why := concern(address)) is not None]
         if place.odd and not concerns:
             concerns = [f"{place.host} (an unusual spelling of an address)"]
@@ -241,7 +241,7 @@ class _Journey:
         except httpx2.ProxyError as error:
             raise _Unreachable(f"The proxy of the environment refused {place.endpoint}: {error}.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
-            raise ToolFailure(f"{place.url} gave no valid answer: {_worded(error)}.") from None
+            raise ToolFailure(f"{place.url} sent no valid response: {_worded(error)}.") from None
 
     async def _receive(self, place: WebUrl, response: "Response") -> Fetched:
         import httpx2
@@ -251,7 +251,7 @@ class _Journey:
             async with self._budget.spend():
                 body = await read_body(response.aiter_raw(), headers.get("content-encoding", ""), WEB_BYTES.value)
         except httpx2.HTTPError as error:
-            raise ToolFailure(f"The answer of {place.url} broke off: {_worded(error)}. Try again.") from None
+            raise ToolFailure(f"The response of {place.url} was cut off: {_worded(error)}. Try again.") from None
         finally:
             await response.aclose()
         return Fetched(

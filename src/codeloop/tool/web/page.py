@@ -59,8 +59,8 @@ async def convert(source: PageSource, form: Format, environment: Mapping[str, st
     if not is_text(source):
         size = f"{'more than ' if source.is_cut else ''}{len(source.data):,} bytes"
         raise ToolFailure(
-            f"{source.url} is binary ({source.mime or 'of no stated type'}, {size}) and can't be shown. "
-            "If it is needed, download it with a program."
+            f"{source.url} is binary ({source.mime or 'no stated type'}, {size}) and can't be shown. "
+            "If you need it, download it with a command."
         )
     text, charset = decode(source.data, source.content_type, is_cut=source.is_cut)
     note = f"only the first {WEB_BYTES.value // 1024 // 1024} MB were read" if source.is_cut else ""
@@ -108,7 +108,7 @@ async def _document(source: PageSource, kind: str, environment: Mapping[str, str
     what = "PDF" if kind == "application/pdf" else "picture"
     if source.is_cut:
         limit = WEB_BYTES.value // 1024 // 1024
-        raise ToolFailure(f"{source.url} is a {what} of more than {limit} MB. Download it with a program instead.")
+        raise ToolFailure(f"{source.url} is a {what} of more than {limit} MB. Download it with a command instead.")
     if kind == "application/pdf":
         pdf = await read_pdf(source.data, environment)
         return Page(pdf.text, kind, pdf.note)

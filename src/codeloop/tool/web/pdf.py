@@ -31,7 +31,7 @@ class Pdf(Struct, frozen=True):
 
 
 async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
-    """Return the text of a PDF. Raises ToolFailure when it is encrypted, broken or only pictures."""
+    """Return the text of a PDF. Raises ToolFailure when it is encrypted, broken or only images."""
     lines = list[_Said]()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", str(_PROGRAM), *(str(limit.value) for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY))),
@@ -77,7 +77,7 @@ def _pdf(lines: list[_Said], *, late: bool, failed: bool) -> Pdf:
         why = f"it took longer than {PDF_TIME.value // 1000} s" if late else "it is broken, or too complex"
         raise ToolFailure(f"The PDF can't be read: {why}.")
     if not any(texts):
-        raise ToolFailure(f"The PDF has {lines[0].pages} pages without any text: scanned pictures, most likely.")
+        raise ToolFailure(f"The PDF has {lines[0].pages} pages without any text: probably scanned images.")
     text = "\n\n".join(f"[Page {number}]\n{text}" for number, text in enumerate(texts, 1))
     total = lines[0].pages
     note = f"{len(texts)} of {total} pages were read" if len(texts) < total else ""

@@ -92,7 +92,7 @@ def put(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: E
     pieces.append(source.original[source.spot(done) :])
     content = "".join(pieces)
     if content == source.original:
-        raise EditRefused("the file already holds newString there; nothing would change")
+        raise EditRefused("the file already has newString there; nothing would change")
     return EditResult(content, HOW.get(matcher, ""))
 
 
@@ -132,7 +132,7 @@ def _check_taken(text: str, start: int, segment: str, edit: Edit) -> None:
         if Levenshtein.normalized_similarity(wanted, there) < _TAKEN:
             line = text.count("\n", 0, start) + 1
             raise EditRefused(
-                f"oldString is only roughly like the block at line {line}, and the part to change differs there. "
+                f"oldString only resembles the block at line {line}, and the part to change differs there. "
                 f"{nearest(text, edit.old)}"
             )
 
@@ -141,7 +141,7 @@ def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool) -> str:
     """Say where the text was found more than once, and what to do."""
     lines = [str(text.count("\n", 0, start) + 1) for start, _ in spans[:_SHOWN]]
     more = ", ..." if len(spans) > _SHOWN else ""
-    how = "" if exactly else " (ignoring blanks)"
+    how = "" if exactly else " (ignoring whitespace)"
     return (
         f"oldString was found {len(spans)} times{how}, at lines {', '.join(lines)}{more}. "
         "Add surrounding lines to make it unique, or set replaceAll to change every place."
@@ -154,7 +154,7 @@ def nearest(text: str, old: str) -> str:
     probe = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
     key = wanted[probe].strip()
     if not key:
-        return "It holds only blanks; give the text around it."
+        return "It is only whitespace; give the text around it."
     from rapidfuzz import process
     from rapidfuzz.distance import Levenshtein
 
@@ -162,23 +162,23 @@ def nearest(text: str, old: str) -> str:
     stripped = [line.strip()[:2000] for line in lines]
     best = process.extractOne(key[:2000], stripped, scorer=Levenshtein.normalized_similarity, score_cutoff=_NEAR / 100)
     if best is None:
-        return "Nothing in the file is like it; read the file again."
+        return "Nothing in the file resembles it; read the file again."
     begin = max(0, best[2] - probe)
     shown = lines[begin : begin + min(len(wanted), 12)]
     listing = "\n".join(f"{begin + index + 1}: {line[:300]}" for index, line in enumerate(shown))
-    return f"The nearest place is:\n{listing}\n{_difference(wanted, lines[begin : begin + len(wanted)], begin)}"
+    return f"The closest match is:\n{listing}\n{_difference(wanted, lines[begin : begin + len(wanted)], begin)}"
 
 
 def _difference(wanted: Sequence[str], there: Sequence[str], begin: int) -> str:
     blanks = ""
     for index, line in enumerate(wanted):
         if index >= len(there):
-            return f"The file ends there; oldString goes on with {line[:300]!r}."
+            return f"The file ends there; oldString continues with {line[:300]!r}."
         have = there[index]
         if have == line:
             continue
         text = f"Line {begin + index + 1} is {have[:300]!r}, oldString has {line[:300]!r}"
         if have.split() != line.split():
             return f"{text}."
-        blanks = blanks or f"{text}: only blanks differ."
-    return blanks or "The lines are there, but split otherwise; read the file again."
+        blanks = blanks or f"{text}: only whitespace differs."
+    return blanks or "The lines are there, but broken differently; read the file again."

@@ -99,7 +99,7 @@ def _after_sections(text: str, hunk: Hunk, done: int) -> Span:
             raise EditRefused(f"the line `@@ {section}` was not found. {nearest(text, section)}")
         if len(spans) > 1 and index == 0:
             lines = ", ".join(str(text.count("\n", 0, begin + start) + 1) for start, _ in spans[:5])
-            raise EditRefused(f"the line `@@ {section}` stands at several lines: {lines}; use a line that is unique")
+            raise EditRefused(f"the line `@@ {section}` occurs at several lines: {lines}; use a line that is unique")
         place = (begin + spans[0][0], begin + spans[0][1])
     return place
 

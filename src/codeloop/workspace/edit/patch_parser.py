@@ -194,7 +194,7 @@ class _Unified:
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if line.startswith(("GIT binary patch", "Binary files ")):
-                raise BadPatch(f"line {self._at + 1}: binary patches can't be applied; use a program")
+                raise BadPatch(f"line {self._at + 1}: binary patches can't be applied; use a command")
             if line.startswith("rename from "):
                 self._moved["from"] = line.removeprefix("rename from ").strip()
             elif line.startswith("rename to "):

@@ -59,8 +59,8 @@ def decode(data: bytes) -> DecodedText:
         if encoding.mark + content.encode(encoding.codec, encoding.errors) == data:
             return DecodedText(content, encoding)
     except UnicodeError as error:
-        raise NotText(f"it is not valid {encoding.codec} ({error}); change it with a program instead") from error
-    raise NotText(f"decoding it as {encoding.codec} would lose bytes; change it with a program instead")
+        raise NotText(f"it is not valid {encoding.codec} ({error}); change it with a command instead") from error
+    raise NotText(f"decoding it as {encoding.codec} would lose bytes; change it with a command instead")
 
 
 def encode(content: str, encoding: Encoding) -> bytes:
@@ -79,7 +79,9 @@ def check_new(text: str) -> None:
     """Raise NotText when a text that a model wrote holds half a surrogate pair, which no file can."""
     found = _SURROGATE.search(text)
     if found:
-        raise NotText(f"the new text holds U+{ord(found.group()):04X}, half of a character; write the whole character")
+        raise NotText(
+            f"the new text contains U+{ord(found.group()):04X}, half of a character; write the whole character"
+        )
 
 
 def detect(data: bytes) -> Encoding:
@@ -90,7 +92,7 @@ def detect(data: bytes) -> Encoding:
     if b"\0" in data:
         wide = _wide(data)
         if wide is None:
-            raise NotText("it is a binary file (it holds NUL bytes)")
+            raise NotText("it is a binary file (it contains NUL bytes)")
         return wide
     try:
         data.decode("utf-8")

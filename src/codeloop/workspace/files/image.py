@@ -69,7 +69,7 @@ def _check_size(size: Size) -> None:
     if size[0] * size[1] > IMAGE_DECODE.value:
         raise ImageRefused(
             f"it is {size[0]} x {size[1]} pixels, and at most {IMAGE_DECODE.value:,} in all are unpacked. "
-            "Scale it down with a program, then use the result"
+            "Scale it down with a command, then use the result"
         )
 
 

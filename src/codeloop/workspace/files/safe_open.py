@@ -112,12 +112,12 @@ def load(real: Path, cap: int = FILE_EDIT.value) -> LoadedFile:
         info = os.fstat(fd)
         if info.st_size > cap:
             raise FileRefused(
-                f"{real} has {info.st_size:,} bytes, more than the {cap:,} that fit; use a program instead"
+                f"{real} has {info.st_size:,} bytes, more than the {cap:,} that can be edited; use a command instead"
             )
         with os.fdopen(os.dup(fd), "rb") as file:
             data = file.read(cap + 1)
         if len(data) > cap:
-            raise FileRefused(f"{real} has more than {cap:,} bytes; use a program instead")
+            raise FileRefused(f"{real} has more than {cap:,} bytes; use a command instead")
         stamp = Stamp(info.st_mtime_ns, len(data), digest(data))
         return LoadedFile(data, stamp, stat.S_IMODE(info.st_mode), (info.st_uid, info.st_gid))
 

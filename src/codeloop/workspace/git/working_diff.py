@@ -65,7 +65,7 @@ async def changed(git: Git, base: str | None, context: int | None) -> list[Chang
 
 def _too_many(git: Git) -> GitFailed:
     return GitFailed(
-        f"More than {VCS_FILES.value:,} files in {git.root} differ; name what git need not see in .gitignore."
+        f"More than {VCS_FILES.value:,} files in {git.root} differ; list in .gitignore what git should not track."
     )
 
 
@@ -162,7 +162,7 @@ def _untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> list[
     found: list[ChangedFile] = []
     for name in names:
         if time.monotonic() > end:
-            raise GitFailed(f"Reading the files that git does not track in {root} takes too long; ignore some of them.")
+            raise GitFailed(f"Reading the untracked files in {root} takes too long; ignore some of them in .gitignore.")
         try:
             file = _added(root, name)
         except (OSError, FileRefused):

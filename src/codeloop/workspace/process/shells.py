@@ -125,7 +125,9 @@ class Shells:
     def start(self, place: ShellContext, command: ShellCommand) -> Job:
         """Start a command in the background. Raises OSError as `run` does, ValueError when too many run."""
         if self.jobs.running() >= SHELL_JOBS.value:
-            raise ValueError(f"{SHELL_JOBS.value} background commands run already; end one with bash_kill first")
+            raise ValueError(
+                f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
+            )
         return self.jobs.add(command.text, self._start(place, command, OutputBuffer(place.scratch, at_once=True)))
 
     @property

@@ -19,7 +19,7 @@ _NUMBER = re.compile(rb"(\d+)([:-])")
 
 
 class SearchFailed(Exception):
-    """The search can't be done: a bad pattern, or ripgrep is missing. The text is the reason."""
+    """The search failed: a bad pattern, or ripgrep is missing. The text is the reason."""
 
 
 class MatchLine(Struct, frozen=True):

@@ -35,7 +35,7 @@ _FANCY = ("look-around", "backreferences")  # what ripgrep's error names when on
 _NEXT = "\nrg: "
 _STOPPED = {
     "": "",
-    "enough": "there is more than can be collected",
+    "enough": "there are more results than can be collected",
     "time": "the search was stopped after {:g} seconds",
 }
 
@@ -114,7 +114,7 @@ class Ripgrep:
 
     async def _run(self, options: Sequence[str], folder: Path, environment: Mapping[str, str], reader: Reader) -> str:
         if any("\0" in option for option in options):
-            raise SearchFailed("the pattern holds a NUL character; write it as \\x00")
+            raise SearchFailed("the pattern contains a NUL character; write it as \\x00")
         clean = {name: value for name, value in environment.items() if name != "RIPGREP_CONFIG_PATH"}
         command = [await self.program(environment), *_FIXED, *options]
         try:

@@ -31,12 +31,12 @@ def read_contents(path: str, cap: int) -> tuple[bytes, os.stat_result]:
     if stat.S_ISLNK(info.st_mode):
         return _target(path), info
     if not stat.S_ISREG(info.st_mode):
-        raise Unreadable("no regular file")
+        raise Unreadable("not a regular file")
     fd = os.open(path, _READ)
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
-            raise Unreadable("no regular file")
+            raise Unreadable("not a regular file")
         if info.st_size > cap:
             raise Unreadable(f"larger than {cap:,} bytes")
         chunks: list[bytes] = []

@@ -43,14 +43,14 @@ class FileJobs:
     async def work(self, job: Callable[[], T]) -> T | Failed:
         """Do something with files on a thread, after what is still going on there; gives Failed when it fails.
 
-        What takes longer than SNAPSHOT_TIME goes on without us; what comes after it waits SNAPSHOT_AGAIN for it.
+        What takes longer than SNAPSHOT_TIME continues without us; what comes after it waits SNAPSHOT_AGAIN for it.
         """
         async with self._lock:
             deadline = time.monotonic() + SNAPSHOT_TIME.seconds
             if self._busy is not None and self.is_busy:
                 await asyncio.wait([self._busy], timeout=SNAPSHOT_AGAIN.seconds)
                 if self.is_busy:
-                    return Failed(f"the work tree is still being looked through ({self._count():,} files so far)")
+                    return Failed(f"the work tree is still being scanned ({self._count():,} files so far)")
             result: list[T | Failed] = []
             start = time.monotonic()
             if self._is_quick:
@@ -60,7 +60,7 @@ class FileJobs:
                 await asyncio.wait([self._busy], timeout=max(deadline - start, 0))
             self._is_quick = self._count() <= SMALL and time.monotonic() - start < SNAPSHOT_QUICK.seconds
             if not result:
-                return Failed(f"looking through the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
+                return Failed(f"scanning the work tree takes longer than {SNAPSHOT_TIME.seconds:g} s")
             return result[0]
 
     async def beside(self, job: Callable[[], T], limit: Limit = SNAPSHOT_TIME) -> T | Failed:
@@ -104,6 +104,6 @@ def _do(job: Callable[[], T], result: list[T | Failed]) -> None:
     except (ScanRefused, Unreadable) as error:
         result.append(Failed(str(error)))
     except MissingObject as error:
-        result.append(Failed(f"the contents {error} are not kept any more"))
+        result.append(Failed(f"the contents {error} are no longer kept"))
     except OSError as error:
         result.append(Failed(f"a file of the snapshot failed: {error}"))

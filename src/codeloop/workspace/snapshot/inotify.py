@@ -18,7 +18,7 @@ class Watch:
     def __init__(self) -> None:
         """Raise OSError where the system has no inotify, or no more of it."""
         if sys.platform != "linux":
-            raise OSError("inotify is a part of Linux")
+            raise OSError("inotify exists on Linux only")
         from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
 
         libc = CDLL(None, use_errno=True)

@@ -85,7 +85,7 @@ def put_back(
                     raise MissingObject(move.desired.blob)
                 restored.append(move.path)
         except MissingObject:
-            conflicts.append(Conflict(move.path, "what it held before is not kept (any more)"))
+            conflicts.append(Conflict(move.path, "its previous content is no longer kept"))
         except FileChanged:
             conflicts.append(Conflict(move.path, "it was changed just now"))
         except (FileRefused, Unreadable) as error:

@@ -117,7 +117,7 @@ class Scanner:
     def _run(self, look: _Look, *, whole: bool) -> None:
         while look.waiting:
             if time.monotonic() > look.deadline:
-                raise ScanRefused(f"the work tree takes more than {SNAPSHOT_SCAN.seconds:g} s to look through")
+                raise ScanRefused(f"the work tree takes more than {SNAPSHOT_SCAN.seconds:g} s to scan")
             if self.table.files > SNAPSHOT_FILES.value:
                 raise ScanRefused(f"the work tree has more than {SNAPSHOT_FILES.value:,} files")
             if self.watch is None and whole and not self._unwatchable and self.table.files > SNAPSHOT_WATCH.value:
@@ -239,7 +239,7 @@ class Scanner:
         kind = stat.S_IFMT(info.st_mode)
         if kind not in {stat.S_IFREG, stat.S_IFLNK}:
             self._gone(path, name)
-            self._skip(path, name, _OTHER.get(kind, "no regular file"))
+            self._skip(path, name, _OTHER.get(kind, "not a regular file"))
             return
         known = self._repositories.tracked(path, name) if old is None else None
         if known is not None and not look.force and self._repositories.is_clean(known, folder, path, name, info):

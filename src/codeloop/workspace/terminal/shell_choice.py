@@ -42,7 +42,7 @@ def program_of(asked: CreatePty, directory: Path, environment: Mapping[str, str]
     command = asked.command or user_shell(environment)
     path = os.path.normpath(place / command) if "/" in command else which(command, whole.get("PATH"))
     if path is None or not os.access(path, os.X_OK) or Path(path).is_dir():
-        raise ValueError(f"there is no program {command!r} that can be run")
+        raise ValueError(f"{command!r} is not a program that can be run")
     login = Path(command).name in _LOGIN and not {"-l", "--login"} & set(asked.args)
     return Program(
         command=command,
@@ -86,6 +86,6 @@ def _only(values: Iterable[str | None]) -> Iterator[str]:
 def _check(asked: CreatePty, environment: Mapping[str, str]) -> None:
     texts = (asked.command or "", asked.cwd or "", *asked.args, *environment, *environment.values())
     if any("\0" in text for text in texts):
-        raise ValueError("the command, its directory or its environment holds a NUL character")
+        raise ValueError("the command, its directory or its environment contains a NUL character")
     if any(not name or "=" in name for name in asked.env):
         raise ValueError("a name in the environment is empty or holds `=`")

@@ -132,7 +132,7 @@ class Terminals:
     def open(self, program: Program, on_exit: Callable[[Terminal, int], None]) -> Terminal:
         """Start a program. Raises ValueError when too many run, OSError when it can't be started."""
         if len(self._running) >= PTY_COUNT.value:
-            raise ValueError(f"{PTY_COUNT.value} terminals are open already; close one first")
+            raise ValueError(f"{PTY_COUNT.value} terminals are already open; close one first")
 
         def exited(terminal: Terminal, code: int) -> None:
             self._running.pop(terminal.id, None)

@@ -73,7 +73,7 @@ class TerminalOutput:
         Raises ValueError when there are too many clients.
         """
         if len(self._watchers) >= PTY_WATCHERS.value:
-            raise ValueError(f"{PTY_WATCHERS.value} clients are connected to the terminal already")
+            raise ValueError(f"{PTY_WATCHERS.value} clients are already connected to the terminal")
         replay = "" if cursor == -1 else self.kept.read(cursor or 0, PTY_KEPT.value)[0]
         watcher = Viewer(self, replay)
         self._watchers.add(watcher)

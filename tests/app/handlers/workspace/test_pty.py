@@ -136,7 +136,7 @@ async def test_a_project_that_is_read_anew_has_its_terminals_still(tmp_path: Pat
 async def test_a_terminal_that_can_not_be_opened_says_why(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as desk, hearing(desk) as told:
         for asked, message in (
-            (CreatePty(command="nothing"), "no program 'nothing'"),
+            (CreatePty(command="nothing"), "'nothing' is not a program"),
             (CreatePty(cwd="nowhere"), "no directory"),
             (CreatePty(title="x" * 201), "longer than 200"),
             (CreatePty(args=["x" * 5_000_000]), "too long"),

@@ -69,7 +69,7 @@ async def listed(project: Project, args: FileQuery) -> list[FileNode]:
 async def read(project: Project, args: FileQuery) -> FileContent:
     """Return a file; a missing one is empty. Text that differs from the last commit's comes with the difference.
 
-    Raises OperationError: it is outside, too large, no regular file, or can't be read.
+    Raises OperationError: it is outside, too large, not a regular file, or can't be read.
     """
     place, data = await asyncio.to_thread(_loaded, project, args.path)
     if data is None:

@@ -80,7 +80,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
             done = {file: change for file in files.values() if (change := file.change()) is not None}
             changes = list(done.values())
         if not changes:
-            raise ToolFailure("The patch changes nothing: the files already are as it says.")
+            raise ToolFailure("The patch changes nothing: the files already have this content.")
         diffs = [diff_of(change) for change in changes]
         metadata = _metadata(ctx, changes, diffs)
         asked = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}

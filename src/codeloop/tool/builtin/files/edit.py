@@ -72,7 +72,7 @@ def _change(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileCh
 def _creation(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileChange, str]:
     name = shown(ctx.workspace, target.path)
     if load_if_there(target.real) is not None:
-        raise ToolFailure(f"{name} exists; an empty oldString only makes new files. Give the text to replace.")
+        raise ToolFailure(f"{name} exists; an empty oldString only creates new files. Give the text to replace.")
     check_new(steps[0].new)
     content, _ = _in_order(steps[0].new, steps[1:], name)
     return FileChange(target, None, encode(content, UTF8), "", content), ""

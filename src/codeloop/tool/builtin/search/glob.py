@@ -39,7 +39,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     try:
         found = await ctx.workspace.part(Ripgrep).files(target.path, pattern, ctx.workspace.environment)
     except SearchFailed as error:
-        raise ToolFailure(f"The pattern can't be searched for: {error}") from error
+        raise ToolFailure(f"The search failed: {error}") from error
     kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # looks at each file
     paths = [printable(ctx.workspace.shown(Path(path))) for path in kept]
     notes: list[str] = []

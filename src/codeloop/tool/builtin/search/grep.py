@@ -70,7 +70,7 @@ async def _found(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult
             note = f"\n\n(Searched for as plain text, as it is not a valid regular expression: {reason}.)"
             return await search(path, replace(query, fixed=True), ctx.workspace.environment), note
     except SearchFailed as error:
-        raise ToolFailure(f"The search can't be done: {error}") from error
+        raise ToolFailure(f"The search failed: {error}") from error
 
 
 def _lines(count: int) -> int:

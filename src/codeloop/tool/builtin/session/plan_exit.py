@@ -22,13 +22,13 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
     await ctx.ask(need)
     options = [
         QuestionOption(label=YES, description="Switch to the build agent and carry out the plan"),
-        QuestionOption(label=NO, description="Stay with the plan agent and go on planning"),
+        QuestionOption(label=NO, description="Stay with the plan agent and continue planning"),
     ]
     asked = QuestionInfo(question="Carry out the plan?", header="Plan", options=options)
     answers = await ctx.session.answers([asked], need)
     answer = ", ".join(chosen for one in answers for chosen in one) or NO
     if answer == NO:
-        raise ToolFailure("The user wants to go on planning. Ask what to change.")
+        raise ToolFailure("The user wants to continue planning. Ask what to change.")
     if answer != YES:
         raise ToolFailure(f"The user does not approve the plan yet and says: {answer}")
     ctx.session.continue_as("build", APPROVED)

@@ -36,7 +36,7 @@ async def todowrite(params: TodoWriteParams, ctx: ToolContext) -> ToolResult:
     """Replace the session's task list. Raises ToolFailure when tasks are empty or more than one is in progress."""
     for number, item in enumerate(params.todos, 1):
         if not item.content.strip():
-            raise ToolFailure(f"Todo {number} has no content. Say what is to be done, or leave it out.")
+            raise ToolFailure(f"Todo {number} has no content. Say what to do, or leave it out.")
     busy = [item.content for item in params.todos if item.status == "in_progress"]
     if len(busy) > 1:
         names = "; ".join(busy)

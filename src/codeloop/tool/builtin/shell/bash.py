@@ -74,7 +74,7 @@ def _check(params: BashParams) -> None:
     if not params.command.strip():
         raise ToolFailure("The command is empty. Give the command to run.")
     if "\0" in params.command or "\0" in (params.workdir or ""):
-        raise ToolFailure("The command holds a NUL character, which no shell can take. Write it as \\0 for printf.")
+        raise ToolFailure("The command contains a NUL character, which no shell can take. Write it as \\0 for printf.")
 
 
 async def _ask(command: str, directory: Path, ctx: ToolContext) -> None:
@@ -111,7 +111,7 @@ def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx
     except ValueError as error:
         raise ToolFailure(f"The command was not started: {error}.") from error
     log = job.running.capture.path
-    started = f"Started in the background as {job.id}. Ask for its output with bash_output, end it with bash_kill."
+    started = f"Started in the background as {job.id}. Read its output with bash_output, stop it with bash_kill."
     started += f" All of its output goes to {log}." if log else ""
     return ToolResult(
         title=params.command,
@@ -136,7 +136,7 @@ def _finished(params: BashParams, outcome: CommandResult, timeout: float, ctx: T
     if outcome.left:
         notes.append(
             f"{outcome.left} process{'' if outcome.left == 1 else 'es'} that it left running were ended. "
-            "Use run_in_background for what shall keep running."
+            "Use run_in_background for what should keep running."
         )
     metadata = _metadata(params, outcome.recent) | {
         "exit": outcome.code,

@@ -45,14 +45,14 @@ def job_named(name: str, ctx: ToolContext) -> Job:
     job = jobs.get(name)
     if job is None:
         known = ", ".join(f"{one.id} ({one.status})" for one in jobs.all()) or "none"
-        raise ToolFailure(f"There is no background command {name}. Those there are: {known}.")
+        raise ToolFailure(f"There is no background command {name}. Known: {known}.")
     return job
 
 
 def _status(job: Job, news: JobOutput) -> str:
     match news.status:
         case "running":
-            return f"{job.id} is running since {time.monotonic() - job.began:.0f} s."
+            return f"{job.id} has been running for {time.monotonic() - job.began:.0f} s."
         case "exited":
             return f"{job.id} has exited with code {news.code}."
         case "killed":

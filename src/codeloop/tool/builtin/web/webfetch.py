@@ -19,10 +19,10 @@ ACCEPTED: dict[Format, str] = {
     "html": "text/html,application/xhtml+xml,text/plain;q=0.7,*/*;q=0.5",
 }
 HINTS = {
-    401: "It wants a login, which this tool has none for.",
-    403: "It refuses programs or wants a login.",
+    401: "It requires a login, which this tool does not have.",
+    403: "It refuses automated requests or requires a login.",
     404: "Check the address, or search for the page.",
-    429: "It had too many requests; wait before another.",
+    429: "Too many requests; wait before trying again.",
 }
 
 
