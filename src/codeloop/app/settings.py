@@ -121,7 +121,7 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
     homes = find_homes(place, paths)
     sources = candidates(place, paths, config_file=startup.config_file, environment=startup.environment)
     files = file_states((*sources, paths.trust, *(path for home in homes for path in entries_of(home))))
-    further = find_pages(place, homes, trusted=trusted)
+    extra = find_pages(place, homes, trusted=trusted)
     loaded = load(
         place,
         paths,
@@ -129,7 +129,7 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
         environment=startup.environment,
         command_line=startup.settings,
         trusted=trusted,
-        further=replace(further, layers=(*further.layers, *more)),
+        extra=replace(extra, layers=(*extra.layers, *more)),
     )
     skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
     loaded = replace(loaded, warnings=(*loaded.warnings, *skills.warnings))

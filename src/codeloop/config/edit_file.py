@@ -14,16 +14,16 @@ _INDENT = re.compile(r"\A\s*\{[ \t\r]*\n([ \t]+)\"")
 
 
 class NotPlain(ValueError):
-    """A file is no JSON object, or holds comments: it can't be written anew without losing something."""
+    """A file is not a plain JSON object: rewriting it would lose its comments."""
 
 
-def news(wanted: JSON, now: JSON) -> JSON:
+def changed_settings(wanted: JSON, now: JSON) -> JSON:
     """Return what of the wanted settings is not so already; null takes a setting out."""
     found: JSON = {}
     for key, value in wanted.items():
         old = now.get(key)
         if is_object(value) and is_object(old) and key not in _WHOLE:
-            inner = news(value, old)
+            inner = changed_settings(value, old)
             if inner:
                 found[key] = inner
         elif value != old:
@@ -32,7 +32,7 @@ def news(wanted: JSON, now: JSON) -> JSON:
 
 
 def edited(text: str | None, change: JSON) -> str:
-    """Return a file's text (None: there is none) with a change merged in, indented as it was.
+    """Return a file's text (None: no file) with a change merged in, indented as before.
 
     Raises NotPlain; ValueError when the outcome is nested too deep.
     """

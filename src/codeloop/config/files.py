@@ -1,4 +1,4 @@
-"""Small files of ours: read with a bound and without ever blocking, written whole or not at all."""
+"""Our own small files: read up to a limit and without blocking, written whole or not at all."""
 
 from pathlib import Path
 

@@ -75,7 +75,7 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
 }
 
 
-# Sections that take keys of others too (options of a model, tools of a server): only what is near one of ours is told.
+# Sections that take other keys too (options of a model, tools of a server): only misspellings of ours are reported.
 _OPEN: tuple[tuple[Keys, frozenset[str]], ...] = (
     (("provider", "*", "options"), frozenset(("baseURL", "apiKey", "headers", "timeout", "chunkTimeout"))),
     (("permission",), _PERMISSIONS),
@@ -145,7 +145,7 @@ def _misspelt(value: JSON, place: Keys, names: frozenset[str]) -> Iterator[Unkno
 
 
 def found(value: Any, place: Keys, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
-    """Yield what stands at a place, with its keys; `*` is any key."""
+    """Yield the values at a place, with their keys; `*` is any key."""
     if len(keys) == len(place):
         yield keys, value
     elif is_object(value):

@@ -35,7 +35,7 @@ class Layer(Struct, frozen=True):
 
     @property
     def raw(self) -> JSON:
-        """The object that the source holds."""
+        """The object in the source."""
         return self.document.value
 
     def position(self, keys: Keys, *, of_key: bool = False) -> Position | None:
@@ -75,10 +75,10 @@ class Origin(Struct, frozen=True):
         return self.layer.place(self.keys)
 
 
-class Further(Struct, frozen=True):
-    """Layers that are no configuration files.
+class ExtraLayers(Struct, frozen=True):
+    """Layers that are not configuration files.
 
-    `ignored`: what an untrusted project has of them; `warnings`: a line each. They stand after the files
+    `ignored`: what an untrusted project has of them; `warnings`: a line each. They come after the files
     of their layer, "global" or "project", and before what follows it.
     """
 
@@ -87,7 +87,7 @@ class Further(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-NOTHING_FURTHER = Further()
+NO_EXTRA_LAYERS = ExtraLayers()
 
 
 def dotted(keys: Keys) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.known_keys import pending, unknown_keys
-from codeloop.config.layers import NOTHING_FURTHER, Further, Layer, Origin, dotted, find_layers
+from codeloop.config.layers import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, dotted, find_layers
 from codeloop.config.normalise import Values, normalise
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
@@ -38,7 +38,7 @@ _ORDER = {"global": 0, "project": 2, "command line": 3}
 
 
 class Loaded(Struct, frozen=True):
-    """The configuration that holds, and where it comes from.
+    """The effective configuration, and where it comes from.
 
     `provenance`: the layer that won, for each value that some layer set, by its dotted path
     (`provider.x.options.baseURL`, `permission[2]`). `warnings`: one line each. `sources`: what was read, in order.
@@ -86,22 +86,22 @@ def load(
     environment: Mapping[str, str],
     command_line: JSON | None = None,
     trusted: bool,
-    further: Further = NOTHING_FURTHER,
+    extra: ExtraLayers = NO_EXTRA_LAYERS,
 ) -> Loaded:
     """Read and merge all layers: built-in, global, given, project, command line; later ones win.
 
     `command_line` has the form of a configuration file. Unless `trusted`, the project's layers can only tighten.
-    `further`: layers that were read from elsewhere.
+    `extra`: layers that were read from elsewhere.
     Raises CodeloopError with file, line and column for what can't be read or has the wrong type.
     """
     merged = _Merged()
-    warnings: list[str] = list(further.warnings)
-    ignored: list[str] = list(further.ignored)
+    warnings: list[str] = list(extra.warnings)
+    ignored: list[str] = list(extra.ignored)
     sources: list[str] = []
     read: dict[Path, FileState] = {}
     heard: list[Layer] = []
     files = find_layers(place, paths, config_file=config_file, environment=environment, command_line=command_line or {})
-    for layer in sorted((*files, *further.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
+    for layer in sorted((*files, *extra.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
         sources.append(layer.source)
         warnings.extend(_unknown(layer))
         if layer.is_project and not trusted:

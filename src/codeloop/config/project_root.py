@@ -1,4 +1,4 @@
-"""The work tree around a directory, and the id that its project keeps for ever."""
+"""The work tree around a directory, and the permanent id of its project."""
 
 import os
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class ProjectRoot(Struct, frozen=True):
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """What is remembered of one repository; `mark` changes when it is made anew at the same path."""
+    """What is remembered of one repository; `mark` changes when it is created again at the same path."""
 
     repository: str
     mark: str

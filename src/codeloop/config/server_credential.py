@@ -62,7 +62,7 @@ def username_of(environment: Mapping[str, str]) -> str:
 
 
 def publish(paths: Paths, url: str, username: str, password: str) -> Path:
-    """Write the credential of this process's server; gives the file. What dead servers left is removed.
+    """Write the credential of this process's server; returns the file. Files of dead servers are removed.
 
     Raises OSError.
     """
@@ -87,7 +87,7 @@ def withdraw(paths: Paths, url: str, *, of_any: bool = False) -> None:
 
 
 def credential_for(paths: Paths, url: str, environment: Mapping[str, str]) -> Credential | None:
-    """Return what to say to the server at `url`: that of a running server of ours, else the environment's, if any.
+    """Return the credential for the server at `url`: that of a running codeloop, else the environment's, if any.
 
     A file counts for its own host and port only, while its process lives, and when only its owner, who we are, can
     read it. `localhost`, 127.0.0.1 and ::1 are the same host.
@@ -106,7 +106,7 @@ def credential_for(paths: Paths, url: str, environment: Mapping[str, str]) -> Cr
 
 
 def successor_of(paths: Paths, lost: Credential) -> Credential | None:
-    """Return what to say to the one server of ours that runs in the directory of one that is gone, on any port."""
+    """Return the credential for the one server that now runs in the directory of one that is gone, on any port."""
     found = [each for each in map(_alive, _files(paths)) if each is not None and each.directory == lost.directory]
     if not lost.directory or len(found) != 1:
         return None
@@ -158,7 +158,7 @@ def _files(paths: Paths) -> Iterator[Path]:
 
 
 def _read(path: Path) -> RunningServer | None:
-    """Read a file that nobody but us can have written or read; None when it is not one."""
+    """Read a file that only this user can read or write; None when it is not one."""
     try:
         with opened(path) as descriptor:
             status = os.fstat(descriptor)

@@ -31,7 +31,7 @@ class Home(Struct, frozen=True):
 
 
 def find_homes(place: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
-    """Return the folders that there are, global ones first; of what two of them define, the later one's counts."""
+    """Return the existing folders, global ones first; where two define the same, the later one wins."""
     dot_agents = paths.claude.parent / ".agents"
     found = [
         _home(paths.claude, only_skills=True),

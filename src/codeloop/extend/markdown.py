@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from codeloop.config.files import read_text
-from codeloop.config.layers import Further, Layer, dotted
+from codeloop.config.layers import ExtraLayers, Layer, dotted
 from codeloop.config.normalise import normalise
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.validation import find_fault
@@ -38,7 +38,7 @@ class PageLayer(Layer, frozen=True):
     text: str = ""
 
     def position(self, keys: Keys, *, of_key: bool = False) -> Position:
-        """Return the line of a key in the head, as near as it is found; that of the body for what the body gives."""
+        """Return the line of a key in the head, as near as it is found; that of the body for the body's text."""
         del of_key
         place = 0
         for key in keys[2:]:
@@ -54,7 +54,7 @@ class PageLayer(Layer, frozen=True):
         return Position(self.text.count("\n", 0, place) + 1, 1)
 
 
-def find_pages(place: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> Further:
+def find_pages(place: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> ExtraLayers:
     """Read the agents and commands of all homes. Unless `trusted`, those of the project are only named.
 
     Nothing fails: a page that can't be used becomes a warning that names file and line.
@@ -72,12 +72,12 @@ def find_pages(place: ProjectRoot, homes: Iterable[Home], *, trusted: bool) -> F
                     continue
                 if len(layers) >= EXTEND_FILES.value:
                     warnings.append(f"{file}: more than {EXTEND_FILES.value} agents and commands, not read.")
-                    return Further(tuple(layers), tuple(ignored), tuple(warnings))
+                    return ExtraLayers(tuple(layers), tuple(ignored), tuple(warnings))
                 try:
                     layers.append(_read(section, name, file, is_project=home.is_project))
                 except CodeloopError as error:
                     warnings.append(f"{error} Left out.")
-    return Further(tuple(layers), tuple(map(_shown, ignored)), tuple(warnings))
+    return ExtraLayers(tuple(layers), tuple(map(_shown, ignored)), tuple(warnings))
 
 
 def _shown(path: str) -> str:
@@ -133,7 +133,7 @@ def _check(layer: PageLayer, section: str, name: str, values: JSON) -> None:
 def plain(value: Any, depth: int = 16) -> Any:
     """Return what YAML made of a head as JSON values: dates as text, keys as text.
 
-    Raises ValueError when it is deeper or larger than a head can sensibly be: an alias may stand for very much.
+    Raises ValueError when it is deeper or larger than a head can sensibly be: an alias may expand to very much.
     """
     left = EXTEND_VALUES.value
 

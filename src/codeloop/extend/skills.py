@@ -52,7 +52,7 @@ class Skills(Struct, frozen=True):
 
 
 def find_skills(place: ProjectRoot, config: Config, paths: Paths, homes: tuple[Home, ...], *, trusted: bool) -> Skills:
-    """Read the heads of all skills; of two with one name the later one counts. Nothing fails.
+    """Read the heads of all skills; of two with the same name the later one wins. Never fails.
 
     An untrusted project's skills are data that the model may read, but they never replace one of the person's own, and
     their links are not followed out of the work tree.
@@ -195,7 +195,7 @@ class SkillParams(msgspec.Struct, frozen=True):
 
 
 def skill_tool(skills: Skills) -> Tool:
-    """Make the tool that loads one of these skills. What it tells the model depends on the rules."""
+    """Return the tool that loads one of these skills. Its description depends on the rules."""
     text = _DESCRIPTION.read_text(encoding="utf-8").strip()
 
     def describe(*rulesets: Ruleset) -> str | None:

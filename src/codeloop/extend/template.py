@@ -13,13 +13,13 @@ _MENTION = r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))"""
 
 
 class Text(Struct, frozen=True):
-    """A piece that is said as it stands."""
+    """A literal piece."""
 
     text: str
 
 
 class Shell(Struct, frozen=True):
-    """A line whose output stands in its place."""
+    """A line that its output replaces."""
 
     line: str
 
@@ -41,7 +41,7 @@ def words(arguments: str) -> list[str]:
 
 
 def expand(template: str, arguments: str) -> tuple[Piece, ...]:
-    """Fill a template in and give its pieces.
+    """Fill in a template and return its pieces.
 
     `$ARGUMENTS` is everything as it was typed; `$1` to `$9` are words, the highest one takes all that are left. What
     no placeholder takes follows at the end. Lines for the shell are those of the template: what is filled in is never

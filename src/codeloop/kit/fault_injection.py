@@ -38,7 +38,7 @@ POINTS = {
     "files.write.after": "a file is the new one, the other files of the same change perhaps not",
     "snapshot": "before the work tree is looked through for a snapshot",
 }
-"""Every name there is, and where it stands."""
+"""Every point by name, and where it is."""
 WAITS = 30.0
 """Seconds of a `delay` at a point where the program can be interrupted; Ctrl-C ends it at once."""
 BLOCKS = 0.1

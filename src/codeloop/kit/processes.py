@@ -53,9 +53,9 @@ def tree(root: int, mark: str = "", table: Iterable[Process] | None = None) -> l
 
 
 async def end_tree(root: int, mark: str = "", grace: float = 0.2) -> int:
-    """End `tree(root, mark)`: TERM, after `grace` seconds KILL, again until nobody new appears.
+    """End `tree(root, mark)`: TERM, after `grace` seconds KILL, again until no new one appears.
 
-    Gives how many processes there were. Returns as soon as the last is gone; a process that can't be killed
+    Returns how many processes there were, as soon as the last is gone; a process that can't be killed
     (another user's) is given up after a second.
     """
     seen = {(row.pid, row.started) for row in _signal(tree(root, mark), signal.SIGTERM)}
@@ -159,7 +159,7 @@ def _signal(rows: list[Process], number: signal.Signals) -> list[Process]:
 
 
 def _kill_groups(rows: list[Process]) -> None:
-    """Kill each group at one stroke, so that none of its members can fork meanwhile."""
+    """Kill each group at once, so that none of its members can fork in between."""
     for group in {row.group for row in rows} - {0, 1, os.getpgrp()}:
         try:
             os.killpg(group, signal.SIGKILL)

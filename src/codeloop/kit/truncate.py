@@ -1,10 +1,10 @@
-"""Cutting text to a number of lines and bytes, keeping its head, its tail or both. Pure."""
+"""Cutting text to a number of lines and bytes, keeping its head or its tail. Pure."""
 
 from typing import Literal
 
 from msgspec import Struct
 
-Keep = Literal["head", "tail", "both"]
+Keep = Literal["head", "tail"]
 
 
 class Cut(Struct, frozen=True):
@@ -32,20 +32,15 @@ def count_lines(text: str) -> int:
 def cut(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> Cut:
     """Keep at most `max_lines` lines and `max_bytes` bytes, whole lines where possible, whole characters always.
 
-    "both" gives a third of the room to the head. A line that alone is too long is cut inside.
+    A line that alone is too long is cut inside.
     """
     size = byte_length(text)
     if size <= max_bytes and count_lines(text) <= max_lines:
         return Cut(text, "", 0, 0)
-    match keep:
-        case "head":
-            head, tail = _head(text, max_lines, max_bytes), ""
-        case "tail":
-            head, tail = "", _tail(text, max_lines, max_bytes)
-        case "both":
-            head = _head(text, max_lines // 3, max_bytes // 3)
-            rest = text[len(head) :]
-            tail = _tail(rest, max_lines - count_lines(head), max_bytes - byte_length(head))
+    if keep == "head":
+        head, tail = _head(text, max_lines, max_bytes), ""
+    else:
+        head, tail = "", _tail(text, max_lines, max_bytes)
     between = text[len(head) : len(text) - len(tail)]
     return Cut(head, tail, count_lines(between), byte_length(between))
 

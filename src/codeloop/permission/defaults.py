@@ -52,18 +52,15 @@ def guards(*rulesets: Ruleset) -> Ruleset:
 
 
 UNATTENDED: Ruleset = (*_rules("*", "allow"), *_rules("question", "deny"), *_rules("plan_exit", "deny"))
-"""Beside a session's own rules, where nobody can answer: what waits for a person is not offered to the model."""
+"""Added to a session's rules when nobody can answer: what would wait for a person is not offered to the model."""
 
 
 def _inside(folders: Iterable[Path]) -> list[str]:
     return [pattern for folder in folders for pattern in (str(folder), f"{folder}/*")]
 
 
-def agent_rules(agent: str, plans: str = ".codeloop/plans") -> Ruleset:
-    """Return what a built-in agent adds to the base rules; nothing for any other name.
-
-    `plans`: the folder, relative to the workspace, in which the plan agent may write.
-    """
+def agent_rules(agent: str) -> Ruleset:
+    """Return what a built-in agent adds to the base rules; nothing for any other name."""
     if agent in READERS:
         return tuple(_rules("*", "deny"))
     match agent:
@@ -75,7 +72,7 @@ def agent_rules(agent: str, plans: str = ".codeloop/plans") -> Ruleset:
                 *_rules("plan_exit", "allow"),
                 *_rules("task", "deny", "general"),
                 *_rules("edit", "deny"),
-                *_rules("edit", "allow", f"{plans}/*.md"),
+                *_rules("edit", "allow", ".codeloop/plans/*.md"),
             )
         case "general":
             return tuple(_rules("todowrite", "deny"))

@@ -1,4 +1,4 @@
-"""Where a permission question waits for its answer, whoever gives it: this process's terminal or another process."""
+"""Where a permission question waits for its answer, from this process's terminal or from another process."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
@@ -30,7 +30,7 @@ class Denied(Exception):
 
 
 class Rejected(Exception):
-    """A person said no, or nobody was there. With `message`, the turn goes on; without, it ends after this step."""
+    """A person refused, or nobody was there. With `message` the turn continues; without, it ends after this step."""
 
     def __init__(self, need: Need, message: str | None) -> None:
         self.need = need

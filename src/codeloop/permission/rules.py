@@ -36,9 +36,9 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     """Decide a need: deny if any of its patterns is denied, else ask if any is asked for, else allow.
 
     Rulesets are read as one list, later ones after earlier ones. A pattern that no rule matches is asked for.
-    A grant ("always") only ever turns a question into leave: it never lifts a denial. A need without patterns is
-    asked for. What is only possible (`need.possible`) turns leave into a question, if a rule could deny it or ask for
-    it; where the rules allow whatever it may turn out to be, nothing is asked.
+    A grant ("always") only turns a question into permission: it never lifts a denial. A need without patterns is
+    asked for. What is only possible (`need.possible`) turns permission into a question if a rule could deny it or ask
+    for it; where the rules allow whatever it may turn out to be, nothing is asked.
     """
     rules = [rule for ruleset in rulesets for rule in ruleset if matches(need.permission, rule.permission)]
     if not need.patterns:

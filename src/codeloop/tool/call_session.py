@@ -1,4 +1,4 @@
-"""What a tool call may read and change of its session: narrow methods, so that no tool holds the store itself."""
+"""What a tool call may read and change of its session: narrow methods, so that no tool has the store itself."""
 
 from pathlib import Path
 
@@ -78,7 +78,7 @@ class CallSession:
         self._store.publish_live(FileEdited(properties=FilePath(file=str(path))), str(directory))
 
     def subagent(self, session_id: str) -> SubagentReport | None:
-        """Return how a subagent stands; None when this session has no such subagent."""
+        """Return a subagent's state; None when this session has no such subagent."""
         session = self._store.find_session(session_id)
         if session is None or session.parent_id != self._id:
             return None

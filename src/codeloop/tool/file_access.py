@@ -185,7 +185,7 @@ def check_known(ctx: ToolContext, target: Target, loaded: LoadedFile, *, must_be
 
 
 async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[Target]) -> None:
-    """Take the locks of the files, in one order for everybody, until the stack is left."""
+    """Take the locks of the files, always in the same order, until the stack is closed."""
     for real in sorted({target.real for target in targets}):
         await stack.enter_async_context(ctx.workspace.read_log.lock(real))
 
@@ -225,7 +225,7 @@ def counted(lines: int) -> str:
 async def apply_change(ctx: ToolContext, change: FileChange, how: str = "") -> tuple[str, JSON]:
     """Ask for permission with the diff, make the change if the file is still what it was, and record it as read.
 
-    Gives what was done, for the model (`how`: how the text was matched), and the metadata `diff`, `filediff`,
+    Returns what was done, for the model (`how`: how the text was matched), and the metadata `diff`, `filediff`,
     `diagnostics`. The caller holds the file's lock.
     """
     diff = diff_of(change)

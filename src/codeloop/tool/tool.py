@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.kit.lazy import load
+from codeloop.kit.truncate import Keep
 from codeloop.model.chat import ToolSpec
 from codeloop.schema.message import ModelRef
 from codeloop.schema.part import FilePart
@@ -30,7 +31,7 @@ class Traits(Struct, frozen=True):
     """
 
     concurrent: bool = False
-    keep: Literal["head", "tail"] = "head"
+    keep: Keep = "head"
     permission: str = ""
 
 
@@ -106,7 +107,7 @@ class ToolContext(Protocol):
 
 ToolRun = Callable[[Any, ToolContext], Awaitable[ToolResult]]
 Describe = Callable[..., str | None]
-"""Takes the rulesets of a session and gives a description that depends on them; None: nothing is left to offer."""
+"""Takes the rulesets of a session and returns a description that depends on them; None: the tool is not offered."""
 
 
 class Tool(Struct, frozen=True):

@@ -1,9 +1,8 @@
-"""Cutting what a tool gives the model; the whole is kept in a file that the cut text names."""
+"""Truncates what a tool returns to the model; the full output is kept in a file that the text names."""
 
 from pathlib import Path
-from typing import Literal
 
-from codeloop.kit.truncate import count_lines, cut
+from codeloop.kit.truncate import Keep, count_lines, cut
 from codeloop.schema.limits import TOOL_FILE, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolResult
@@ -17,7 +16,7 @@ _CLOSING = (400, 40 * 1024)
 def truncated(
     result: ToolResult,
     scratch: Path,
-    keep: Literal["head", "tail"] = "head",
+    keep: Keep = "head",
     *,
     lines: int = TOOL_OUTPUT_LINES.value,
     size: int = TOOL_OUTPUT_BYTES.value,
@@ -26,7 +25,7 @@ def truncated(
 
     An output that is cut is saved whole (up to a cap) in a new file in `scratch`: the text says where, for the model,
     and so does `metadata.outputPath`; `metadata.lines` is how many lines there were. `keep`: which end stays.
-    Never fails: an unwritable folder is said in the text.
+    Never fails: the text says when the folder can't be written.
     """
     raw = result.output.encode("utf-8", "replace")
     if result.is_bounded:

@@ -39,7 +39,7 @@ class Target(Struct, frozen=True):
 
 
 class Workspace:
-    """A work tree. `root`: its top (the repository's, or the directory itself). `directory`: where the agent stands.
+    """A work tree. `root`: its top (the repository's, or the directory itself). `directory`: where the agent works.
 
     `scratch` is the folder for whole outputs of tools, which `root` need not contain; reading there is not outside.
     `environment` is what child processes get: the user's own without any provider's key.
@@ -98,7 +98,7 @@ class Workspace:
         try:
             given = Path(path).expanduser()
         except RuntimeError:
-            given = Path(path)  # `~name` of nobody stays as it is
+            given = Path(path)  # `~name` of an unknown user stays as it is
         named = Path(os.path.normpath((base or self.directory) / given))
         real = Path(os.path.realpath(named))
         return Target(named, real, not self.contains(real))

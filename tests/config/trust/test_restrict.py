@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import convert
 
-from codeloop.config.trust.restrict import Tangled, configured_rules, overlap, restricting
+from codeloop.config.trust.restrict import TooManyOverlaps, configured_rules, overlap, restricting
 from codeloop.kit.wildcard import matches
 from codeloop.permission.rules import decide, last_match
 from codeloop.schema.config import AgentConfig, Config
@@ -98,7 +98,7 @@ def test_the_home_directory_is_seen_behind_both_spellings(monkeypatch: pytest.Mo
 
 def test_wildcards_that_overlap_in_too_many_ways_end_in_a_denial() -> None:
     wild, wilder = "*a*b*c*d*e*", "*f*g*h*i*j*"
-    with pytest.raises(Tangled):
+    with pytest.raises(TooManyOverlaps):
         overlap(wild, wilder)
     base = (rule("*:*:allow"), rule(f"bash:{wild}:deny"))
     assert verdict("bash", "fghijabcde", tighten(base, (rule(f"bash:{wilder}:ask"),))) == "deny"

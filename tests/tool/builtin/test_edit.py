@@ -201,7 +201,7 @@ async def test_what_lies_under_git_is_a_question_that_always_does_not_cover(tmp_
     ("path", "reason"),
     [
         ("", "empty"),
-        ("a\0b", "can't be a path"),
+        ("a\0b", "is not a valid path"),
         ("missing.txt", "There is no file missing.txt"),
         (".", "directory"),
         ("x" * 300, "too long"),

@@ -17,7 +17,7 @@ from codeloop.permission.rules import Verdict
 from codeloop.schema.limits import WEB_BYTES
 from codeloop.schema.permission import Need
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.fetch import Fetched, Network, Order, fetch
+from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch
 from tests.tool.web.test_address import SPELLINGS
 from tests.tool.web_server import Request, Server, answer, redirect, serving
 
@@ -69,9 +69,9 @@ class Person:
 
 async def get(
     url: str, internet: Internet | None = None, person: Person | None = None, *, seconds: float = 10
-) -> Fetched:
+) -> FetchResponse:
     network = internet.network if internet is not None else Network()
-    return await fetch(Order(url, "*/*", seconds, {"url": url}), (person or Person()).ask, network)
+    return await fetch(FetchRequest(url, "*/*", seconds, {"url": url}), (person or Person()).ask, network)
 
 
 @pytest.mark.parametrize(("url", "address"), SPELLINGS)
@@ -110,7 +110,7 @@ async def test_the_checked_address_is_dialled_whatever_a_second_look_up_would_sa
 
         network = Network({}, rebinding, ssl.create_default_context, internet.dial)
         person = Person()
-        fetched = await fetch(Order("http://rebind.test:8080/", "*/*", 5, {}), person.ask, network)
+        fetched = await fetch(FetchRequest("http://rebind.test:8080/", "*/*", 5, {}), person.ask, network)
     assert fetched.data == b"public"
     assert (internet.looked_up, internet.dialled) == (["rebind.test"], [(PUBLIC, 8080)])
     assert server.requests[0].headers["host"] == "rebind.test:8080"

@@ -231,7 +231,7 @@ async def test_a_look_that_takes_too_long_goes_on_behind_the_turn(
     finally:
         slow_disk.set()
     await snapshots.jobs.ended()
-    assert snapshots.facts().files == len(FILES)
+    assert snapshots.stats().files == len(FILES)
     monkeypatch.setattr(file_jobs, "SNAPSHOT_TIME", Limit("snapshot.time", 60_000, "ms", "for this test"))
     assert (await taken(snapshots)).tree == git(root, "rev-parse", "HEAD^{tree}").strip()
 
@@ -300,7 +300,7 @@ async def test_a_watched_work_tree_gives_the_same_trees(tmp_path: Path, monkeypa
     root = repository(tmp_path / "work", {**FILES, "m/n/o": "1", "q/r": "2"})
     snapshots = snapshots_of(root, tmp_path)
     await taken(snapshots)
-    assert snapshots.facts().watched
+    assert snapshots.stats().watched
     steps = [
         "echo 1 > deep/er/b.txt",
         "mkdir -p x/y && echo 2 > x/y/z && chmod 755 a.txt",
@@ -332,7 +332,7 @@ async def test_what_the_present_state_needs_is_not_pruned(tmp_path: Path) -> Non
     assert snapshots.prune(age_ms=0) == 2
     assert names_in(snapshots, second.tree) == ["a"]
     assert not snapshots.objects.has(first.tree)
-    assert snapshots.facts().objects == 2
+    assert snapshots.stats().objects == 2
 
 
 async def test_the_store_is_private_and_a_real_git_directory(tmp_path: Path) -> None:

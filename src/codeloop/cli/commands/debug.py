@@ -43,8 +43,8 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
     paths = find_paths(os.environ)
     place = find_project_root(Path.cwd(), paths, os.environ)
     trusted = as_trusted or is_trusted(paths, place.root)
-    further = find_pages(place, find_homes(place, paths), trusted=trusted)
-    loaded = load(place, paths, config_file=config, environment=os.environ, trusted=trusted, further=further)
+    extra = find_pages(place, find_homes(place, paths), trusted=trusted)
+    loaded = load(place, paths, config_file=config, environment=os.environ, trusted=trusted, extra=extra)
     for warning in loaded.warnings:
         click.echo(inert(f"codeloop: {warning}"), err=True)
     shown = masked(effective(loaded.config))
@@ -95,11 +95,11 @@ def show_snapshot(*, prune: bool) -> None:
         if isinstance(await snapshots.take(), Skipped):
             await snapshots.jobs.ended()  # an explicit request may take its time
         removed = snapshots.prune() if prune else 0
-        facts = snapshots.facts()
-        rows = [("folder", str(facts.folder)), ("files", f"{facts.files:,}"), ("objects", f"{facts.objects:,}")]
-        rows += [("size", f"{facts.bytes / 1024:,.0f} KB"), ("removed", f"{removed:,}")]
-        rows += [("left out", f"{left.path}: {left.reason}") for left in facts.left]
-        rows += [("off", facts.off)] if facts.off else []
+        stats = snapshots.stats()
+        rows = [("folder", str(stats.folder)), ("files", f"{stats.files:,}"), ("objects", f"{stats.objects:,}")]
+        rows += [("size", f"{stats.bytes / 1024:,.0f} KB"), ("removed", f"{removed:,}")]
+        rows += [("left out", f"{left.path}: {left.reason}") for left in stats.left]
+        rows += [("off", stats.off)] if stats.off else []
         click.echo(inert(columns([("what", "value"), *rows])))
 
     run_with_client(command)

@@ -124,7 +124,7 @@ def _output(value: Any, merged: JSON) -> Any:
 
 
 def _present(merged: Any, *keys: Any) -> int:
-    """Return the number that is set so far at all keys but the last one, which is the number when there is none."""
+    """Return the number at `keys[:-1]`, else `keys[-1]`, the default."""
     *path, default = keys
     for key in path:
         merged = merged.get(key) if is_object(merged) else None

@@ -16,7 +16,7 @@ _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _LARGEST = 16 * 1024
 
 
-class Tangled(Exception):
+class TooManyOverlaps(Exception):
     """Two wildcards overlap in more ways than are worth writing down."""
 
 
@@ -31,7 +31,7 @@ def configured_rules(config: Config, agent: str, base: Ruleset, built_in: Rulese
 
 
 def restricting(base: Ruleset, restrictions: Sequence[PermissionRule]) -> Ruleset:
-    """Return what has to follow `base` for the stricter verdict of both, for every permission and pattern.
+    """Return the rules to append to `base` so that the stricter verdict of both holds for every permission and pattern.
 
     In `restrictions` too the last match counts; an `allow` there, or no match, leaves the verdict of `base` as it is.
     """
@@ -57,7 +57,7 @@ def _stricter(base: Ruleset, rule: PermissionRule) -> list[PermissionRule]:
             parts = [_like(rule, permission, pattern, action) for permission in permissions for pattern in patterns]
             is_whole = permissions == (rule.permission,) and patterns == (expand_home(rule.pattern),)
             found = parts if is_whole else found + parts
-    except Tangled:
+    except TooManyOverlaps:
         return [_like(rule, rule.permission, rule.pattern, "deny")] if rule.action == "ask" else []
     return found
 
@@ -70,7 +70,7 @@ def _like(rule: PermissionRule, permission: str, pattern: str, action: Action) -
 
 @lru_cache(maxsize=1024)
 def overlap(one: str, other: str) -> tuple[str, ...]:
-    """Return wildcards that together match exactly the texts that both wildcards match. Raises Tangled."""
+    """Return wildcards that together match exactly the texts that both wildcards match. Raises TooManyOverlaps."""
     if other in {one, "*"}:
         return (one,)
     if one == "*":
@@ -102,14 +102,14 @@ def _written(plain: Iterable[str]) -> set[str]:
 def _meet(one: str, other: str) -> set[str]:
     """Return the overlap of two wildcards in which a star is only a star, by dynamic programming from their ends."""
     if len(one) * len(other) > _LARGEST:
-        raise Tangled
+        raise TooManyOverlaps
     below: list[set[str]] = []
     for i in range(len(one), -1, -1):
         row: list[set[str]] = [set() for _ in range(len(other) + 1)]
         for j in range(len(other), -1, -1):
             row[j] = _cell(one[i:], other[j:], below, row, j)
             if len(row[j]) > CONFIG_OVERLAPS.value:
-                raise Tangled
+                raise TooManyOverlaps
         below = row
     return below[0]
 

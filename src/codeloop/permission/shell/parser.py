@@ -53,7 +53,7 @@ class Script:
     deadline: float = 0.0
 
     def add(self, command: Simple, depth: int) -> None:
-        """Take a command in, and what it runs. Raises TooMuch."""
+        """Add a command and what it runs. Raises TooMuch."""
         if len(self.commands) >= BASH_COMMANDS.value or depth > BASH_NESTING.value:
             raise TooMuch
         name = command.words[0]
@@ -196,7 +196,7 @@ class _Walk:
         self.script.add(simple, self.nesting)
 
     def _redirected(self, node: Node) -> None:
-        """Give a statement's redirections to the command that they belong to, the last one of a pipeline or list."""
+        """Assign a statement's redirections to their command, the last one of a pipeline or list."""
         redirects = [child for child in node.children if child.type.endswith("_redirect")]
         redirects += self.extra.get(node.id, ())
         body = next((child for child in node.children if not child.type.endswith("_redirect")), None)
@@ -232,7 +232,7 @@ class _Walk:
         return words, redirects, stdin
 
     def _file_redirect(self, node: Node, redirects: list[Redirect]) -> list[Word]:
-        """Take a redirection in; give the words that follow its target, which are the command's."""
+        """Add a redirection; return the words that follow its target, which are the command's."""
         groups = _adjacent(node.children)
         operator = "".join(self._slice(n) for group in groups for n in group if n.type not in WORD_TYPES)
         words = [word_of(group, self.source) for group in groups if group[0].type in WORD_TYPES]
@@ -296,7 +296,7 @@ class _Walk:
 
 
 def _adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
-    """Put word nodes that follow each other without a gap together; every other node stands alone."""
+    """Group adjacent word nodes; every other node is a group of its own."""
     groups: list[list[Node]] = []
     for node in nodes:
         last = groups[-1][-1] if groups else None

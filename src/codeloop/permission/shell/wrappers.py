@@ -1,4 +1,4 @@
-"""Programs that run other programs: what each of them would run, as far as the line tells."""
+"""Programs that run other programs: what each of them would run, as far as the line shows."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ UNKNOWN = Inner(is_unknown=True)
 
 
 class Wrapper(Struct, frozen=True):
-    """How a program's own arguments are told from the command behind them.
+    """How a program's own arguments are separated from the command after them.
 
     `valued`: options that take the next word; `bare`: those that do not (`-#`: a number); `skip`: own operands;
     `assigns`: `A=b` may come before the command; `ends`: with one of these it runs nothing.
@@ -100,7 +100,7 @@ SAFE_GIT_SETTING = (
 
 
 def operand(words: Sequence[Word], row: Wrapper) -> int | None:
-    """Return the index of the first word behind the options; None when the options can't be told apart."""
+    """Return the index of the first word behind the options; None when the options are not all known."""
     valued, bare = set(row.valued.split()), set(row.bare.split())
     index = 1
     while index < len(words):
@@ -337,7 +337,7 @@ def _unknown(_: Sequence[Word]) -> Inner:
 
 
 def _shopt(words: Sequence[Word]) -> Inner:
-    """Options change what later words stand for."""
+    """Options change how later words are read."""
     return UNKNOWN if len(words) > 1 else NOTHING
 
 

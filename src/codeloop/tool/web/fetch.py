@@ -34,7 +34,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a host, the system's order. Raises OSError."""
+    """Return the addresses of a host, in the system's order. Raises OSError."""
     import socket
 
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -49,7 +49,7 @@ def same(address: str, port: int) -> tuple[str, int]:
 class Network(Struct, frozen=True):
     """The way out: how names are looked up, whom TLS trusts, which proxies the environment names.
 
-    `dial` gives where a checked address is really connected to; only a test has anything else there than the same.
+    `dial` maps a checked address to the one that is connected to; only tests change it.
     """
 
     environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
@@ -58,7 +58,7 @@ class Network(Struct, frozen=True):
     dial: Dial = same
 
 
-class Order(Struct, frozen=True):
+class FetchRequest(Struct, frozen=True):
     """What to get. `seconds`: in all, without the time that questions take; `given`: the input, for questions."""
 
     url: str
@@ -67,7 +67,7 @@ class Order(Struct, frozen=True):
     given: JSON
 
 
-class Fetched(Struct, frozen=True):
+class FetchResponse(Struct, frozen=True):
     """An answer. `headers` have lower-case names; `notes` say what a reader must know of the way here."""
 
     url: str
@@ -79,16 +79,16 @@ class Fetched(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-async def fetch(order: Order, ask: Ask, network: Network) -> Fetched:
+async def fetch(wanted: FetchRequest, ask: Ask, network: Network) -> FetchResponse:
     """Get a URL, asking `webfetch` for each URL and `webfetch_private` for each host that is not public.
 
     Raises ToolFailure when no answer comes; an answer with an error status is an answer. What `ask` raises passes.
     """
-    journey = _Journey(order, ask, network)
+    fetching = _Fetch(wanted, ask, network)
     try:
-        return await journey.run()
+        return await fetching.run()
     finally:
-        await journey.aclose()
+        await fetching.aclose()
 
 
 class _Unreachable(ToolFailure):
@@ -118,12 +118,12 @@ class _Budget:
             self.left -= time.monotonic() - started
 
 
-class _Journey:
+class _Fetch:
     """The way from one URL to its answer; lives for one call."""
 
-    def __init__(self, order: Order, ask: Ask, network: Network) -> None:
-        self._order, self._ask, self._network = order, ask, network
-        self._budget = _Budget(order.seconds, order.seconds)
+    def __init__(self, wanted: FetchRequest, ask: Ask, network: Network) -> None:
+        self._wanted, self._ask, self._network = wanted, ask, network
+        self._budget = _Budget(wanted.seconds, wanted.seconds)
         self._admitted: set[str] = set()
         self._plain: set[str] = set()
         self._notes: list[str] = []
@@ -134,9 +134,9 @@ class _Journey:
         while self._transports:
             await self._transports.pop().aclose()
 
-    async def run(self) -> Fetched:
-        place = parse(self._order.url)
-        await self._ask_url(place, self._order.url.strip())
+    async def run(self) -> FetchResponse:
+        place = parse(self._wanted.url)
+        await self._ask_url(place, self._wanted.url.strip())
         for _ in range(WEB_HOPS.value + 1):
             place, response = await self._open(place)
             location = response.headers.get("location")
@@ -149,7 +149,7 @@ class _Journey:
                 self._notes.append(f"{place.url} redirected from HTTPS to plain HTTP: {following.url}")
             place = following
             await self._ask_url(place, place.url)
-        raise ToolFailure(f"{self._order.url} redirects more than {WEB_HOPS.value} times.")
+        raise ToolFailure(f"{self._wanted.url} redirects more than {WEB_HOPS.value} times.")
 
     async def _ask_url(self, place: WebUrl, spelled: str) -> None:
         """Ask for a URL as it was given and, where that differs, as it will be requested."""
@@ -157,7 +157,9 @@ class _Journey:
         patterns = dict.fromkeys((spelled.partition("#")[0], usual))
         if _may_be_secured(place):
             patterns["https" + usual.removeprefix("http")] = None
-        given = self._order.given if spelled == self._order.url.strip() else {**self._order.given, "redirect": spelled}
+        given = (
+            self._wanted.given if spelled == self._wanted.url.strip() else {**self._wanted.given, "redirect": spelled}
+        )
         await self._ask(Need(permission="webfetch", patterns=tuple(patterns), always=("*",), metadata=given))
 
     async def _open(self, place: WebUrl) -> tuple[WebUrl, "Response"]:
@@ -173,7 +175,7 @@ class _Journey:
             return place, await self._connect(place, addresses, WEB_CONNECT.seconds)
 
     async def _addresses(self, place: WebUrl) -> tuple[Sequence[str], bool]:
-        """Look a host up and ask for leave if any of its addresses is not public; tell whether all are."""
+        """Resolve a host and ask for permission if any address is not public; also return whether all are public."""
         proxy = place.proxy(self._network.environment)
         addresses: Sequence[str] = (place.host,)
         if not place.literal:
@@ -221,7 +223,7 @@ class _Journey:
         headers = {
             "Host": place.authority,
             "User-Agent": USER_AGENT,
-            "Accept": self._order.accept,
+            "Accept": self._wanted.accept,
             "Accept-Language": "en-US,en;q=0.9,*;q=0.5",
             "Accept-Encoding": ", ".join(ENCODINGS[::2]),
             "Connection": "close",
@@ -243,7 +245,7 @@ class _Journey:
         except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:
             raise ToolFailure(f"{place.url} sent no valid response: {_worded(error)}.") from None
 
-    async def _receive(self, place: WebUrl, response: "Response") -> Fetched:
+    async def _receive(self, place: WebUrl, response: "Response") -> FetchResponse:
         import httpx2
 
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -254,7 +256,7 @@ class _Journey:
             raise ToolFailure(f"The response of {place.url} was cut off: {_worded(error)}. Try again.") from None
         finally:
             await response.aclose()
-        return Fetched(
+        return FetchResponse(
             url=place.url,
             status=response.status_code,
             reason=response.reason_phrase,

@@ -92,7 +92,7 @@ def is_text(source: PageSource) -> bool:
 
 
 def plain_text(source: PageSource) -> str:
-    """Return the text of an error page on one line, empty when it is none. Never fails."""
+    """Return the text of an error page on one line, "" when it has none. Never fails."""
     if not source.data or media_type(source.data[:_SNIFFED]) or not is_text(source):
         return ""
     text, _ = decode(source.data, source.content_type, is_cut=True)

@@ -15,7 +15,7 @@ def tools_of(
 ) -> tuple[Tool, ...]:
     """Return the tools of the search service that was chosen.
 
-    One that lacks its key or its address gives a tool whose calls say so.
+    One without its key or address yields a tool whose calls report that.
     """
     service = _configured(provider, settings, environment)
     return (websearch(service), *([codesearch(service, service.code)] if service.code is not None else []))

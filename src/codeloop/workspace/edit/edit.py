@@ -41,7 +41,7 @@ class Edit(Struct, frozen=True):
 
 
 class EditResult(Struct, frozen=True):
-    """The edited text, and how the old text was matched when it did not stand there exactly ("" when it did)."""
+    """The edited text, and how the old text was matched when it was not found exactly ("" when it was)."""
 
     content: str
     how: str = ""

@@ -1,4 +1,4 @@
-r"""Where a text that a model remembers stands in a file: matchers, from strict to loose.
+r"""Finds in a file the text that a model remembers: matchers, from strict to loose.
 
 Each takes the content and the old text, both with `\n` line ends, and yields spans `(start, end)` of the content.
 They never decide: the caller takes the first matcher that yields anything, and refuses two spans.

@@ -42,14 +42,14 @@ UTF8 = Encoding()
 
 
 class DecodedText(Struct, frozen=True):
-    """A file's text with its own line ends, and the encoding that gives its bytes back."""
+    """A file's text with its own line ends, and the encoding that restores its bytes."""
 
     content: str
     encoding: Encoding = UTF8
 
 
 def decode(data: bytes) -> DecodedText:
-    """Decode a whole file so that encoding gives the same bytes.
+    """Decode a whole file so that encoding restores the same bytes.
 
     Raises NotText for what can't be brought back byte for byte: NUL bytes, a broken UTF-16.
     """
@@ -152,7 +152,7 @@ def _keeps(data: bytes, codec: str) -> bool:
 class NormalizedText:
     r"""A text with `\n` for every `\r\n`, and the way back to positions in the original.
 
-    `text` is what is searched; `spot(offset)` gives the offset in the original, before the `\r` of a line end.
+    `text` is what is searched; `spot(offset)` is the offset in the original, before the `\r` of a line end.
     """
 
     __slots__ = ("_returns", "original", "text")

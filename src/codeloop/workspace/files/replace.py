@@ -47,7 +47,7 @@ def replace_files(replacements: Sequence[Replacement], notes: Path | None = None
     """Make all changes or none: write all new bytes beside the files, sync, check everything once more, rename.
 
     `notes`: our folder in which temporary names are noted, for the next run to remove what a kill leaves.
-    Raises FileChanged when a file is not `before` any more, FileRefused for links and the like, OSError (no space, no
+    Raises FileChanged when a file is no longer `before`, FileRefused for links and the like, OSError (no space, no
     permission); in each case every file keeps its old bytes. A kill leaves each file old or new, never partial.
     """
     names = [(new_name(), new_name()) for _ in replacements]
@@ -164,7 +164,7 @@ class _Staged:
         self._sync()
 
     def _link_new(self) -> None:
-        """Name a new file only if nobody else took it."""
+        """Name a new file unless the name has been taken."""
         real = self._change.real
         try:
             os.link(

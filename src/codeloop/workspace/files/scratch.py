@@ -21,7 +21,7 @@ def create(folder: Path) -> tuple[Path, int]:
 
 
 def save(folder: Path, data: bytes) -> Path:
-    """Write `data` to a new file and give its path. Raises OSError; then no file is left."""
+    """Write `data` to a new file and return its path. Raises OSError; then no file is left."""
     path, fd = create(folder)
     try:
         write_all(fd, data)

@@ -22,7 +22,7 @@ TEMPORARY = re.compile(r"\.codeloop-[0-9a-f]{16}")
 
 
 def new_name() -> str:
-    """Return a name for a temporary file, that nobody else has or will have."""
+    """Return a unique name for a temporary file."""
     return f".codeloop-{os.urandom(8).hex()}"
 
 
@@ -92,7 +92,7 @@ def _is_dead(note: Path, place: str, age: float) -> bool:
 
 
 def _remove(path: Path) -> bool:
-    """Remove a file or link of a name of ours, following no link on the way. Raises OSError unless it is gone."""
+    """Remove a file or link with one of our names, following no link on the way. Raises OSError unless it is gone."""
     if not path.is_absolute() or not TEMPORARY.fullmatch(path.name):
         return False
     try:

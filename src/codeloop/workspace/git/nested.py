@@ -31,7 +31,7 @@ class Repositories:
         return [repository.objects for repository in self._found.values()]
 
     def meet(self, path: str, folder: CachedFolder) -> bool:
-        """Take in the repository whose work tree starts here; True when it is a new one."""
+        """Add the repository whose work tree starts here; True when it is a new one."""
         if path in self._found:
             return False
         repository = open_repository(Path(self._root, path), with_index=self._with_index)
@@ -99,7 +99,7 @@ class Repositories:
 
 
 def _filled(*patterns: Patterns) -> tuple[Patterns, ...]:
-    """Leave out those without a line, so that nobody asks them."""
+    """Leave out those without a line."""
     return tuple(each for each in patterns if each.lines)
 
 

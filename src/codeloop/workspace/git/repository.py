@@ -78,7 +78,7 @@ class Git(Struct, frozen=True):
         return None
 
     async def commit(self, revision: str) -> str | None:
-        """Return the full name of a commit; None: there is none (yet). Raises GitFailed: the repository is broken."""
+        """Return the full name of a commit; None: it does not exist (yet). Raises GitFailed."""
         printed = await self.ask("rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}")
         if printed.code > 1:
             raise GitFailed(f"git can't read the repository of {self.root}: {' '.join(printed.errors.split())}")

@@ -173,7 +173,7 @@ def _untracked(root: Path, names: Sequence[str], *, with_patches: bool) -> list[
 
 
 def _added(root: Path, name: str) -> ChangedFile:
-    """Read a file. Raises OSError, FileRefused: it is gone, or no file any more."""
+    """Read a file. Raises OSError, FileRefused: it was deleted, or is no longer a file."""
     path = root / name
     info = path.lstat()
     if stat.S_ISLNK(info.st_mode):

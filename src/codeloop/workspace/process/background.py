@@ -53,7 +53,7 @@ class Job:
         return JobOutput(taken.text, taken.printed, taken.is_cut, self.status, self.code)
 
     async def kill(self) -> bool:
-        """End it with everything it started. Gives False when it had ended by itself."""
+        """End it with everything it started. Returns False when it had already ended."""
         if self.status != "running":
             return False
         self.status = "killed"

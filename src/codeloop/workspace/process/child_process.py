@@ -94,7 +94,7 @@ class Pipe:
         self._loop.add_reader(self._fd, self._ready)
 
     def close(self) -> None:
-        """Read what is there now, then read no more."""
+        """Read what is available now, then stop."""
         for _ in range(_LAST_CHUNKS):
             if self.ended.done() or not self._ready():
                 break

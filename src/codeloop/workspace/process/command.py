@@ -22,7 +22,7 @@ class ShellState(Struct, frozen=True):
     exports: str = ""
 
 
-# `$1`: the exports of the shell before, `$2`: the command. At its exit the shell writes where it stands and its exports
+# `$1`: the exports of the shell before, `$2`: the command. At its exit the shell writes its directory and its exports
 # to a pipe of its own, which also tells us, by staying open, that something it started still runs.
 # On one line, so that the shell's own messages count the command's lines from one.
 _SCRIPT = (
@@ -85,7 +85,7 @@ class RunningCommand:
         return code, left
 
     async def stop(self) -> None:
-        """End every process of the command, TERM first, then KILL; goes on to the end when cancelled meanwhile."""
+        """End every process of the command, TERM first, then KILL; finishes even when cancelled."""
         ending = asyncio.ensure_future(end_tree(self._child.pid, self._mark, SHELL_TERM.seconds))
         cancelled = False
         while not ending.done():
@@ -105,7 +105,7 @@ class RunningCommand:
         return ShellState(Path(os.fsdecode(directory)), os.fsdecode(exports))
 
     async def _silent(self) -> bool:
-        """Return whether both pipes end within the grace: then nobody who could write to them is left."""
+        """Return whether both pipes end within the grace: then no process that could write to them is left."""
         open_ends = [pipe.ended for pipe in (self._output, self._state) if not pipe.ended.done()]
         if open_ends:
             await asyncio.wait(open_ends, timeout=SHELL_GRACE.seconds)

@@ -38,7 +38,7 @@ class ShellContext(Struct, frozen=True):
 
 
 class ShellCommand(Struct, frozen=True):
-    """One command. `directory`: where to run this one only; None: where the session stands. `timeout`: seconds."""
+    """One command. `directory`: where to run this one only; None: the session's own. `timeout`: seconds."""
 
     text: str
     timeout: float
@@ -165,12 +165,12 @@ class _Meter:
         self._timer: asyncio.TimerHandle | None = None
 
     def touch(self) -> None:
-        """Hear that there is more output."""
+        """Note that there is more output."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SHELL_REPORT.seconds, self._fire)
 
     def close(self) -> None:
-        """Show no more."""
+        """Stop showing."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -1,4 +1,9 @@
-"""What ripgrep prints, read as it comes: names, lines and counts; and which files of it count."""
+"""What ripgrep prints as text, read as it comes: names, lines and counts; and which files of it count.
+
+Its JSON (see `rg_records`) takes as long, but lists every match of a line: for a line of ten million equal characters
+ripgrep then needs 950 MB and prints 540 MB, instead of 14 MB and half a kilobyte. It is only read for clients, which
+are shown where each match is.
+"""
 
 import os
 import re
@@ -119,7 +124,7 @@ class NameReader:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> bool:
-        """Take the next bytes; gives True when there is no need for more."""
+        """Take the next bytes; returns True when no more are needed."""
         whole, end, self._rest = (self._rest + chunk).rpartition(b"\0")
         names = os.fsdecode(whole).split("\0") if end else ()
         for name in names:
@@ -141,7 +146,7 @@ class LineReader:
         self._kept = 0
 
     def feed(self, chunk: bytes) -> bool:
-        """Take the next bytes; gives True when there is no need for more."""
+        """Take the next bytes; returns True when no more are needed."""
         data, at = self._rest + chunk, 0
         while (end := self._record(data, at)) > at:
             at = end

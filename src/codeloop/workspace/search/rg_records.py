@@ -14,7 +14,7 @@ _STRING = rb'\{"(text|bytes)":"((?:[^"\\]|\\.)*+)"\}'
 _START = re.compile(rb'\{"type":"match","data":\{"path":' + _STRING + rb',"lines":\{"(text|bytes)":"')
 _TEXT = re.compile(rb'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*+')
 _NUMBERS = re.compile(rb'"\},"line_number":(\d+),"absolute_offset":(\d+),"submatches":\[')
-_MARK = b'"},"line_number":'  # no string holds it: its quotes would be escaped there
+_MARK = b'"},"line_number":'  # no string contains it: its quotes would be escaped
 _SUBMATCH = re.compile(rb'\{"match":' + _STRING + rb',"start":(\d+),"end":(\d+)\}')
 
 
@@ -27,7 +27,7 @@ class RecordReader:
         self._tail = bytearray()
 
     def feed(self, chunk: bytes) -> bool:
-        """Take the next bytes; gives True when there is no need for more."""
+        """Take the next bytes; returns True when no more are needed."""
         at = 0
         while (end := chunk.find(b"\n", at)) >= 0:
             self._take(chunk[at:end])

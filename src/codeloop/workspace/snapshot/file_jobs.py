@@ -41,7 +41,7 @@ class FileJobs:
         return self._busy is not None and not self._busy.done()
 
     async def work(self, job: Callable[[], T]) -> T | Failed:
-        """Do something with files on a thread, after what is still going on there; gives Failed when it fails.
+        """Run a job on a thread, after what still runs there; returns Failed when it fails.
 
         What takes longer than SNAPSHOT_TIME continues without us; what comes after it waits SNAPSHOT_AGAIN for it.
         """
@@ -79,7 +79,7 @@ class FileJobs:
 
 
 def _on_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future[None]:
-    """Run a blocking job on a thread that a stuck disk may keep for ever without keeping the program."""
+    """Run a blocking job on a thread that a stuck disk may block for ever without blocking the program."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
@@ -91,7 +91,7 @@ def _on_thread(job: Callable[[], T], result: list[T | Failed]) -> asyncio.Future
         try:
             _do(job, result)
         finally:
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed: nobody is waiting
                 loop.call_soon_threadsafe(settle)
 
     threading.Thread(target=body, daemon=True, name="snapshot").start()

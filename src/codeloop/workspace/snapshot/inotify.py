@@ -16,7 +16,7 @@ class Watch:
     """Watches folders by inotify. `broken`: events may have been lost; everything must be looked at again."""
 
     def __init__(self) -> None:
-        """Raise OSError where the system has no inotify, or no more of it."""
+        """Raise OSError where inotify is not available or its limit is reached."""
         if sys.platform != "linux":
             raise OSError("inotify exists on Linux only")
         from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
@@ -50,7 +50,7 @@ class Watch:
         return folder in self._numbers
 
     def remove(self, folder: str) -> None:
-        """Watch a folder no more, unless it was moved and is watched under its new name."""
+        """Stop watching a folder, unless it was moved and is watched under its new name."""
         number = self._numbers.pop(folder, None)
         if number is not None and self._folders.get(number) == folder:
             del self._folders[number]

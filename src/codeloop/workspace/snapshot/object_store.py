@@ -26,7 +26,7 @@ class TreeEntry(msgspec.Struct, frozen=True, order=True):
 
 
 class MissingObject(Exception):
-    """An object is not there (any more)."""
+    """An object does not exist, or no longer does."""
 
 
 class ObjectStore:

@@ -1,4 +1,4 @@
-"""Putting files back: only what an agent wrote, only where it still stands; each file is old or new at any time."""
+"""Restoring files: only what an agent wrote, only where it is still unchanged; each file is old or new at any time."""
 
 import os
 import stat
@@ -63,7 +63,7 @@ def is_unwound(now: TreeEntry | None, changes: Sequence[TreeChange]) -> bool:
 def put_back(
     objects: ObjectStore, root: Path, moves: Iterable[Restoration], notes: Path | None = None, *, dry_run: bool = False
 ) -> RestoreResult:
-    """Make the moves whose file still holds what is expected. Blocks. `root`: resolved; never raises for one file.
+    """Restore the files that still have the expected content. Blocks. `root`: resolved; never raises for one file.
 
     `notes`: as of `replace_files`. `dry_run`: only tell what would become of them.
     """

@@ -38,7 +38,7 @@ class ScanOptions(msgspec.Struct, frozen=True):
 
 
 class ScanRefused(Exception):
-    """The work tree is too large to be looked through; the message says so."""
+    """The work tree is too large to scan; the message says so."""
 
 
 class _Look(Struct):

@@ -147,7 +147,7 @@ class Snapshots:
             keep = {entry.item.blob for entry in table.entries()} | {folder.tree for folder in table.folders.values()}
         return self.objects.prune(keep, time.time() - age_ms / 1000, size)
 
-    def facts(self) -> SnapshotStats:
+    def stats(self) -> SnapshotStats:
         """Return figures for a person. Blocks: reads the store's folder."""
         stored = list(self.objects.stored())
         table = self._scan.table if self._scan is not None else self._cache_file.load()

@@ -96,7 +96,7 @@ class StepRecorder:
             await self._before_destruction(taken)
 
     async def _before_destruction(self, plain: Snapshot) -> None:
-        """Take in the ignored files too: what a look at everything finds more than one just before."""
+        """Include the ignored files: what a full scan finds beyond the one just before."""
         whole = await self._snapshots.take(everything=True)
         base = self._base
         if isinstance(whole, Skipped) or base is None:

@@ -17,7 +17,7 @@ class TreeChange(msgspec.Struct, frozen=True):
 
 
 def differences(objects: ObjectStore, before: str, after: str, folder: str = "") -> Iterator[TreeChange]:
-    """Return the files that differ between two trees, by path. Raises Missing when a tree is not kept any more."""
+    """Return the files that differ between two trees, by path. Raises MissingObject when a tree is no longer kept."""
     if before == after:
         return
     old, new = dict(objects.tree(before)), dict(objects.tree(after))
@@ -36,7 +36,7 @@ def differences(objects: ObjectStore, before: str, after: str, folder: str = "")
 
 
 def lookup(objects: ObjectStore, tree: str, path: str) -> TreeEntry | None:
-    """Return what a tree holds at a path; None for nothing and for a folder. Raises Missing."""
+    """Return what a tree holds at a path; None for nothing and for a folder. Raises MissingObject."""
     *folders, name = path.split("/")
     for folder in folders:
         found = dict(objects.tree(tree)).get(folder)
@@ -48,7 +48,7 @@ def lookup(objects: ObjectStore, tree: str, path: str) -> TreeEntry | None:
 
 
 def overlaid(objects: ObjectStore, tree: str, items: Mapping[str, TreeEntry | None]) -> str:
-    """Store a tree with some paths changed (None: taken out); returns its name. Raises Missing, OSError."""
+    """Store a tree with some paths changed (None: taken out); returns its name. Raises MissingObject, OSError."""
     if not items:
         return tree
     rows = dict(objects.tree(tree))

@@ -80,7 +80,7 @@ class Terminal:
         self._master.resize(rows, columns)
 
     async def end(self) -> None:
-        """End the program and everything it started; nobody hears of an exit. Goes on when cancelled meanwhile."""
+        """End the program and everything it started; no exit is reported. Continues when cancelled."""
         self._waiting.cancel()
         self._master.close()
         self._output.end()

@@ -46,7 +46,7 @@ class Scrollback:
 
 
 class TooSlow(Exception):
-    """A client is so far behind that the output it would read next is kept no more."""
+    """A client is so far behind that the output it would read next is no longer kept."""
 
 
 class TerminalOutput:
@@ -63,7 +63,7 @@ class TerminalOutput:
         self._add(self._decoder.decode(chunk))
 
     def end(self) -> None:
-        """There will be no more."""
+        """Note that there will be no more output."""
         self.ended = True
         self._add(self._decoder.decode(b"", final=True))
 
@@ -80,7 +80,7 @@ class TerminalOutput:
         return watcher
 
     def leave(self, watcher: "Viewer") -> None:
-        """Count a client no more."""
+        """Remove a client."""
         self._watchers.discard(watcher)
 
     def should_wait(self) -> bool:
@@ -105,7 +105,7 @@ class TerminalOutput:
 
 
 class Viewer:
-    """One client of a terminal: `replay`, then `more` again and again until it gives nothing. Close it."""
+    """One client of a terminal: `replay`, then `more` until it returns nothing. Close it."""
 
     def __init__(self, output: TerminalOutput, replay: str) -> None:
         self._output = output
@@ -113,7 +113,7 @@ class Viewer:
         self._loop = asyncio.get_running_loop()
         self._given_up = False
         self.position = output.kept.end
-        """How many characters of output went before what `more` gives next."""
+        """How many characters of output precede what `more` returns next."""
         self.read_at = self._loop.time()
         self.news = asyncio.Event()
 
@@ -125,7 +125,7 @@ class Viewer:
         self._replay = ""
 
     async def more(self) -> str:
-        """Wait for output and give it; nothing: the terminal has ended. Raises TooSlow."""
+        """Wait for output and return it; "" when the terminal has ended. Raises TooSlow."""
         self.read_at = self._loop.time()
         while self.position == self._output.kept.end and not self._output.ended:
             self.news.clear()
@@ -137,11 +137,11 @@ class Viewer:
         return text
 
     def give_up(self) -> None:
-        """Count no more on this client; its next `more` says so."""
+        """Stop waiting for this client; its next `more` raises TooSlow."""
         self._given_up = True
         self.news.set()
         self.close()
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._output.leave(self)

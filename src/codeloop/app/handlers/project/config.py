@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
-from codeloop.config.edit_file import NotPlain, edited, news
+from codeloop.config.edit_file import NotPlain, changed_settings, edited
 from codeloop.config.files import reason
 from codeloop.config.known_keys import unknown_keys
 from codeloop.config.layers import PROJECT_FILES, Layer, dotted
@@ -49,7 +49,7 @@ async def update(project: Project, args: UpdateConfig) -> JSON:
     file = _own_file(project.settings.place.root)
     async with project.workspace.read_log.lock(file):
         before = await asyncio.to_thread(find_settings, project.settings.startup)
-        change = news(args.config, _shown(project, before))
+        change = changed_settings(args.config, _shown(project, before))
         if not change:
             return _shown(project, before)
         await asyncio.to_thread(_write, before, project.settings.startup, file, change)

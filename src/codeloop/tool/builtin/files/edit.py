@@ -34,7 +34,7 @@ class EditParams(msgspec.Struct, frozen=True, rename="camel"):
 
 @tool("edit", params=EditParams, traits=Traits(permission="edit"))
 async def edit(params: EditParams, ctx: ToolContext) -> ToolResult:
-    """Replace the text where it stands, or make a new file."""
+    """Replace the text, or create a file."""
     step = Edit(params.old_string, params.new_string, params.replace_all)
     return await edit_file(ctx, params.file_path, [step])
 

@@ -17,7 +17,7 @@ from codeloop.workspace.search.ripgrep import Ripgrep, newest, printable
 
 
 class GlobParams(Wire):
-    """What the model gives."""
+    """What the model passes."""
 
     pattern: Annotated[str, Meta(min_length=1, description="like *.py, src/**/*.{ts,tsx}")]
     path: str | None = None

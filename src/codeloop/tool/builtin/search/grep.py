@@ -18,7 +18,7 @@ _MOST_CONTEXT = 20
 
 
 class GrepParams(Wire):
-    """What the model gives."""
+    """What the model passes."""
 
     pattern: Annotated[str, Meta(min_length=1)]
     path: Annotated[str, Meta(description="file or folder")] | None = None
@@ -135,7 +135,7 @@ def _blocks(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> t
 
 
 def _first(lines: list[MatchLine], matches: int) -> list[MatchLine]:
-    """Return the lines up to the last match that there is room for."""
+    """Return the lines up to the last match that fits."""
     for index, line in enumerate(lines):
         if line.is_match:
             if matches == 0:

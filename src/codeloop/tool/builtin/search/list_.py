@@ -12,7 +12,7 @@ from codeloop.workspace.search.ripgrep import Ripgrep, printable
 
 
 class ListParams(Wire):
-    """What the model gives."""
+    """What the model passes."""
 
     path: str | None = None
     ignore: list[str] = []
@@ -31,7 +31,7 @@ class Folder:
         self.shown = 0
 
     def add(self, path: str) -> None:
-        """Take in a file by its path relative to this folder."""
+        """Add a file by its path relative to this folder."""
         folder = self
         folder.total += 1
         *steps, name = path.split("/")

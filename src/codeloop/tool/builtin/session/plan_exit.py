@@ -11,7 +11,7 @@ APPROVED = "The user approves the plan: carry it out. You may change files now."
 
 
 class PlanExitParams(msgspec.Struct, frozen=True):
-    """Takes nothing: the plan is what was said before."""
+    """No parameters: the plan is in the conversation."""
 
 
 @tool("plan_exit", params=PlanExitParams)

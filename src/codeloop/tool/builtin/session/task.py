@@ -20,7 +20,7 @@ class TaskParams(msgspec.Struct, frozen=True):
 
 @tool("task", params=TaskParams, traits=Traits(concurrent=True))
 async def task(params: TaskParams, ctx: ToolContext) -> ToolResult:
-    """Run the subagent and give what it said last, or start it and give its id."""
+    """Run the subagent and return its last text, or start it and return its id."""
     metadata = {"description": params.description, "subagent_type": params.subagent_type}
     await ctx.ask(Need(permission="task", patterns=(params.subagent_type,), always=("*",), metadata=metadata))
     result = await ctx.spawn(

@@ -13,7 +13,7 @@ class TaskOutputParams(msgspec.Struct, frozen=True):
 
 @tool("task_output", params=TaskOutputParams, traits=Traits(concurrent=True, permission="task"))
 async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
-    """Return a task's state and what it said last, from what is stored of it."""
+    """Return a task's state and its last text, as stored."""
     report = ctx.session.subagent(params.task_id)
     if report is None:
         raise ToolFailure(f"There is no task {params.task_id} of this session.")

@@ -53,6 +53,6 @@ class TodoReadParams(msgspec.Struct, frozen=True):
 
 @tool("todoread", params=TodoReadParams, traits=READ_ONLY)
 async def todoread(_: TodoReadParams, ctx: ToolContext) -> ToolResult:
-    """Return the session's task list, empty when there is none."""
+    """Return the session's task list."""
     await ctx.ask(Need(permission="todoread", patterns=("*",), always=("*",)))
     return listed(ctx.session.todos())

@@ -24,7 +24,7 @@ _OWN_PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin", "bi
 
 
 class BashParams(Wire, rename=None):
-    """What the model gives. `timeout` in ms."""
+    """What the model passes. `timeout` in ms."""
 
     command: str
     timeout: Annotated[int, Meta(gt=0, description="ms; default 120000, at most 600000")] | None = None
@@ -101,7 +101,7 @@ def _real(path: str, directory: Path) -> Path:
     named = Path(path.partition("\0")[0])
     try:
         return Path(os.path.realpath(directory / named.expanduser()))
-    except RuntimeError:  # `~name` of nobody stays as it is
+    except RuntimeError:  # `~name` of an unknown user stays as it is
         return Path(os.path.realpath(directory / named))
 
 

@@ -6,7 +6,7 @@ from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
 
 
 class BashKillParams(Wire):
-    """What the model gives."""
+    """What the model passes."""
 
     id: str
 

@@ -14,7 +14,7 @@ from codeloop.workspace.process.shells import Shells
 
 
 class BashOutputParams(Wire):
-    """What the model gives. `wait` in ms."""
+    """What the model passes. `wait` in ms."""
 
     id: str
     wait: Annotated[int, Meta(ge=0, description="ms to wait for output, at most 60000")] = 0

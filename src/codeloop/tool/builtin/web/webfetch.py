@@ -10,7 +10,7 @@ from codeloop.schema.limits import WEB_ERROR, WEB_TIMEOUT, WEB_TIMEOUT_MAX
 from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.tool.web.fetch import Fetched, Network, Order, fetch
+from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch
 from codeloop.tool.web.page import Format, Page, PageSource, convert, plain_text
 
 ACCEPTED: dict[Format, str] = {
@@ -27,7 +27,7 @@ HINTS = {
 
 
 class WebfetchParams(Wire):
-    """What the model gives."""
+    """What the model passes."""
 
     url: Annotated[str, Meta(min_length=1, description="http(s)")]
     format: Annotated[Format, Meta(description="default markdown")] = "markdown"
@@ -40,8 +40,8 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     given: JSON = {"url": params.url, "format": params.format}
     given |= {"timeout": params.timeout} if params.timeout is not None else {}
     seconds = min(params.timeout or WEB_TIMEOUT.seconds, WEB_TIMEOUT_MAX.seconds)
-    order = Order(params.url, ACCEPTED[params.format], seconds, given)
-    fetched = await fetch(order, ctx.ask, Network(ctx.workspace.environment))
+    wanted = FetchRequest(params.url, ACCEPTED[params.format], seconds, given)
+    fetched = await fetch(wanted, ctx.ask, Network(ctx.workspace.environment))
     content_type = fetched.headers.get("content-type", "")
     source = PageSource(fetched.url, content_type, fetched.data, fetched.is_cut)
     metadata: JSON = {
@@ -64,7 +64,7 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(title, output, metadata, _attached(ctx, page, fetched))
 
 
-def _failure(fetched: Fetched, source: PageSource) -> str:
+def _failure(fetched: FetchResponse, source: PageSource) -> str:
     from http import HTTPStatus
 
     reason = fetched.reason or next((s.phrase for s in HTTPStatus if s.value == fetched.status), "")
@@ -80,7 +80,7 @@ def _failure(fetched: Fetched, source: PageSource) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _attached(ctx: ToolContext, page: Page, fetched: Fetched) -> tuple[FilePart, ...]:
+def _attached(ctx: ToolContext, page: Page, fetched: FetchResponse) -> tuple[FilePart, ...]:
     picture = page.image
     if picture is None:
         return ()

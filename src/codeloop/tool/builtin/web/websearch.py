@@ -11,14 +11,14 @@ from codeloop.tool.web.search_service import Search, SearchService, checked_quer
 
 
 class WebsearchParams(Wire):
-    """What the model gives."""
+    """What the model passes."""
 
     query: Annotated[str, Meta(min_length=1)]
     num_results: Annotated[int, Meta(ge=1, le=20, description="default 8")] = 8
 
 
 class CodesearchParams(Wire):
-    """What the model gives."""
+    """What the model passes."""
 
     query: Annotated[str, Meta(min_length=1)]
     tokens: Annotated[int, Meta(ge=1_000, le=50_000, description="length of the answer, default 5000")] = 5_000
