@@ -16,7 +16,7 @@ from codeloop.app.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
-from codeloop.config.edit_file import NotPlain, edited, news
+from codeloop.config.edit_file import NotPlain, changed_settings, edited
 from codeloop.config.redact import permission_form
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.project import UpdateConfig
@@ -267,7 +267,7 @@ def test_a_single_rule_for_everything_stays_when_another_is_added() -> None:
 
 def test_what_is_so_already_is_no_news() -> None:
     now = {"a": {"b": 1, "c": [1]}, "permission": {"x": "ask", "y": "deny"}}
-    assert news({"a": {"b": 1, "c": [1, 2]}, "permission": {"x": "ask"}, "d": {}}, now) == {
+    assert changed_settings({"a": {"b": 1, "c": [1, 2]}, "permission": {"x": "ask"}, "d": {}}, now) == {
         "a": {"c": [1, 2]},
         "permission": {"x": "ask"},
         "d": {},
