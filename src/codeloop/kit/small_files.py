@@ -1,12 +1,15 @@
-"""Small files of our own: private folders, reads with a bound that never block, writes that are whole or nothing."""
+"""Small files of our own: private folders, bounded reads that never block, writes that are whole or nothing, locks."""
 
+import fcntl
 import os
 import stat
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_LOCK_POLL = 0.02
 FileState = tuple[int, int, int] | None
 """Inode, ns of the last change, bytes; None: there is no such file."""
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -77,3 +80,36 @@ def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
     except OSError:
         draft.unlink(missing_ok=True)
         raise
+    if sync:
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # some file systems can't; the file itself is safe
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path, seconds: float) -> Generator[None]:
+    """Hold a lock among all processes: on a folder, or on a file, which is created when missing.
+
+    Raises TimeoutError when another process holds it for longer, OSError.
+    """
+    end = time.monotonic() + seconds
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if path.is_dir() else os.O_CREAT), 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise TimeoutError from None
+                time.sleep(_LOCK_POLL)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,7 +1,5 @@
 """Which directories a person trusts: only their projects may loosen rules or have anything executed."""
 
-import fcntl
-import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,11 +10,10 @@ from msgspec import Struct
 
 from codeloop.config.files import reason, write_private
 from codeloop.config.paths import Paths
-from codeloop.kit.small_files import make_private, read_start
+from codeloop.kit.small_files import locked, make_private, read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
 
-_POLL = 0.02
 _DAMAGED = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
@@ -91,35 +88,16 @@ def _changing(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
     """Yield the directories to change, alone among all processes, and store them."""
     try:
         make_private(paths.trust.parent)
-        with _locked(paths.trust.parent):
+        with locked(paths.trust.parent, TRUST_LOCK.seconds):
             directories = dict(read_trust(paths).directories)
             yield directories
             text = msgspec.json.encode(_File(directories=directories))
             write_private(paths.trust, msgspec.json.format(text, indent=2).decode() + "\n")
+    except TimeoutError as error:
+        where = paths.trust.parent
+        raise CodeloopError(f"Another process holds the lock on {where}. Nothing was changed; try again.") from error
     except OSError as error:
         raise CodeloopError(f"{paths.trust} can't be written: {reason(error)}. Nothing was changed.") from error
-
-
-@contextmanager
-def _locked(folder: Path) -> Generator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        deadline = time.monotonic() + TRUST_LOCK.seconds
-        while not _takes(descriptor):
-            if time.monotonic() > deadline:
-                raise CodeloopError(f"Another process holds the lock on {folder}. Nothing was changed; try again.")
-            time.sleep(_POLL)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _takes(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _quarantined(file: Path) -> str:

@@ -4,16 +4,14 @@ The file is `{provider: {"type": "api", "key": ..., "origin": ...}}`. Entries wi
 them) belong to the provider's origin in the catalog. Entries of other types are kept as they are.
 """
 
-import fcntl
 import os
-import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.small_files import make_private
+from codeloop.kit.small_files import locked, make_private, write_atomically
 from codeloop.model.errors import ModelUnavailable, WrongOrigin
 from codeloop.model.origin import origin
 from codeloop.schema.errors import CodeloopError
@@ -120,60 +118,17 @@ class Credentials:
 
     def _change(self, edit: Callable[[dict[str, msgspec.Raw]], dict[str, msgspec.Raw]]) -> None:
         target = Path(os.path.realpath(self.path))
+        lock = target.with_name(target.name + ".lock")
         try:
             make_private(target.parent)
-            with _lock(target.with_name(target.name + ".lock")):
+            with locked(lock, CREDENTIALS_LOCK.seconds):
                 entries = edit(self._read())
-                _replace(target, msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n")
+                data = msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n"
+                write_atomically(target, data, sync=True)
+        except TimeoutError as error:
+            message = f"Another process is changing the credentials (it holds {lock}). Try again."
+            raise CodeloopError(message) from error
         except OSError as error:
             raise CodeloopError(
                 f"The credentials {target} can't be written: {error.strerror}. Nothing was changed."
             ) from error
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Write a file of mode 0600 in one step: it is the old one or the new one, never a part."""
-    fresh = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(target)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise
-    _sync_directory(target.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some file systems can't; the file itself is safe
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _lock(path: Path) -> Generator[None]:
-    """Hold the lock file for one change. Raises `CodeloopError` when another process holds it for too long."""
-    end = time.monotonic() + CREDENTIALS_LOCK.seconds
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        while not _locked(descriptor):
-            if time.monotonic() > end:
-                raise CodeloopError(f"Another process is changing the credentials (it holds {path}). Try again.")
-            time.sleep(0.02)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
