@@ -19,7 +19,7 @@ from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.encoding import DecodedText, decode
 from codeloop.workspace.files.replace import Replacement, replace_files
 from codeloop.workspace.files.safe_open import LoadedFile, load_if_there
-from codeloop.workspace.workspace import Target, Workspace
+from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 _REASONS = {
     "ENOSPC": "no space is left on the disk",
@@ -37,7 +37,7 @@ _REASONS = {
 class FileChange(Struct, frozen=True):
     """A change of one file that waits for permission. `after` is None for a deletion; `text_*` are for the diff."""
 
-    target: Target
+    target: ResolvedPath
     before: LoadedFile | None
     after: bytes | None
     text_before: str
@@ -51,7 +51,7 @@ def shown(workspace: Workspace, path: Path) -> str:
 
 
 @contextmanager
-def failures(workspace: Workspace, *targets: Target) -> Generator[None]:
+def failures(workspace: Workspace, *targets: ResolvedPath) -> Generator[None]:
     """Turn what the system or the workspace refuses into a ToolFailure that names the file; several: the patch."""
     name = shown(workspace, targets[0].path) if len(targets) == 1 else "the patch"
     try:
@@ -69,7 +69,7 @@ def failures(workspace: Workspace, *targets: Target) -> Generator[None]:
         raise ToolFailure(f"{name}: {readable(reason)}; nothing was changed") from error
 
 
-def resolve(workspace: Workspace, path: str) -> Target:
+def resolve(workspace: Workspace, path: str) -> ResolvedPath:
     """Resolve a path as the model wrote it; ToolFailure when it can't name a file."""
     if not path.strip():
         raise ToolFailure("filePath is empty; give the path of a file")
@@ -79,7 +79,7 @@ def resolve(workspace: Workspace, path: str) -> Target:
         raise ToolFailure(f"{path!r} is not a valid path: {error}") from error
 
 
-async def resolve_allowed(ctx: ToolContext, path: str) -> Target:
+async def resolve_allowed(ctx: ToolContext, path: str) -> ResolvedPath:
     """Resolve a path and, when it lies outside the workspace, ask for `external_directory` first, by its real target.
 
     Raises ToolFailure, Denied or Rejected.
@@ -91,7 +91,7 @@ async def resolve_allowed(ctx: ToolContext, path: str) -> Target:
     return target
 
 
-async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool = False) -> Target:
+async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool = False) -> ResolvedPath:
     """Resolve what a search works on (default: the agent's directory), asking first when it is outside.
 
     Raises ToolFailure when there is no such file or folder, Denied or Rejected when it may not be searched.
@@ -111,7 +111,7 @@ async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool
     return target
 
 
-async def missing(ctx: ToolContext, target: Target, text: str = "File not found: {}") -> str:
+async def missing(ctx: ToolContext, target: ResolvedPath, text: str = "File not found: {}") -> str:
     """Return that a file is missing (`text` takes its path) and which paths are like the one that was given."""
     similar: Callable[[Workspace, Path], Awaitable[list[str]]] = load("tool.similar_paths:similar_paths")
     alike, folder = await similar(ctx.workspace, target.path), target.path.parent
@@ -135,7 +135,7 @@ async def ask_outside(ctx: ToolContext, folders: Iterable[Path], metadata: JSON)
         await ctx.ask(Need(permission="external_directory", patterns=patterns, always=patterns, metadata=metadata))
 
 
-def permission_path(workspace: Workspace, target: Target) -> str:
+def permission_path(workspace: Workspace, target: ResolvedPath) -> str:
     """Return the path that a permission names: of the real target, relative to the worktree; "." for its top."""
     return workspace.relative(target.real) or "."
 
@@ -154,7 +154,7 @@ def is_secret(path: str) -> bool:
     return decide(Need(permission="read", patterns=(path,)), PLAIN).action != "allow"
 
 
-async def ask_edit(ctx: ToolContext, targets: Sequence[Target], metadata: JSON) -> None:
+async def ask_edit(ctx: ToolContext, targets: Sequence[ResolvedPath], metadata: JSON) -> None:
     """Ask for permission to change the files; what lies under `.git` is a question of its own."""
     named = {permission_path(ctx.workspace, target): target.real for target in targets}
     guarded = {name: real for name, real in named.items() if is_repository_data(name)}
@@ -173,7 +173,7 @@ def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:
     return None if loaded is None else (loaded, decode(loaded.data))
 
 
-def check_known(ctx: ToolContext, target: Target, loaded: LoadedFile, *, must_be_read: bool) -> None:
+def check_known(ctx: ToolContext, target: ResolvedPath, loaded: LoadedFile, *, must_be_read: bool) -> None:
     """Raise ToolFailure when the session read the file and it changed since, or when it had to be read and was not."""
     seen, name = ctx.workspace.read_log.seen(ctx.session_id, target.real), shown(ctx.workspace, target.path)
     if seen is None and must_be_read:
@@ -184,13 +184,13 @@ def check_known(ctx: ToolContext, target: Target, loaded: LoadedFile, *, must_be
         )
 
 
-async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[Target]) -> None:
+async def lock_files(ctx: ToolContext, stack: AsyncExitStack, targets: Sequence[ResolvedPath]) -> None:
     """Take the locks of the files, always in the same order, until the stack is closed."""
     for real in sorted({target.real for target in targets}):
         await stack.enter_async_context(ctx.workspace.read_log.lock(real))
 
 
-def filediff(target: Target, diff: Diff) -> JSON:
+def filediff(target: ResolvedPath, diff: Diff) -> JSON:
     """Return the wire's summary of a change of one file."""
     return {"file": str(target.path), "patch": diff.patch, "additions": diff.additions, "deletions": diff.deletions}
 

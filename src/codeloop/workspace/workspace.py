@@ -26,7 +26,7 @@ class Running(Protocol):
         ...
 
 
-class Target(Struct, frozen=True):
+class ResolvedPath(Struct, frozen=True):
     """A path that a tool was given, resolved.
 
     `path`: absolute, as named (`.` and `..` folded). `real`: with every symbolic link followed, also of the parents
@@ -93,7 +93,7 @@ class Workspace:
     def _running(self) -> list[Running]:
         return [part for part in self._parts.values() if isinstance(part, Running)]
 
-    def resolve(self, path: str, base: Path | None = None) -> Target:
+    def resolve(self, path: str, base: Path | None = None) -> ResolvedPath:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`."""
         try:
             given = Path(path).expanduser()
@@ -101,7 +101,7 @@ class Workspace:
             given = Path(path)  # `~name` of an unknown user stays as it is
         named = Path(os.path.normpath((base or self.directory) / given))
         real = Path(os.path.realpath(named))
-        return Target(named, real, not self.contains(real))
+        return ResolvedPath(named, real, not self.contains(real))
 
     def contains(self, real: Path) -> bool:
         """Return whether a fully resolved path lies in the work tree or the scratch folder."""

@@ -30,7 +30,7 @@ from codeloop.workspace.edit.patch_apply import patched
 from codeloop.workspace.edit.patch_parser import Add, Delete, Operation, Update, parse
 from codeloop.workspace.files.encoding import UTF8, Encoding, NotText, check_new, decode, encode
 from codeloop.workspace.files.safe_open import LoadedFile, load_if_there
-from codeloop.workspace.workspace import Target
+from codeloop.workspace.workspace import ResolvedPath
 
 
 class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -43,7 +43,7 @@ class PatchParams(msgspec.Struct, frozen=True, rename="camel"):
 class _File:
     """A file of the patch while the operations are worked out: what it was, and what it is to be (None: gone)."""
 
-    target: Target
+    target: ResolvedPath
     before: LoadedFile | None
     original: str
     text: str | None
@@ -113,7 +113,9 @@ def _paths(operations: Sequence[Operation]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _work_out(ctx: ToolContext, operation: Operation, targets: dict[str, Target], files: dict[Path, _File]) -> None:
+def _work_out(
+    ctx: ToolContext, operation: Operation, targets: dict[str, ResolvedPath], files: dict[Path, _File]
+) -> None:
     file = _file(ctx, targets[operation.path], files)
     path = shown(ctx.workspace, file.target.path)
     match operation:
@@ -154,7 +156,7 @@ def _text(path: str, file: _File) -> str:
     return file.text
 
 
-def _file(ctx: ToolContext, target: Target, files: dict[Path, _File]) -> _File:
+def _file(ctx: ToolContext, target: ResolvedPath, files: dict[Path, _File]) -> _File:
     known = files.get(target.real)
     if known is not None:
         return known

@@ -20,7 +20,7 @@ from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, too
 from codeloop.workspace.edit.edit import Edit, EditRefused, apply
 from codeloop.workspace.files.encoding import UTF8, check_new, encode
 from codeloop.workspace.files.safe_open import load_if_there
-from codeloop.workspace.workspace import Target
+from codeloop.workspace.workspace import ResolvedPath
 
 
 class EditParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,7 +55,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
 
 
-def _change(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileChange, str]:
+def _change(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
     if not steps[0].old:
         return _creation(ctx, target, steps)
     found, name = load_text(target.real), shown(ctx.workspace, target.path)
@@ -69,7 +69,7 @@ def _change(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileCh
     return FileChange(target, loaded, encode(content, text.encoding), text.content, content), how
 
 
-def _creation(ctx: ToolContext, target: Target, steps: list[Edit]) -> tuple[FileChange, str]:
+def _creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
     name = shown(ctx.workspace, target.path)
     if load_if_there(target.real) is not None:
         raise ToolFailure(f"{name} exists; an empty oldString only creates new files. Give the text to replace.")

@@ -30,7 +30,7 @@ from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
 from codeloop.workspace.files.media_type import media_type
 from codeloop.workspace.files.notebook import render
 from codeloop.workspace.files.safe_open import load
-from codeloop.workspace.workspace import Target, Workspace
+from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 _PREVIEW = 20
@@ -68,7 +68,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     return _file(ctx, target, found, is_asked=limit is not None)
 
 
-def _lines(target: Target, first: int, limit: int) -> LineRange:
+def _lines(target: ResolvedPath, first: int, limit: int) -> LineRange:
     if target.real.suffix == ".ipynb" and target.real.stat().st_size <= READ_NOTEBOOK.value:
         loaded = load(target.real, READ_NOTEBOOK.value)
         text = render(loaded.data)
@@ -89,7 +89,7 @@ def _cells(text: str, first: int, limit: int, empty: LineRange) -> LineRange:
     return LineRange(tuple(kept), first, len(lines), cut, empty.stamp)
 
 
-def _file(ctx: ToolContext, target: Target, found: LineRange, *, is_asked: bool) -> ToolResult:
+def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange, *, is_asked: bool) -> ToolResult:
     """Return the lines; `is_asked`: the call itself said how many."""
     workspace, path = ctx.workspace, readable(str(target.path))
     name, last = shown(workspace, target.path), found.first + len(found.lines) - 1
@@ -138,7 +138,7 @@ def _closing(found: LineRange, last: int, *, is_asked: bool) -> list[str]:
     return [f"(lines {found.first}-{last} of {total})"] if found.cut else []
 
 
-def _directory(workspace: Workspace, target: Target, first: int, limit: int) -> ToolResult:
+def _directory(workspace: Workspace, target: ResolvedPath, first: int, limit: int) -> ToolResult:
     with os.scandir(target.real) as entries:
         names = sorted(_entry(entry) for entry in entries)
     if first > 1 and first > len(names):
@@ -175,7 +175,7 @@ def _entry(entry: "os.DirEntry[str]") -> str:
         return name
 
 
-def _attachment(ctx: ToolContext, target: Target, mime: str) -> ToolResult:
+def _attachment(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult:
     is_pdf = mime == "application/pdf"
     loaded = load(target.real, READ_PDF.value if is_pdf else IMAGE_FILE.value)
     data, size = loaded.data, ""
@@ -193,7 +193,7 @@ def _attachment(ctx: ToolContext, target: Target, mime: str) -> ToolResult:
     return ToolResult(readable(ctx.workspace.relative(target.path)), output, metadata, (part,))
 
 
-def _instructions(ctx: ToolContext, target: Target) -> list[tuple[Path, str]]:
+def _instructions(ctx: ToolContext, target: ResolvedPath) -> list[tuple[Path, str]]:
     """Load what governs the file's folder and is not in the system prompt, once a session, outer folders first."""
     workspace = ctx.workspace
     root, directory = Path(os.path.realpath(workspace.root)), Path(os.path.realpath(workspace.directory))

@@ -8,7 +8,7 @@ from codeloop.tool.file_access import FileChange, apply_change, check_known, fai
 from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
 from codeloop.workspace.files.encoding import DecodedText, NotText, check_new, decode, encode, main_line_end
 from codeloop.workspace.files.safe_open import load_if_there
-from codeloop.workspace.workspace import Target
+from codeloop.workspace.workspace import ResolvedPath
 
 
 class WriteParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -32,7 +32,7 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(title, output, {"filepath": str(target.path), "exists": exists, **metadata})
 
 
-def _change(ctx: ToolContext, target: Target, content: str) -> FileChange:
+def _change(ctx: ToolContext, target: ResolvedPath, content: str) -> FileChange:
     check_new(content)
     before = load_if_there(target.real)
     if before is None:
