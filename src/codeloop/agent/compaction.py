@@ -45,6 +45,7 @@ from codeloop.schema.message import NO_TOKENS, AssistantMessage, AssistantTime, 
 from codeloop.schema.part import CompactionPart, FilePart, Part, Span, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, next_created
+from codeloop.tool.superseded import superseded
 
 GO_ON = "Continue the task from where the note leaves off. If nothing is left to do, say what was done."
 ASK = "Write the hand-over note now."
@@ -214,7 +215,8 @@ def fitting(entries: tuple[Entry, ...], info: ModelInfo, room: int | None) -> tu
     """Return the turns to summarise: calls and results as text, long results cut, oldest left out until they fit."""
     shown = window(entries)
     groups: list[list[UserTurn | AssistantTurn]] = [list(shown.head)]
-    groups += [[_without_calls(turn) for turn in project([entry], info)] for entry in shown.of(entries)]
+    notes = superseded(shown.of(entries))
+    groups += [[_without_calls(turn) for turn in project([entry], info, notes)] for entry in shown.of(entries)]
     budget = (room or SUMMARY_INPUT.value) * BYTES
     kept: list[list[UserTurn | AssistantTurn]] = []
     for group in reversed(groups):

@@ -64,10 +64,10 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     """
     agent = engine.agent(move.user.agent)
     model = engine.models.open(model_ref(move.user.model))
-    request = make_request(engine, session_id, agent, model, cache)
+    info = new_message(engine, session_id, move.user)
+    request = make_request(engine, info, agent, model, cache)
     if move.user.system:
         request = replace(request, system=f"{request.system}\n\n{move.user.system}")
-    info = new_message(engine, session_id, move.user)
     show_status(engine, session_id, Busy())
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
     engine.store.append(message_updated(info), part_updated(start))
@@ -121,8 +121,11 @@ async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
         engine.store.append(message_updated(replace(info, finish="tool-calls", time=completed)))
 
 
-def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel, cache: RequestCache) -> ModelRequest:
-    """Put together what the model is sent: system prompt, tools, the whole conversation."""
+def make_request(
+    engine: Engine, info: AssistantMessage, agent: Agent, model: ChatModel, cache: RequestCache
+) -> ModelRequest:
+    """Put together what the model is sent for the step `info`: system prompt, tools, the whole conversation."""
+    session_id = info.session_id
     view = engine.store.context_view(session_id)
     rulesets = engine.rulesets(session_id, agent)
     ceilings = engine.ceilings(session_id, agent)
@@ -130,7 +133,7 @@ def make_request(engine: Engine, session_id: str, agent: Agent, model: ChatModel
         ceilings = (*ceilings, UNATTENDED)
     return ModelRequest(
         system=cache.system(engine, view.session, agent, model.info),
-        turns=cache.turns(view, model.info),
+        turns=cache.turns(view, model.info, info.time.created),
         tools=cache.tools(engine.toolbox, model.info, rulesets, ceilings),
         session_id=session_id,
         temperature=agent.temperature,

@@ -28,6 +28,8 @@ class Quirks(Struct, frozen=True):
     """Call ids must have exactly this many letters and digits; 0: any."""
     cache_marks: bool = True
     """Accepts Anthropic's `cache_control`."""
+    cache_minutes: int = 5
+    """How long the service keeps the beginning of a request in its prompt cache after the last request with it."""
     headers: dict[str, str] = struct_field(default_factory=dict[str, str])
     names: dict[str, str] = struct_field(default_factory=dict[str, str])
     """Configuration's spelling of a body field -> the wire's."""
@@ -61,6 +63,7 @@ COMPATIBLE = Quirks(refused_keywords=UNCLOSED, names=COMMON_NAMES)
 OPENAI = Quirks(
     max_tokens_field="max_completion_tokens",
     session_field="prompt_cache_key",
+    cache_minutes=60,
     system_role="developer",
     refused_keywords=GRAMMAR,
     names=COMMON_NAMES,
@@ -75,7 +78,7 @@ ROWS: dict[str, Quirks] = {
         max_tokens_field="max_completion_tokens", system_role="developer", refused_keywords=UNCLOSED, names=COMMON_NAMES
     ),
     "anthropic": ANTHROPIC,
-    "deepseek": Quirks(images=False, pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
+    "deepseek": Quirks(cache_minutes=24 * 60, images=False, pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
     "mistral": Quirks(usage_option=False, call_id_length=9, pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "groq": Quirks(max_tokens_field="max_completion_tokens", pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "cerebras": Quirks(
@@ -96,6 +99,11 @@ def quirks_of(info: ModelInfo) -> Quirks:
     if row is not None:
         return row
     return OPENAI_LIKE if info.npm == "@ai-sdk/openai" else COMPATIBLE
+
+
+def cache_life(provider_id: str) -> int:
+    """Return how long a provider's prompt cache holds what it was sent (ms)."""
+    return ROWS.get(provider_id, COMPATIBLE).cache_minutes * 60_000
 
 
 def reads(info: ModelInfo, quirks: Quirks, mime: str) -> bool:

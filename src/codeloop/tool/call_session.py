@@ -26,9 +26,7 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import next_created, shown_from
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import State, report_of, standing_of
-
-UNCHANGED = "unchanged"
-"""In the metadata of a `read` whose result only says that the lines are the same as in an earlier one."""
+from codeloop.tool.superseded import UNCHANGED, CacheAge, superseded
 
 
 class SubagentReport(Struct, frozen=True):
@@ -61,16 +59,18 @@ class CallSession:
         """Return the lines of a file, by number, that earlier calls of `read` gave and the next request still carries.
 
         Derived from what is stored, so it holds after a restart, an undo and in a fork, and a subagent begins with
-        nothing. A result that was cut, compacted or itself only a reference to an earlier one does not count.
+        nothing. A result that was cut, compacted, superseded or only a reference to an earlier one does not count.
         """
         lines: dict[int, str] = {}
         entries = self._store.context_view(self._id).entries
-        for entry in entries[shown_from(entries) :]:
+        entries = entries[shown_from(entries) :]
+        dropped = superseded(entries[: CacheAge().after(entries).cold])
+        for entry in entries:
             if entry.info.id == self._call.message_id:
                 break
             for part in entry.parts:
                 if isinstance(part, ToolPart) and part.tool == "read" and isinstance(part.state, ToolStateCompleted):
-                    lines.update(_lines_of(part.state, path))
+                    lines.update(_lines_of(part.state, path) if part.id not in dropped else {})
         return lines
 
     def file_edited(self, path: Path, directory: Path) -> None:

@@ -128,8 +128,8 @@ def test_a_longer_conversation_only_adds_turns(entries: list[Entry], more: list[
 @given(entries=st.lists(st.one_of(ASKED, DONE), min_size=1, max_size=6), more=st.lists(DONE, max_size=3))
 def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[Entry], more: list[Entry]) -> None:
     prefix = RequestCache()
-    short = prefix.turns(Conversation(SESSION, tuple(entries)), SEEING)
-    long = prefix.turns(Conversation(SESSION, (*entries, *more)), SEEING)
+    short = prefix.turns(Conversation(SESSION, tuple(entries)), SEEING, 1)
+    long = prefix.turns(Conversation(SESSION, (*entries, *more)), SEEING, 1)
     assert all(a is b for a, b in zip(short, long, strict=False))
     assert long == project([*entries, *more], SEEING)
 
@@ -139,15 +139,15 @@ def test_a_prefix_makes_a_changed_entry_anew_and_all_for_another_model() -> None
     before = answer(tool(ToolStatePending(input={}, raw="")), finish="tool-calls", done=None)
     done = ToolStateCompleted(input={}, output="ok", title="", metadata={}, time=TIME)
     after = Entry(before.info, (tool(done),))
-    told = prefix.turns(Conversation(SESSION, (before,)), BLIND)[1]
+    told = prefix.turns(Conversation(SESSION, (before,)), BLIND, 1)[1]
     assert isinstance(told, ToolTurn)
     assert told.content[0].output == PENDING
-    told = prefix.turns(Conversation(SESSION, (after,)), BLIND)[1]
+    told = prefix.turns(Conversation(SESSION, (after,)), BLIND, 1)[1]
     assert isinstance(told, ToolTurn)
     assert told.content[0].output == "ok"
     picture = Entry(user(SESSION.id), (file("image/png", PNG),))
     view = Conversation(SESSION, (picture,))
-    kinds = [type(prefix.turns(view, info)[0].content[0]) for info in (BLIND, SEEING, BLIND)]
+    kinds = [type(prefix.turns(view, info, 1)[0].content[0]) for info in (BLIND, SEEING, BLIND)]
     assert kinds == [TextPiece, ImagePiece, TextPiece]
 
 

@@ -13,7 +13,8 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry
+from codeloop.store.conversation import Conversation, Entry, shown_from
+from codeloop.tool.superseded import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
 
 
@@ -31,6 +32,7 @@ class RequestCache:
         self._turns: list[tuple[Turn, ...]] = []
         self._images = False
         self._rejected: frozenset[str] = frozenset()
+        self._superseded = SupersededOutputs()
 
     def system(self, engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
         """Return the system prompt, made once a run."""
@@ -53,17 +55,24 @@ class RequestCache:
             self._offered = tuple(spec for spec in offered if all(spec.name in names for names in within))
         return self._offered
 
-    def turns(self, view: Conversation, info: ModelInfo) -> tuple[Turn, ...]:
-        """Return the turns of a conversation, the same objects as before for the entries that are still the same."""
+    def turns(self, view: Conversation, info: ModelInfo, now: int) -> tuple[Turn, ...]:
+        """Return the turns of a conversation, the same objects as before for the entries that are still the same.
+
+        `now`: when the step that asks for them was created (ms since the epoch).
+        """
         known = _common(self._entries, view.entries)
         if last_compaction(view.entries, known) is not None or (self._window.place or -1) >= known:
             self._window = window(view.entries)
         shown = self._window.of(view.entries)
         same = _common(self._shown, shown) if info is self._info else 0
+        start = shown_from(view.entries)
+        if self._superseded.update(view.entries[start:], known - start, now):
+            same = 0
         if not same:
             self._rejected = rejected_images(shown)
         blind = replace(info, input=frozenset({"text"}))
-        new = [turns_of(entry, blind if entry.info.id in self._rejected else info) for entry in shown[same:]]
+        rejected, notes = self._rejected, self._superseded.notes
+        new = [turns_of(entry, blind if entry.info.id in rejected else info, notes) for entry in shown[same:]]
         self._turns[same:] = new
         self._images = self._images or has_images(chain.from_iterable(new))
         self._info, self._entries, self._shown = info, view.entries, shown

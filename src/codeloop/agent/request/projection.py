@@ -5,7 +5,8 @@ whole JSON objects; thinking is sent back only when it is complete; what a model
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -44,22 +45,30 @@ BROKEN_OFF = "[interrupted]"
 ATTACHED = "Attached by the tool {name}:"
 
 
-def project(entries: Sequence[Entry], info: ModelInfo) -> tuple[Turn, ...]:
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def project(entries: Sequence[Entry], info: ModelInfo, notes: Mapping[str, str] = NONE) -> tuple[Turn, ...]:
     """Return the turns of a conversation for a model, oldest first."""
-    return tuple(turn for entry in entries for turn in turns_of(entry, info))
+    return tuple(turn for entry in entries for turn in turns_of(entry, info, notes))
 
 
-def turns_of(entry: Entry, info: ModelInfo) -> tuple[Turn, ...]:
-    """Return the turns of one entry: a user's one, or an assistant's with the results of its calls."""
+def turns_of(entry: Entry, info: ModelInfo, notes: Mapping[str, str] = NONE) -> tuple[Turn, ...]:
+    """Return the turns of one entry: a user's one, or an assistant's with the results of its calls.
+
+    `notes`: by the id of a tool part, the line that stands in place of its output.
+    """
     match entry.info:
         case UserMessage():
             content = tuple(piece for part in entry.parts for piece in _user_pieces(part, info))
             return (UserTurn(content),) if content else ()
         case AssistantMessage() as message:
-            return _assistant_turns(message, entry, info)
+            return _assistant_turns(message, entry, info, notes)
 
 
-def _assistant_turns(message: AssistantMessage, entry: Entry, info: ModelInfo) -> tuple[Turn, ...]:
+def _assistant_turns(
+    message: AssistantMessage, entry: Entry, info: ModelInfo, notes: Mapping[str, str]
+) -> tuple[Turn, ...]:
     broken = is_open(entry) or message.error is not None
     content = tuple(piece for part in entry.parts for piece in _assistant_pieces(part, broken=broken))
     calls = _distinct([part for part in entry.parts if isinstance(part, ToolPart)])
@@ -70,8 +79,8 @@ def _assistant_turns(message: AssistantMessage, entry: Entry, info: ModelInfo) -
     pieces = (*content, *(_call(call) for call in calls))
     turns: list[Turn] = [AssistantTurn(pieces, f"{message.provider_id}/{message.model_id}")]
     if calls:
-        turns.append(ToolTurn(tuple(_result(call) for call in calls)))
-        attached = _attached(calls, info)
+        turns.append(ToolTurn(tuple(_result(call, notes.get(call.id)) for call in calls)))
+        attached = _attached([call for call in calls if call.id not in notes], info)
         if attached:
             turns.append(UserTurn(attached))
     return tuple(turns)
@@ -116,10 +125,12 @@ def _call(call: ToolPart) -> CallPiece:
     return CallPiece(call.call_id, call.tool, msgspec.json.encode(call.state.input).decode())
 
 
-def _result(call: ToolPart) -> ResultPiece:
+def _result(call: ToolPart, note: str | None) -> ResultPiece:
     match call.state:
         case ToolStateCompleted(time=time) if time.compacted is not None:
             return ResultPiece(call.call_id, call.tool, LEFT_OUT)
+        case ToolStateCompleted() if note is not None:
+            return ResultPiece(call.call_id, call.tool, note)
         case ToolStateCompleted(output=output):
             return ResultPiece(call.call_id, call.tool, output or "(no output)", call.tool == "invalid")
         case ToolStateError(error=error, metadata=metadata):

@@ -22,8 +22,8 @@ from codeloop.schema.limits import (
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
-from codeloop.tool.call_session import UNCHANGED
 from codeloop.tool.file_access import failures, missing, permission_path, readable, resolve_allowed, shown
+from codeloop.tool.superseded import UNCHANGED
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
 from codeloop.workspace.files.line_range import LineRange, read_head, read_lines
