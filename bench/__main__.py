@@ -21,6 +21,7 @@ FORMATS: dict[Unit, str] = {
     "bytes": "{:,.0f} bytes",
     "share": "{:.0%}",
     "count": "{:,.0f}",
+    "part": "{:.0%}",
 }
 
 
@@ -38,7 +39,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--against-version", metavar="COMMAND", help="how it says its version")
     options = parser.parse_args(argv)
     names = [budget.name for budget in BUDGETS]
-    if unknown := [name for name in options.only if name not in names]:
+    if unknown := [name for name in options.only if not any(wanted(budget, [name]) for budget in BUDGETS)]:
         parser.error(f"there is no row {unknown[0]!r}; the rows are: {', '.join(names)}")
     if options.against_env and options.against is None:
         parser.error("--against-env goes with --against")

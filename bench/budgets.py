@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["ms", "MB", "times", "bytes", "share", "count"]
+Unit = Literal["ms", "MB", "times", "bytes", "share", "count", "part"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,22 @@ class Budget:
     what: str
     unit: Unit
     at_most: float | None = None
+
+
+_TRAJECTORIES = (
+    ("fix", "bug fix of 6 steps"),
+    ("refactor", "refactoring of 40 steps"),
+    ("logs", "session with 200 KB of logs"),
+    ("resumed", "session resumed after an hour"),
+)
+
+
+def _economy(name: str, what: str) -> tuple[Budget, ...]:
+    return (
+        Budget(f"economy-{name}", None, f"{what}: sent in all", "bytes"),
+        Budget(f"economy-{name}-requests", None, "  the same: requests", "count"),
+        Budget(f"economy-{name}-new", None, "  the same: what no request before began with", "part"),
+    )
 
 
 BUDGETS = (
@@ -39,6 +55,8 @@ BUDGETS = (
     Budget("late-step", 6, "step 1,000 against step 10 of one session", "times", 1.2),
     Budget("overhead", 7, "request overhead: system prompt and all tools", "bytes", 9 * 1024),
     Budget("prefix", 8, "requests that continue the one before byte for byte", "share"),
+    *(row for name, what in _TRAJECTORIES for row in _economy(name, what)),
+    Budget("facts", None, "facts of a project with 50,000 files at its top", "ms", 5),
     Budget("edit-large", None, "edit tool, file of 100,000 lines", "ms", 300),
     Budget("grep-large", None, "grep tool, 50,000 files, against plain rg", "times", 1.3),
     Budget("glob-large", None, "glob tool, 50,000 files, against rg --files --sortr modified", "times", 1.3),

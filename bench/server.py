@@ -17,6 +17,7 @@ from typing import Literal, Self
 
 from bench.protocols import openai_events
 from bench.requests import Request
+from bench.trajectories import TRAJECTORIES, answers
 from tests.support.answers import Answer, Call
 from tests.support.answers import Script as Answers
 from tests.support.provider import STEP, Choose, ModelServer, Received, by_step
@@ -34,15 +35,19 @@ class Scenario:
     The deltas come as quickly as the socket takes them; in a `drip`, each is written by itself.
     """
 
-    kind: Literal["answer", "steps", "deltas", "drip"]
+    kind: Literal["answer", "steps", "deltas", "drip", "trajectory"]
     count: int = 1
+    name: str = ""
+    """Which trajectory."""
 
     def __str__(self) -> str:
         """Give it as the process takes it."""
-        return f"{self.kind}-{self.count}"
+        return f"{self.kind}-{self.name or self.count}"
 
     def answers(self) -> tuple[Answer, ...]:
         """Return the answers of one session, in order."""
+        if self.kind == "trajectory":
+            return tuple(answers(self.name))
         if self.kind in {"deltas", "drip"}:
             pieces = DELTA_BYTES if self.kind == "drip" else 0
             return (Answer(text="word " * self.count, deltas=self.count, pieces=pieces),)
@@ -142,16 +147,20 @@ def _read_log(data: bytes) -> Iterator[Request]:
 def _scenario(text: str) -> Scenario:
     kind, _, count = text.partition("-")
     match kind:
+        case "trajectory" if count in TRAJECTORIES:
+            return Scenario(kind, name=count)
         case "answer" | "steps" | "deltas" | "drip" if count.isdigit():
             return Scenario(kind, int(count))
         case _:
-            raise argparse.ArgumentTypeError(f"{text} is no scenario: answer-1, steps-N, deltas-N or drip-N")
+            raise argparse.ArgumentTypeError(
+                f"{text} is no scenario: answer-1, steps-N, deltas-N, drip-N or trajectory-NAME"
+            )
 
 
 def main() -> None:
     """Serve until the process is killed; the first line printed is the base URL."""
     parser = argparse.ArgumentParser(prog="python -m bench.server", description=__doc__)
-    parser.add_argument("scenario", type=_scenario, help="answer-1, steps-N, deltas-N, drip-N")
+    parser.add_argument("scenario", type=_scenario, help="answer-1, steps-N, deltas-N, drip-N, trajectory-NAME")
     parser.add_argument("log", type=Path, help="where to note the requests")
     parser.add_argument("--bodies", action="store_true", help="note their bodies too")
     options = parser.parse_args()

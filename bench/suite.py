@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from bench import large, requests, script, serving, snapshots, tools
+from bench import economy, large, requests, script, serving, snapshots, tools
 from bench.figures import Bench
 from bench.measure import Failed, imported, run
 from bench.server import Scenario, Server
@@ -110,6 +110,10 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     ),
     request_bodies: ("overhead", "prefix"),
     late_step: ("late-step",),
+    economy.economy: tuple(
+        f"economy-{name}{more}" for name in ("fix", "refactor", "logs", "resumed") for more in ("", "-requests", "-new")
+    ),
+    economy.facts: ("facts",),
     tools.edit: ("edit-large",),
     tools.search: ("grep-large", "glob-large"),
     tools.shell: ("bash-memory",),

@@ -1,0 +1,101 @@
+"""Recorded trajectories: what a model called, step by step, in a project that is made for them, always the same."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tests.support.answers import Answer, Call
+
+MODULES = 12
+LOGS = 4
+_LINES = 130
+_LOG_LINES = 900
+
+Calls = tuple[tuple[str, Mapping[str, object]], ...]
+"""What one step calls: tools and their arguments."""
+
+
+def _module(number: int) -> str:
+    rows = [f'"""Part {number} of the shop."""', "", "RATE = 3", ""]
+    for line in range(_LINES // 5):
+        rows += [f"def part_{number}_{line}(amount: int) -> int:", f'    """Return step {line}."""']
+        rows += [f"    return amount * RATE + {(number + 1) * 1000 + line}", "", ""]
+    return "\n".join(rows)
+
+
+def make_project(folder: Path) -> None:
+    """Write the files that the trajectories read, change and run."""
+    (folder / "shop").mkdir()
+    for number in range(MODULES):
+        (folder / "shop" / f"part_{number}.py").write_text(_module(number))
+    for number in range(LOGS):
+        rows = (
+            f"{line:05} build {number}: compiled unit {line * 7919 % 1000:03} of target" for line in range(_LOG_LINES)
+        )
+        (folder / f"build-{number}.log").write_text("\n".join(rows) + "\n")
+    names = (f"echo 'test_part_{number % MODULES}_{number}: checked in {number % 7} ms'" for number in range(80))
+    (folder / "check.sh").write_text("\n".join(names) + "\n")
+    (folder / "Makefile").write_text("test:\n\tsh check.sh\n\nlint:\n\ttrue\n")
+    (folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\n\n[tool.ruff]\n\n[tool.mypy]\n")
+
+
+CHECK: Calls = (("bash", {"command": "sh check.sh", "description": "Runs the tests"}),)
+
+
+def _read(*numbers: int) -> Calls:
+    return tuple(("read", {"filePath": f"shop/part_{number}.py"}) for number in numbers)
+
+
+def _edit(number: int, line: int) -> Calls:
+    old = f"return amount * RATE + {(number + 1) * 1000 + line}"
+    given = {"filePath": f"shop/part_{number}.py", "oldString": old, "newString": f"{old} - 1"}
+    return (("edit", given),)
+
+
+def _log(number: int) -> Calls:
+    return (("bash", {"command": f"cat build-{number}.log", "description": "Shows a log"}),)
+
+
+FIX: tuple[Calls, ...] = (
+    (("grep", {"pattern": "def part_3_7"}), ("glob", {"pattern": "*.toml"})),
+    _read(3),
+    CHECK,
+    _edit(3, 7),
+    CHECK,
+)
+REFACTOR: tuple[Calls, ...] = (
+    *(calls for number in range(MODULES) for calls in (_read(number), _edit(number, 1), CHECK)),
+    _read(0, 1),
+    _edit(0, 2),
+    CHECK,
+)
+READING_LOGS: tuple[Calls, ...] = (*(_log(number) for number in range(LOGS)), _edit(5, 5), CHECK, _log(0))
+BEFORE_THE_BREAK: tuple[Calls, ...] = (
+    _read(0, 1),
+    CHECK,
+    _edit(0, 1),
+    CHECK,
+    _read(2, 3),
+    _edit(2, 1),
+    CHECK,
+    _edit(3, 1),
+    _read(2),
+    CHECK,
+)
+AFTER_THE_BREAK: tuple[Calls, ...] = (CHECK, _read(4), _edit(4, 1), CHECK, _edit(1, 2))
+
+TRAJECTORIES: dict[str, tuple[Calls, ...]] = {
+    "fix": FIX,
+    "refactor": REFACTOR,
+    "logs": READING_LOGS,
+    "before-break": BEFORE_THE_BREAK,
+    "after-break": AFTER_THE_BREAK,
+}
+
+
+def answers(name: str) -> Iterable[Answer]:
+    """Yield the answers of a trajectory: its calls, and a word at the end."""
+    for step, calls in enumerate(TRAJECTORIES[name]):
+        made = (Call(tool, json.dumps(given), f"call_{name}_{step}_{n}") for n, (tool, given) in enumerate(calls))
+        yield Answer(calls=tuple(made))
+    yield Answer(text="Done.")

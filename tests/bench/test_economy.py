@@ -1,0 +1,50 @@
+"""The trajectories fit their project, and what is new of a request is counted."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.__main__ import arguments
+from bench.economy import BREAK, aged, new_share
+from bench.requests import Request
+from bench.server import Scenario
+from bench.trajectories import TRAJECTORIES, answers, make_project
+
+
+def requests(*bodies: bytes) -> list[Request]:
+    return [Request(0.0, 0.0, body) for body in bodies]
+
+
+@pytest.mark.parametrize(
+    ("bodies", "share"),
+    [((), None), ((b"abcd",), 1.0), ((b"abcd", b"abcdefgh"), 8 / 12), ((b"abcd", b"xbcd"), 1.0), ((b"ab", b"ab"), 0.5)],
+)
+def test_what_repeats_the_beginning_of_the_request_before_is_not_new(
+    bodies: tuple[bytes, ...], share: float | None
+) -> None:
+    assert new_share(requests(*bodies)) == (None if share is None else pytest.approx(share))
+
+
+@pytest.mark.parametrize("name", TRAJECTORIES)
+def test_each_edit_of_a_trajectory_finds_its_text_once_in_the_project(tmp_path: Path, name: str) -> None:
+    make_project(tmp_path)
+    for tool, given in (call for calls in TRAJECTORIES[name] for call in calls):
+        if tool == "read":
+            assert (tmp_path / str(given["filePath"])).is_file()
+        if tool == "edit":
+            text = (tmp_path / str(given["filePath"])).read_text()
+            assert text.count(str(given["oldString"])) == 1
+    made = [call.id for answer in answers(name) for call in answer.calls]
+    assert len(set(made)) == len(made)
+    assert Scenario("trajectory", name=name).answers()[-1].text == "Done."
+
+
+def test_an_hour_passes_for_every_time_that_is_stored() -> None:
+    now = 10 * BREAK
+    stored = {"id": "x", "time": {"created": now, "start": now}, "parts": [{"end": now}], "offset": now, "cost": 0}
+    past = now - BREAK
+    assert aged(stored) == {**stored, "time": {"created": past, "start": past}, "parts": [{"end": past}]}
+
+
+def test_a_name_asks_for_all_rows_that_begin_with_it() -> None:
+    assert arguments(["--only", "economy"]).only == ["economy"]
