@@ -23,7 +23,7 @@ from codeloop.schema.limits import (
     Limit,
 )
 from codeloop.schema.wire import replace
-from codeloop.server import flow, http_protocol
+from codeloop.server import http_protocol
 from codeloop.server.server import Listening
 from tests.cli.program import lives
 from tests.server.support.raw import UPGRADE, ask, basic, port_of, read, request
@@ -268,7 +268,7 @@ async def test_strangers_do_not_keep_out_who_has_the_credential(
 async def test_a_client_that_reads_nothing_of_an_answer_is_cut_a_slow_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flow, "SERVER_WRITE", replace(SERVER_WRITE, value=600))
+    monkeypatch.setattr(http_protocol, "SERVER_WRITE", replace(SERVER_WRITE, value=600))
     async with served(tmp_path) as it:
         await asyncio.to_thread((it.work / "large.txt").write_text, "x" * 8_000_000)
         large = request(it.url, "GET", "/file/content?path=large.txt", basic())

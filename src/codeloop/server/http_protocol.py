@@ -3,6 +3,7 @@
 import asyncio
 from http import HTTPStatus
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -13,8 +14,8 @@ from codeloop.schema.limits import (
     SERVER_HEADER_TIME,
     SERVER_HEADERS,
     SERVER_URL,
+    SERVER_WRITE,
 )
-from codeloop.server.flow import BoundedFlow
 
 CUT = "codeloop.cut"
 """The extension of a request's scope whose `call` cuts the connection: for a client that reads nothing."""
@@ -26,6 +27,41 @@ _TOLERATED = 2
 
 class TooLong(Exception):
     """A request's head has grown beyond its bounds."""
+
+
+class BoundedFlow(FlowControl):
+    """The flow of one connection. While the client is behind, it must take something in each `SERVER_WRITE`.
+
+    One that takes nothing for long is gone, and must not fill the memory.
+    """
+
+    _look: asyncio.TimerHandle | None = None
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        super().__init__(transport)
+        self._output = transport
+
+    def pause_writing(self) -> None:
+        """Take notice that the client is behind."""
+        super().pause_writing()
+        self._watch(self._output.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Take notice that the client has caught up, or that the connection has ended."""
+        super().resume_writing()
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+
+    def _watch(self, left: int) -> None:
+        self._look = asyncio.get_running_loop().call_later(SERVER_WRITE.seconds, self._check, left)
+
+    def _check(self, before: int) -> None:
+        left = self._output.get_write_buffer_size()
+        if left < before:
+            self._watch(left)
+        else:
+            self._output.abort()
 
 
 class BoundedProtocol(HttpToolsProtocol):

@@ -10,9 +10,10 @@ import msgspec
 
 from codeloop.app.app import App
 from codeloop.config.paths import find_paths
-from codeloop.schema.event import Event, Stamped
+from codeloop.schema.event import Event, SessionCreated, SessionDeleted, SessionUpdated, Stamped, session_of
 from codeloop.schema.limits import (
     SERVER_HEARTBEAT,
+    SERVER_SESSIONS,
     SERVER_STREAM_CHUNK,
     SERVER_STREAM_PACE,
     SERVER_STREAM_WRITE,
@@ -20,7 +21,6 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
 from codeloop.server.events.cursor import Position, written
-from codeloop.server.events.source import Directories, Source, project_of
 from codeloop.server.events.subscriber import Reader, enveloped, frame
 from codeloop.store.follow import GapError, stored
 from codeloop.store.store import Store
@@ -30,6 +30,47 @@ log = logging.getLogger("codeloop.server")
 _encode = msgspec.json.Encoder().encode
 _TURN = 500
 """Events handed out before others have their turn."""
+
+
+class Source:
+    """An open store that is followed. `seq`: the last stored event that the live readers were given."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.project = project_of(store)
+        self.seq = store.last_seq()
+
+
+class Directories:
+    """Knows the directory of an event: that of its session."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def of(self, store: Store, stamped: Stamped) -> str | None:
+        """Return the directory; None: the session is gone. Raises StoreError."""
+        if stamped.directory is not None:
+            return stamped.directory
+        match stamped.event:
+            case SessionCreated(properties=p) | SessionUpdated(properties=p) | SessionDeleted(properties=p):
+                return self._remember(p.session_id, p.info.directory)
+            case event:
+                session_id = session_of(event)
+        if session_id is None or session_id in self._known:
+            return self._known.get(session_id or "")
+        session = store.find_session(session_id)
+        return None if session is None else self._remember(session_id, session.directory)
+
+    def _remember(self, session_id: str, directory: str) -> str:
+        self._known[session_id] = directory
+        if len(self._known) > SERVER_SESSIONS.value:
+            del self._known[next(iter(self._known))]
+        return directory
+
+
+def project_of(store: Store) -> str:
+    """Return the id of the project that a store holds."""
+    return store.path.parent.name
 
 
 class Hub:

@@ -111,18 +111,9 @@ async def summarize(project: Project, args: Summarize) -> bool:
     project.runs.check_free(session.id)
     model = ModelRef(provider_id=args.provider_id, model_id=args.model_id)
     project.models.open(model_ref(model))
-    message = UserMessage(
-        id=new_id("msg"),
-        session_id=session.id,
-        time=UserTime(created=next_created(project.store.context_view(session.id), now_ms())),
-        agent=session.agent or "build",
-        model=model,
-    )
+    message = user_message(project, session.id, session.agent or "build", model)
     part = CompactionPart(id=new_id("prt"), session_id=session.id, message_id=message.id, auto=args.auto)
-    project.store.append(
-        message_updated(message),
-        part_updated(part),
-    )
+    project.store.append(message_updated(message), part_updated(part))
     stop = await asyncio.shield(project.runs.wake(session.id, policy_of(None, message, project)))
     if stop.reason != "done":
         kind = "UnknownError" if stop.reason == "error" else "BadRequest"
@@ -141,6 +132,20 @@ def agent_of(project: Project, session: Session, named: str | None) -> Agent:
     return project.engine.agent(named or session.agent or project.settings.config.default_agent or "build")
 
 
+def user_message(
+    project: Project, session_id: str, agent: str, model: ModelRef, message_id: str | None = None
+) -> UserMessage:
+    """Return a message of the person's, to be stored behind all that the session holds."""
+    created = next_created(project.store.context_view(session_id), now_ms())
+    return UserMessage(
+        id=message_id or new_id("msg"),
+        session_id=session_id,
+        time=UserTime(created=created),
+        agent=agent,
+        model=model,
+    )
+
+
 async def _stored(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
     """Store a prompt; an abort ends what comes before that, such as reading a large file."""
     return await project.runs.before_turn(args.session_id, asyncio.create_task(_store(project, args)))
@@ -155,16 +160,8 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     agent = agent_of(project, session, args.agent)
     model = await model_of(project, args, session, agent)
     project.models.open(model_ref(model))
-    message = UserMessage(
-        id=args.message_id or new_id("msg"),
-        session_id=session.id,
-        time=UserTime(created=next_created(project.store.context_view(session.id), now_ms())),
-        agent=agent.name,
-        model=model,
-        system=args.system,
-        tools=args.tools,
-        format=args.format,
-    )
+    message = user_message(project, session.id, agent.name, model, args.message_id)
+    message = replace(message, system=args.system, tools=args.tools, format=args.format)
     parts: list[Part] = []
     switched = switch_note(_agent_before(project, session), agent.name)
     for given in (*args.parts, *([TextPartInput(text=switched, synthetic=True)] if switched else [])):

@@ -141,18 +141,23 @@ async def _move(
     if not args.dry_run:  # a point without a diff is one that the files are still on their way to
         begun = replace(point, diff=None) if point is not None else None
         _store(place, session.id, replace(session.revert, snapshot=plan.snapshot) if session.revert else begun)
-    outcome = await snapshots.jobs.beside(
-        lambda: put_back(snapshots.objects, snapshots.root, plan.moves, snapshots.notes, dry_run=args.dry_run),
-        UNDO_TIME,
-    )
-    snapshots.mark_changed()
-    if isinstance(outcome, Failed):
-        raise OperationError("UnknownError", f"The files are not all put back: {outcome.reason}. Do the same again.")
+    outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
     if not args.dry_run:
         session = _store(place, session.id, point)
         diffs = list(plan.diffs) if target is not None else []
         place.store.publish_live(session_diff(session.id, diffs))
     return _answer(session, with_conflicts(outcome, plan.conflicts), plan.moves)
+
+
+async def restore_files(snapshots: Snapshots, moves: tuple[Restoration, ...], *, dry_run: bool) -> RestoreResult:
+    """Make the moves, or with `dry_run` only look at them. Raises OperationError: doing the same again goes on."""
+    outcome = await snapshots.jobs.beside(
+        lambda: put_back(snapshots.objects, snapshots.root, moves, snapshots.notes, dry_run=dry_run), UNDO_TIME
+    )
+    snapshots.mark_changed()
+    if isinstance(outcome, Failed):
+        raise OperationError("UnknownError", f"The files are not all put back: {outcome.reason}. Do the same again.")
+    return outcome
 
 
 def _store(place: Place, session_id: str, point: Revert | None) -> Session:

@@ -5,7 +5,7 @@ import asyncio
 from codeloop.agent.engine import Policy
 from codeloop.agent.step import new_message
 from codeloop.agent.tool_context import CallContext
-from codeloop.app.handlers.session.prompt import agent_of, check_ids, model_of, policy_of
+from codeloop.app.handlers.session.prompt import agent_of, check_ids, model_of, policy_of, user_message
 from codeloop.app.handlers.session.revert import discard_reverted
 from codeloop.app.project import Project
 from codeloop.schema.agent import Agent
@@ -15,7 +15,7 @@ from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.live_events import session_diff
-from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
+from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import (
     TextPart,
     ToolPart,
@@ -27,7 +27,6 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import next_created
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.truncate import truncated
@@ -50,13 +49,7 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
     model = await model_of(project, args, session, agent)
     if project.runs.is_running(session.id) or session.id in project.store.statuses:
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
-    message = UserMessage(
-        id=args.message_id or new_id("msg"),
-        session_id=session.id,
-        time=UserTime(created=next_created(project.store.context_view(session.id), now_ms())),
-        agent=agent.name,
-        model=model,
-    )
+    message = user_message(project, session.id, agent.name, model, args.message_id)
     command = _Command(project, agent, message, args.command)
     try:
         policy = policy_of(None, message, project)
@@ -69,7 +62,7 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
 
 
 class _OwnContext(CallContext):
-    """What a command touches that a person runs: they need nobody's leave."""
+    """What a command touches that a person runs: they need nobody's permission."""
 
     async def ask(self, need: Need) -> None:
         """Return: it is their own command."""

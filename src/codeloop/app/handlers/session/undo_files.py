@@ -7,7 +7,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.agent.turn_diffs import step_changes
-from codeloop.app.handlers.session.revert import Place, files_outcome, held, idle, start_of, with_conflicts
+from codeloop.app.handlers.session.revert import (
+    Place,
+    files_outcome,
+    held,
+    idle,
+    restore_files,
+    start_of,
+    with_conflicts,
+)
 from codeloop.schema.api.session_requests import UndoFiles, UndoneFiles
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import UNDO_TIME
@@ -15,7 +23,7 @@ from codeloop.schema.message import AssistantMessage, Session
 from codeloop.store.conversation import Conversation
 from codeloop.workspace.snapshot.file_jobs import Failed
 from codeloop.workspace.snapshot.object_store import TreeEntry
-from codeloop.workspace.snapshot.restore import Conflict, Restoration, is_unwound, put_back, unwound
+from codeloop.workspace.snapshot.restore import Conflict, Restoration, is_unwound, unwound
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.tree_diff import TreeChange
 
@@ -42,13 +50,7 @@ async def undo_files(place: Place, args: UndoFiles) -> UndoneFiles:
         plan = await snapshots.jobs.beside(lambda: _plan(snapshots, view, names, redo=args.redo), UNDO_TIME)
         if isinstance(plan, Failed):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")
-        outcome = await snapshots.jobs.beside(
-            lambda: put_back(snapshots.objects, snapshots.root, plan.moves, snapshots.notes, dry_run=args.dry_run),
-            UNDO_TIME,
-        )
-        snapshots.mark_changed()
-    if isinstance(outcome, Failed):
-        raise OperationError("UnknownError", f"The files are not all changed: {outcome.reason}. Do the same again.")
+        outcome = await restore_files(snapshots, plan.moves, dry_run=args.dry_run)
     found = files_outcome(with_conflicts(outcome, plan.conflicts), plan.moves)
     return UndoneFiles(message_id=plan.prompt, outcome=found)
 
