@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 CODE = (SRC, ROOT / "bench", ROOT / "tests")
 
-FILE_LINES, FUNCTION_LINES, PARAMETERS, METHODS, ENTRIES = 400, 60, 7, 20, 16
+FILE_LINES, FUNCTION_LINES, PARAMETERS, METHODS, ATTRIBUTES, ENTRIES = 400, 60, 7, 20, 12, 16
 # Files, functions and classes that may be larger. Empty, and stays so.
 EXCEPTIONS: frozenset[str] = frozenset()
 
@@ -157,6 +157,35 @@ def test_classes_have_few_methods() -> None:
         if isinstance(node, ast.ClassDef)
     }
     assert {name: count for name, count in methods.items() if count > METHODS and name not in EXCEPTIONS} == {}
+
+
+def attributes(node: ast.ClassDef) -> set[str]:
+    """Return the names that the class's methods set on `self`. A plain record declares its fields and sets none."""
+    return {
+        target.attr
+        for target in ast.walk(node)
+        if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)
+        if isinstance(target.value, ast.Name) and target.value.id == "self"
+    }
+
+
+def test_classes_have_few_attributes() -> None:
+    wide = {
+        f"{name_of(path)}::{node.name}": len(found)
+        for path in python_files(SRC)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef) and len(found := attributes(node)) > ATTRIBUTES
+    }
+    assert {name: count for name, count in wide.items() if name not in EXCEPTIONS} == {}
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in python_files(SRC):
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name_of(path))
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
 
 
 WAIVER = re.compile(r"\bnoqa\b|type:\s*ignore|pyright:\s*ignore|ruff:\s*(?:noqa|ignore)|\b(?:TODO|FIXME|XXX|HACK)\b")

@@ -57,7 +57,7 @@ class CallContext:
             self._show()
 
     async def spawn(self, task: Subtask) -> SubtaskResult:
-        """Run a subagent in a session of its own and wait for it."""
+        """Run a subagent in a session of its own; wait for it unless it works in the background."""
 
         def report(metadata: JSON) -> None:
             self.report(title=task.description, metadata=metadata)

@@ -132,7 +132,7 @@ class Config(Wire, rename=None):
     """Everything that can be configured. `permission` holds the rules of all trusted layers in their order.
 
     `restrictions` holds those of untrusted project layers: they can only make a verdict stricter, and mean nothing
-    until `config.tighten.configured_rules` has put them together with all others.
+    until `config.trust.restrict.configured_rules` has put them together with all others.
     """
 
     model: str | None = None

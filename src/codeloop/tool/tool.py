@@ -101,7 +101,7 @@ class ToolContext(Protocol):
         ...
 
     async def spawn(self, task: Subtask) -> SubtaskResult:
-        """Run a subagent in a session of its own and wait for it."""
+        """Run a subagent in a session of its own; wait for it unless it works in the background."""
         ...
 
 

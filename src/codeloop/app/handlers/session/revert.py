@@ -179,7 +179,7 @@ def with_conflicts(outcome: RestoreResult, more: Sequence[Conflict]) -> RestoreR
 
 
 def _plan(snapshots: Snapshots, view: Conversation, target: int | None) -> _Plan:
-    """Work out the moves. Blocks. Raises Missing, OSError."""
+    """Work out the moves. Blocks. Raises MissingObject, OSError."""
     objects = snapshots.objects
     objects.ensure()
     old = view.session.revert

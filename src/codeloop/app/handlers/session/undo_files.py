@@ -65,7 +65,7 @@ def _relative(root: Path, session: Session, name: str) -> str:
 
 
 def _plan(snapshots: Snapshots, view: Conversation, names: Sequence[str], *, redo: bool) -> _Plan:
-    """Choose the turn and work out the moves. Blocks. Raises Missing, OSError."""
+    """Choose the turn and work out the moves. Blocks. Raises MissingObject, OSError."""
     snapshots.objects.ensure()
     turns = _turns(snapshots, view)
     paths = {path for _, changes in turns for path in changes if any(_is_meant(path, name) for name in names)}
