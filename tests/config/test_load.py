@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.config.layers import Layer, Origin, dotted
 from codeloop.config.load import _merge, _Merged
 from codeloop.config.normalise import Values
+from codeloop.config.sources import Layer, Origin, dotted
 from codeloop.kit.jsonc import Document
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError

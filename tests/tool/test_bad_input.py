@@ -203,7 +203,7 @@ async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
     (root / "folder" / "b.py").write_bytes(b"\xff\0binary")
     made.deny = ("external_directory", "edit", "bash")  # nothing may change, whatever is asked
     yield made
-    await made.workspace.part(Shells).close()
+    await made.workspace.shared(Shells).close()
     made.store.close()
 
 

@@ -83,7 +83,7 @@ class App:
         real = settings.place.directory
         project = await open_project(settings, self._models, stores=self.stores, renew=partial(self.renew, real))
         for old in self._leaving:
-            if old.settings.place.directory == real and old.workspace.part(Terminals).all():
+            if old.settings.place.directory == real and old.workspace.shared(Terminals).all():
                 project.workspace.adopt(old.workspace.give_up(Terminals))
                 break
         self._projects[real] = project

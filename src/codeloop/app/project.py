@@ -141,7 +141,7 @@ class Project:
         """Its files, and the programs that run on them."""
         return self.engine.workspace
 
-    def part(self, make: Callable[["Project"], T]) -> T:
+    def shared(self, make: Callable[["Project"], T]) -> T:
         """Return what `make` makes of this project: once, when a handler first asks for it."""
         if make not in self._parts:
             self._parts[make] = make(self)

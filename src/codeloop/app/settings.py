@@ -7,10 +7,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.config.layers import Layer, candidates
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
+from codeloop.config.sources import Layer, candidates
 from codeloop.config.trust.store import is_trusted
 from codeloop.extend.folders import entries_of, find_homes
 from codeloop.extend.markdown import find_pages

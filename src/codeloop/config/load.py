@@ -10,10 +10,10 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.known_keys import pending, unknown_keys
-from codeloop.config.layers import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, dotted, find_layers
 from codeloop.config.normalise import Values, normalise
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
+from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin, dotted, find_layers
 from codeloop.config.substitute import REFERENCE, substituted
 from codeloop.config.trust.filter import narrowed
 from codeloop.config.validation import find_fault

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.known_keys import settings
-from codeloop.config.layers import Layer, dotted
+from codeloop.config.sources import Layer, dotted
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.config import AgentConfig, Config

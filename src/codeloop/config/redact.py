@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from codeloop.config.layers import Origin, dotted
 from codeloop.config.load import Loaded
+from codeloop.config.sources import Origin, dotted
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.wire import JSON

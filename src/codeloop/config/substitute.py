@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.config.files import read_text
-from codeloop.config.layers import Layer
 from codeloop.config.paths import Paths
+from codeloop.config.sources import Layer
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import FileState, file_state

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from codeloop.config.files import read_text
-from codeloop.config.layers import ExtraLayers, Layer, dotted
 from codeloop.config.normalise import normalise
 from codeloop.config.project_root import ProjectRoot
+from codeloop.config.sources import ExtraLayers, Layer, dotted
 from codeloop.config.validation import find_fault
 from codeloop.extend.folders import Home, is_name, pages_of
 from codeloop.kit.frontmatter import FrontmatterError, split

@@ -75,7 +75,7 @@ async def _terminal(app: App, socket: WebSocket) -> Terminal:
     real = os.path.realpath(directory)
     for project in app.projects:
         is_meant = os.path.realpath(project.settings.place.directory) == real
-        if is_meant and project.workspace.part(Terminals).tickets.take(ticket, pty_id):
+        if is_meant and project.workspace.shared(Terminals).tickets.take(ticket, pty_id):
             return found(project, pty_id)
     raise OperationError("PtyForbiddenError", "The ticket is none, not for this terminal, used or too old.")
 

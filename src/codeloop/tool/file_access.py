@@ -16,8 +16,8 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, PermissionRule, Writes
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import ToolContext, ToolFailure
+from codeloop.workspace.files.atomic_write import Replacement, replace_files
 from codeloop.workspace.files.encoding import DecodedText, decode
-from codeloop.workspace.files.replace import Replacement, replace_files
 from codeloop.workspace.files.safe_open import LoadedFile, load_if_there
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 

@@ -16,9 +16,9 @@ async def similar_paths(workspace: Workspace, path: Path) -> list[str]:
     """Return at most three paths as a model reads them: of the same name, near in spelling beside it, or alike."""
     from rapidfuzz import fuzz, process
 
-    ripgrep, name = workspace.part(Ripgrep), workspace.shown(path)
+    ripgrep, name = workspace.shared(Ripgrep), workspace.shown(path)
     try:
-        rows = await workspace.part(FileIndex).names(workspace.directory, ripgrep, workspace.environment)
+        rows = await workspace.shared(FileIndex).names(workspace.directory, ripgrep, workspace.environment)
     except SearchFailed:
         rows = []
     paths = [row.path.rstrip("/") for row in rows]

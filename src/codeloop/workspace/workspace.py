@@ -61,7 +61,7 @@ class Workspace:
         """Our folder for notes of writes under way."""
         return self.scratch.with_name(FOLDER)
 
-    def part(self, kind: type[T]) -> T:
+    def shared(self, kind: type[T]) -> T:
         """Return the one `kind` of this work tree (its `Shells`, its `Ripgrep`), made when it is first asked for.
 
         So its module is imported by the tools that use it, and by nobody else.
@@ -72,7 +72,7 @@ class Workspace:
 
     def give_up(self, kind: type[T]) -> T:
         """Return a part for the work tree that is opened in this one's place; closing this one spares it."""
-        given = self.part(kind)
+        given = self.shared(kind)
         del self._parts[kind]
         return given
 

@@ -199,7 +199,7 @@ async def test_an_unknown_job_is_refused_with_those_there_are(tmp_path: Path) ->
     await run(ctx, "true", run_in_background=True)
     with pytest.raises(ToolFailure, match="bash_1"):
         await bash_output.run(BashOutputParams(id="bash_9"), ctx)
-    await ctx.workspace.part(Shells).close()
+    await ctx.workspace.shared(Shells).close()
 
 
 @pytest.mark.parametrize("command", ["cat .env", "cat < .env", "cp a/.env.local x", "cd a && cat .env"])

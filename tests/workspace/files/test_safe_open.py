@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.workspace.files.replace import Replacement, replace_file
+from codeloop.workspace.files.atomic_write import Replacement, replace_file
 from codeloop.workspace.files.safe_open import FileRefused, load
 from codeloop.workspace.workspace import Workspace
 from tests.support.auditing import audited

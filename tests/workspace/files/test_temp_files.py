@@ -11,14 +11,14 @@ import pytest
 
 from codeloop.kit.processes import pid_scope, start_time
 from codeloop.schema.limits import WRITE_NOTE_AGE
-from codeloop.workspace.files.replace import FileChanged, Replacement, replace_file, replace_files
+from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file, replace_files
 from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.files.temp_files import clear, noted
 
 KILLED = """
 import sys
 from pathlib import Path
-from codeloop.workspace.files.replace import Replacement, replace_files
+from codeloop.workspace.files.atomic_write import Replacement, replace_files
 from codeloop.workspace.files.safe_open import load
 work, notes = map(Path, sys.argv[1:])
 files = sorted(work.iterdir())

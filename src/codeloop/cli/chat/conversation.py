@@ -12,7 +12,7 @@ from codeloop.cli import exit_codes
 from codeloop.cli.bootstrap import handled
 from codeloop.cli.chat.screen import Screen
 from codeloop.cli.follow.follower import Callbacks, RunFollower
-from codeloop.cli.follow.prompts import Prompts
+from codeloop.cli.follow.own_prompts import Prompts
 from codeloop.cli.options import Options
 from codeloop.cli.output.result import Tally
 from codeloop.cli.output.style import Look

@@ -13,11 +13,11 @@ from codeloop.cli.options import CONFIG, JSON
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import run_with_client
 from codeloop.client.local import LocalClient
-from codeloop.config.layers import dotted
 from codeloop.config.load import Loaded, load
 from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.config.redact import masked
+from codeloop.config.sources import dotted
 from codeloop.config.trust.store import is_trusted
 from codeloop.extend.folders import find_homes
 from codeloop.extend.markdown import find_pages

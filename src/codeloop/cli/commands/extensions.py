@@ -10,7 +10,7 @@ from codeloop.cli.group import Group
 from codeloop.cli.options import JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import open_settings
-from codeloop.config.layers import dotted
+from codeloop.config.sources import dotted
 from codeloop.extend.agents import NATIVES, agents_of
 from codeloop.extend.commands import commands_of
 from codeloop.extend.folders import is_name

@@ -18,9 +18,9 @@ from codeloop.model.catalog.vendors import NEEDS_CHOICE
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.errors import ModelUnavailable, NoModel
-from codeloop.model.offers import UNTRUSTED, Offer, offers
 from codeloop.model.provider import NO_PROVIDER_CONFIG
 from codeloop.model.providers import NO_KEY, NO_MODEL, Providers
+from codeloop.model.usable_models import UNTRUSTED, Offer, offers
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 

@@ -54,7 +54,7 @@ class Answerer:
         elif not self._auto and self._prompter is not None:
             async with self._asking(request.id):
                 view.note("")
-                ask: AskPermission = load("cli.questions.dialog:ask_permission")
+                ask: AskPermission = load("cli.questions.ask_person:ask_permission")
                 reply, message = await ask(self._prompter, client, request)
         try:
             await client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
@@ -70,7 +70,7 @@ class Answerer:
                 await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
                 return
             async with self._asking(request.id):
-                ask: AskQuestions = load("cli.questions.dialog:ask_questions")
+                ask: AskQuestions = load("cli.questions.ask_person:ask_questions")
                 answers = await ask(self._prompter, client, request, lambda: view.note(""))
             if len(answers) == len(request.questions):
                 await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))

@@ -82,6 +82,6 @@ async def ask_trust(startup: Startup, terminal: Output) -> None:
     settings = find_settings(startup)
     if settings.trusted or not settings.loaded.ignored:
         return
-    trusts: Callable[[Output, Path, Sequence[str]], Awaitable[bool]] = load("cli.questions.dialog:trusts")
+    trusts: Callable[[Output, Path, Sequence[str]], Awaitable[bool]] = load("cli.questions.ask_person:trusts")
     if await trusts(terminal, settings.place.root, settings.loaded.ignored):
         trust(settings.paths, settings.place.root)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
-from codeloop.config.layers import dotted
 from codeloop.config.normalise import Values
+from codeloop.config.sources import dotted
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.errors import CodeloopError

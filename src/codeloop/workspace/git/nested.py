@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from codeloop.workspace.git.ignore import Patterns, is_ignored, parse, parse_attributes
+from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse, parse_attributes
 from codeloop.workspace.git.index import Repository, Tracked, open_repository, read_small
 from codeloop.workspace.snapshot.stat_cache import CachedFolder, join
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_ENTRIES
 from codeloop.workspace.files.safe_open import open_folder
-from codeloop.workspace.git.ignore import Patterns, is_ignored, parse
+from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse
 from codeloop.workspace.git.index import open_repository, read_small
 from codeloop.workspace.search.ripgrep import printable
 from codeloop.workspace.snapshot.stat_cache import join

@@ -10,7 +10,7 @@ import msgspec
 
 from codeloop.schema.limits import SNAPSHOT_TRACKED
 from codeloop.schema.wire import replace
-from codeloop.workspace.files.replace import FileChanged, Replacement, replace_file
+from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file
 from codeloop.workspace.files.safe_open import FileRefused, load, open_folder
 from codeloop.workspace.files.temp_files import new_name, noted
 from codeloop.workspace.snapshot.blob import LINK, Unreadable, blob_name, git_mode, tree_entry_of

@@ -19,7 +19,7 @@ from codeloop.schema.limits import (
     SNAPSHOT_TRACKED,
     SNAPSHOT_WATCH,
 )
-from codeloop.workspace.git.ignore import is_ignored
+from codeloop.workspace.git.ignore_patterns import is_ignored
 from codeloop.workspace.git.nested import Repositories
 from codeloop.workspace.snapshot.blob import Unreadable, git_mode, read_contents
 from codeloop.workspace.snapshot.inotify import Watch

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.kit.small_files import write_atomically
-from codeloop.workspace.git.ignore import Patterns
+from codeloop.workspace.git.ignore_patterns import Patterns
 from codeloop.workspace.snapshot.object_store import TreeEntry
 
 _VERSION = 1

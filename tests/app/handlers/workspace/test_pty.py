@@ -95,7 +95,7 @@ async def test_the_users_shell_runs_without_keys_where_the_project_is(tmp_path: 
         project = await app.project(tmp_path)
         made = await LocalClient(project).call(PTY_CREATE, CreatePty())
         assert (made.command, made.args, made.cwd) == ("/bin/sh", ["-l"], str(tmp_path))
-        terminal = project.workspace.part(Terminals).get(made.id)
+        terminal = project.workspace.shared(Terminals).get(made.id)
         assert terminal
         watcher = terminal.watch()
         await terminal.type(b"env > found; exit\n")

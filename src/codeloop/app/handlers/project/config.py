@@ -11,9 +11,9 @@ from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.config.edit_file import NotPlain, changed_settings, edited
 from codeloop.config.files import reason
 from codeloop.config.known_keys import unknown_keys
-from codeloop.config.layers import PROJECT_FILES, Layer, dotted
 from codeloop.config.normalise import normalise
 from codeloop.config.redact import shown
+from codeloop.config.sources import PROJECT_FILES, Layer, dotted
 from codeloop.config.trust.filter import narrowed
 from codeloop.kit.jsonc import Document, parse
 from codeloop.kit.suggest import meant
@@ -22,7 +22,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import JSON
-from codeloop.workspace.files.replace import Replacement, replace_file
+from codeloop.workspace.files.atomic_write import Replacement, replace_file
 from codeloop.workspace.files.safe_open import load_if_there
 
 

@@ -27,12 +27,12 @@ def _listing(project: Project) -> ProviderList:
 
 async def usable(project: Project, _args: NoArguments) -> UsableProviders:
     """Return the providers that can be used now, with the models that we can speak to."""
-    return await project.part(_listing).usable()
+    return await project.shared(_listing).usable()
 
 
 async def known(project: Project, _args: NoArguments) -> KnownProviders:
     """Return every provider there is."""
-    return await project.part(_listing).known()
+    return await project.shared(_listing).known()
 
 
 async def methods(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:

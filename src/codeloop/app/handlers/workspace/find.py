@@ -24,7 +24,7 @@ async def text(project: Project, args: FindText) -> list[FoundLine]:
     """
     workspace = project.workspace
     try:
-        return await workspace.part(Ripgrep).lines(workspace.directory, args.pattern, workspace.environment)
+        return await workspace.shared(Ripgrep).lines(workspace.directory, args.pattern, workspace.environment)
     except SearchFailed as error:
         raise OperationError("BadRequest", f"The files can't be searched: {readable(str(error))}") from error
 
@@ -50,8 +50,8 @@ async def _named(project: Project, args: FindFiles, kind: Kind | None, usual: in
         raise OperationError("BadRequest", f"query is longer than {FILES_QUERY.value} characters; name less.")
     workspace = project.workspace
     try:
-        names = await workspace.part(FileIndex).names(
-            workspace.directory, workspace.part(Ripgrep), workspace.environment
+        names = await workspace.shared(FileIndex).names(
+            workspace.directory, workspace.shared(Ripgrep), workspace.environment
         )
     except SearchFailed as error:
         raise OperationError("BadRequest", f"The files can't be listed: {readable(str(error))}") from error

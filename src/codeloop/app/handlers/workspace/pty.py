@@ -18,7 +18,7 @@ async def shells(project: Project, _args: NoArguments) -> list[PtyShell]:
 
 async def listed(project: Project, _args: NoArguments) -> list[Pty]:
     """Return every terminal, the oldest first."""
-    return [terminal.info for terminal in project.workspace.part(Terminals).all()]
+    return [terminal.info for terminal in project.workspace.shared(Terminals).all()]
 
 
 async def create(project: Project, args: CreatePty) -> Pty:
@@ -31,7 +31,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
     workspace = project.workspace
     try:
         program = program_of(args, workspace.directory, workspace.environment)
-        terminal = project.workspace.part(Terminals).open(program, exited)
+        terminal = project.workspace.shared(Terminals).open(program, exited)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise OperationError("BadRequest", f"The terminal can't be opened: {reason}.") from error
@@ -59,7 +59,7 @@ async def update(project: Project, args: UpdatePty) -> Pty:
 async def remove(project: Project, args: PtyId) -> bool:
     """End a terminal with everything that runs in it."""
     terminal = found(project, args.pty_id)
-    await project.workspace.part(Terminals).remove(terminal.id)
+    await project.workspace.shared(Terminals).remove(terminal.id)
     project.tell(PtyDeleted(properties=PtyGone(id=terminal.id)))
     return True
 
@@ -68,13 +68,13 @@ async def ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
     """Return a ticket: with it a client connects to the terminal, once, without the credential."""
     terminal = found(project, args.pty_id)
     return PtyTicketConnectToken(
-        ticket=project.workspace.part(Terminals).tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds)
+        ticket=project.workspace.shared(Terminals).tickets.give(terminal.id), expires_in=int(PTY_TICKET.seconds)
     )
 
 
 def found(project: Project, pty_id: str) -> Terminal:
     """Return a terminal that runs. Raises OperationError when there is none."""
-    terminal = project.workspace.part(Terminals).get(pty_id)
+    terminal = project.workspace.shared(Terminals).get(pty_id)
     if terminal is None:
         raise OperationError("PtyNotFoundError", f"There is no terminal {pty_id}; it may have ended.")
     return terminal

@@ -37,7 +37,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     given = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
     await ctx.ask(Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=given))
     try:
-        found = await ctx.workspace.part(Ripgrep).files(target.path, pattern, ctx.workspace.environment)
+        found = await ctx.workspace.shared(Ripgrep).files(target.path, pattern, ctx.workspace.environment)
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
     kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # looks at each file

@@ -59,7 +59,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
 
 async def _found(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
     """Search; what is no regular expression is searched for as plain text, and the note says so."""
-    search = ctx.workspace.part(Ripgrep).grep
+    search = ctx.workspace.shared(Ripgrep).grep
     try:
         try:
             return await search(path, query, ctx.workspace.environment), ""

@@ -82,7 +82,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     given: JSON = ({"path": params.path} if params.path else {}) | ({"ignore": params.ignore} if params.ignore else {})
     await ctx.ask(Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=given))
     try:
-        found = await ctx.workspace.part(Ripgrep).files(target.path, None, ctx.workspace.environment, params.ignore)
+        found = await ctx.workspace.shared(Ripgrep).files(target.path, None, ctx.workspace.environment, params.ignore)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
     top = Folder()

@@ -38,7 +38,7 @@ class BashParams(Wire, rename=None):
 async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     """Run the command, or start it in the background."""
     _check(params)
-    shells = ctx.workspace.part(Shells)
+    shells = ctx.workspace.shared(Shells)
     if params.reset:
         shells.reset(ctx.session_id)
     place = ShellContext(ctx.session_id, ctx.workspace.directory, ctx.workspace.environment, ctx.workspace.scratch)
@@ -107,7 +107,7 @@ def _real(path: str, directory: Path) -> Path:
 
 def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
     try:
-        job = ctx.workspace.part(Shells).start(place, command)
+        job = ctx.workspace.shared(Shells).start(place, command)
     except ValueError as error:
         raise ToolFailure(f"The command was not started: {error}.") from error
     log = job.running.capture.path

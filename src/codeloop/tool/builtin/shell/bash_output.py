@@ -41,7 +41,7 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
 
 def job_named(name: str, ctx: ToolContext) -> Job:
     """Return the background command of that id. Raises ToolFailure, naming those there are."""
-    jobs = ctx.workspace.part(Shells).jobs
+    jobs = ctx.workspace.shared(Shells).jobs
     job = jobs.get(name)
     if job is None:
         known = ", ".join(f"{one.id} ({one.status})" for one in jobs.all()) or "none"

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from codeloop.workspace.git.ignore import parse, parse_attributes
+from codeloop.workspace.git.ignore_patterns import parse, parse_attributes
 from codeloop.workspace.snapshot.stat_cache import join
 from tests.support.examples import examples
 from tests.workspace.snapshot.trees_on_disk import git, names_in, snapshots_of, taken, write

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.files.replace import FileChanged, Replacement, replace_file, replace_files
+from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file, replace_files
 from codeloop.workspace.files.safe_open import FileRefused, load
 
 
@@ -124,7 +124,7 @@ def test_a_full_disk_leaves_the_old_bytes(tmp_path: Path) -> None:
     file.write_bytes(b"old" * 1000)
     code = (
         "import resource, signal, sys; from pathlib import Path\n"
-        "from codeloop.workspace.files.replace import Replacement, replace_file\n"
+        "from codeloop.workspace.files.atomic_write import Replacement, replace_file\n"
         "from codeloop.workspace.files.safe_open import load\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"
@@ -145,7 +145,7 @@ def test_a_kill_leaves_every_file_old_or_new(tmp_path: Path, delay: float) -> No
         (tmp_path / str(n)).write_bytes(b"0" * size)
     code = (
         "import sys; from pathlib import Path\n"
-        "from codeloop.workspace.files.replace import Replacement, replace_files\n"
+        "from codeloop.workspace.files.atomic_write import Replacement, replace_files\n"
         "from codeloop.workspace.files.safe_open import load\n"
         "folder = Path(sys.argv[1]); files = [folder / str(n) for n in range(20)]\n"
         "print('go', flush=True)\n"
