@@ -239,7 +239,7 @@ async def test_a_command_that_is_carried_out_is_listed_only_when_it_is_the_users
 async def test_what_there_is_not_is_refused_with_what_there_is(tmp_path: Path) -> None:
     async with rig(tmp_path, [OK], command=commands(many="!`true`" * 21, gone={"template": "x", "agent": "no"})) as it:
         with pytest.raises(
-            OperationError, match=r"Command not found: nope\. There are: compact, gone, init, many, review"
+            OperationError, match=r"Command not found: nope\. Available: compact, gone, init, many, review"
         ):
             await run(it, "nope")
         with pytest.raises(OperationError, match="21 shell lines"):

@@ -27,7 +27,7 @@ from codeloop.workspace.workspace import Workspace
 
 
 class Models(Protocol):
-    """Where the models come from. Both raise CodeloopError with what to do when a model can't be had."""
+    """Where the models come from. Both raise CodeloopError, which says what to do, when a model is not available."""
 
     def open(self, ref: str) -> ChatModel:
         """Return the model `provider/model`, ready to stream."""
@@ -103,7 +103,7 @@ class Engine(Struct, frozen=True):
         found = self.agents.get(name)
         if found is None:
             known = sorted(name for name, agent in self.agents.items() if not agent.hidden)
-            there = f"{meant(near(name, known))} There are: {', '.join(known)}"
+            there = f"{meant(near(name, known))} Available: {', '.join(known)}"
             raise OperationError("NotFoundError", f"Agent not found: {name}.{there}")
         return found
 

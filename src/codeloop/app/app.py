@@ -38,7 +38,7 @@ class App:
         self._projects: dict[Path, Project] = {}
         self._used: dict[Project, float] = {}
         self._leaving: set[Project] = set()
-        """Projects that were opened anew while turns ran in them: they end with these."""
+        """Projects that were reopened while turns ran in them: each closes when its turns have ended."""
         self._tidying = asyncio.create_task(self._keep_tidy())
 
     @property
@@ -121,7 +121,7 @@ class App:
         return []
 
     async def renew(self, directory: Path) -> None:
-        """Read a directory's configuration anew with the next request; turns that run there go on to their end."""
+        """Read a directory's configuration again at the next request; turns that run there continue to their end."""
         project = self._projects.get(directory)
         if project is None:
             return

@@ -32,7 +32,7 @@ POINTS = {
     "step.finish": "an answer and its calls are complete, the step's end is not stored",
     "compaction.start": "a summary is begun, the request not sent",
     "compaction.summary": "a summary has come, it is not stored",
-    "compaction.done": "a summary is stored, what the turn goes on with is not",
+    "compaction.done": "a summary is stored, what the turn continues with is not",
     "recover": "before what a crash left open is closed",
     "files.write.before": "new bytes lie beside a file, which is still the old one",
     "files.write.after": "a file is the new one, the other files of the same change perhaps not",

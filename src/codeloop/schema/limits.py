@@ -127,7 +127,7 @@ SERVER_DELAY = Limit(
     "server.delay", 2_000, "ms", "the longest wait after wrong passwords from one address; the first is a twentieth"
 )
 SERVER_DELAYED = Limit("server.delayed", 4, "count", "wrong passwords of one address that wait; one more gets a 429")
-SERVER_FORGET = Limit("server.forget", 60_000, "ms", "an address without a wrong password for so long starts anew")
+SERVER_FORGET = Limit("server.forget", 60_000, "ms", "an address without a wrong password for this long starts afresh")
 SERVER_ADDRESSES = Limit(
     "server.addresses", 1_000, "count", "addresses with wrong passwords that are remembered; the oldest are forgotten"
 )
@@ -166,11 +166,11 @@ MODEL_WAIT = Limit(
 MODEL_NO_DEADLINE = Limit(
     "model.no_deadline", 3_600_000, "ms", "waiting for a first byte when the configuration turns that deadline off"
 )
-CATALOG_AGE = Limit("model.catalog_age", 86_400_000, "ms", "how often the model catalog is fetched anew, at most")
+CATALOG_AGE = Limit("model.catalog_age", 86_400_000, "ms", "the model catalog is fetched again at most this often")
 CATALOG_DELAY = Limit("model.catalog_delay", 3_000, "ms", "a process must be this old before it fetches the catalog")
 CATALOG_DEADLINE = Limit("model.catalog_deadline", 20_000, "ms", "fetching the model catalog, then the old one stays")
 CATALOG_BYTES = Limit("model.catalog_bytes", 32 * 1024 * 1024, "bytes", "a larger catalog is not read")
-DISCOVER = Limit("model.discover", 150, "ms", "looking for a local model server, then there is none")
+DISCOVER = Limit("model.discover", 150, "ms", "looking for a local model server; after that none is assumed")
 DISCOVER_BYTES = Limit(
     "model.discover_bytes", 1024 * 1024, "bytes", "a local server's longer list of models is not read"
 )
@@ -257,7 +257,7 @@ READ_LINES = Limit("read.lines", 2_000, "lines", "lines of a file shown by one c
 READ_LINE = Limit("read.line", 2_000, "characters", "a longer line is cut and marked")
 READ_BYTES = Limit("read.bytes", 50 * 1024, "bytes", "the text of a file shown by one call")
 READ_SCAN = Limit("read.scan", 1024 * 1024 * 1024, "bytes", "how far into a file its lines are counted")
-READ_IMAGE = Limit("read.image", 3_750_000, "bytes", "a larger image is encoded anew: services take 5 MB of base64")
+READ_IMAGE = Limit("read.image", 3_750_000, "bytes", "a larger image is encoded again: services take 5 MB of base64")
 READ_PIXELS = Limit(
     "read.pixels", 2_000, "count", "a wider or higher image is scaled down: the most where a request holds many"
 )
@@ -330,7 +330,7 @@ BATCH_CALLS = Limit("tool.batch_calls", 25, "count", "calls of one batch; more a
 FACTS = Limit("agent.facts", 512, "bytes", "what a request says of the project; more is left out and counted")
 TITLE = Limit("agent.title", 20_000, "ms", "making a title, then the prompt's first line stays the title")
 SNAPSHOT_QUICK = Limit("snapshot.quick", 5, "ms", "a look that took less is made without a thread the next time")
-SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot, then the turn goes on without it")
+SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot; then the turn continues without it")
 SNAPSHOT_AGAIN = Limit(
     "snapshot.again", 200, "ms", "waiting for a look that took too long before, then there is no snapshot"
 )
@@ -376,7 +376,7 @@ FILES_LINES = Limit("files.lines", 100, "lines", "matching lines that one search
 FILES_LINE = Limit("files.line", 2_000, "bytes", "shown of a matching line; what follows is cut")
 FILES_QUERY = Limit("files.query", 500, "characters", "a longer name to look for is refused")
 FILES_NAMED = Limit("files.named", 200, "count", "names that one search of a client gives, at most")
-FILES_AGE = Limit("files.age", 2_000, "ms", "an older list of file names is made anew, behind the one who asks")
+FILES_AGE = Limit("files.age", 2_000, "ms", "an older list of file names is rebuilt in the background")
 FILES_STALE = Limit("files.stale", 10_000, "ms", "who finds an older list of file names waits for the new one")
 
 

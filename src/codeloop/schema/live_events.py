@@ -291,7 +291,7 @@ class ServerResync(EventId, tag="server.resync"):
 
 
 class InstanceDisposed(EventId, tag="server.instance.disposed"):
-    """A directory's configuration is read anew: what a client knows of agents, models and commands is old."""
+    """A directory's configuration is read again: what a client knows of agents, models and commands is out of date."""
 
     properties: DirectoryRef
 

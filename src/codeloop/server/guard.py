@@ -76,7 +76,7 @@ def names_of(host: str, *, is_foreign: bool) -> frozenset[str]:
 
 
 def origin_of(text: str) -> str:
-    """Return an origin as browsers write it. Raises CodeloopError when it is none, `*` and `null` too."""
+    """Return an origin as browsers write it. Raises CodeloopError for anything else, `*` and `null` too."""
     try:
         parts = urlsplit(text.strip().lower())
         port = parts.port
@@ -236,7 +236,7 @@ def _from_query(query: Mapping[str, list[str]]) -> list[bytes]:
 
 
 def _decoded(text: str) -> bytes:
-    """Decode base64 of either alphabet, padded or not; what is none can't be right."""
+    """Decode base64 of either alphabet, padded or not; anything else can't be right."""
     plain = text.translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

@@ -77,7 +77,7 @@ async def _terminal(app: App, socket: WebSocket) -> Terminal:
         is_meant = os.path.realpath(project.settings.place.directory) == real
         if is_meant and project.workspace.shared(Terminals).tickets.take(ticket, pty_id):
             return found(project, pty_id)
-    raise OperationError("PtyForbiddenError", "The ticket is none, not for this terminal, used or too old.")
+    raise OperationError("PtyForbiddenError", "The ticket is invalid, for another terminal, already used or too old.")
 
 
 def _cursor(socket: WebSocket) -> int | None:

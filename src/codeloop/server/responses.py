@@ -88,7 +88,7 @@ def _named(status: int, name: str, message: str, **more: str) -> Response:
 
 
 def not_found(path: str) -> Response:
-    """Return the response for a path that is none."""
+    """Return the 404 response for an unknown path."""
     return _named(404, "NotFoundError", f"There is no route {path}.")
 
 

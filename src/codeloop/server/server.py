@@ -66,7 +66,7 @@ class Address(Struct, frozen=True):
 
 
 def find_address(host: str, port: int) -> Address:
-    """Look a host up. Raises CodeloopError when there is none of this name."""
+    """Look a host up. Raises CodeloopError when it is unknown."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM) if host else []
     except (OSError, UnicodeError):

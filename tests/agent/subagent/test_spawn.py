@@ -135,7 +135,7 @@ async def test_a_child_that_is_taken_up_again_is_bound_by_what_its_parent_is_den
 @pytest.mark.parametrize(
     ("task", "words"),
     [
-        (Subtask(agent="nobody", description="d", prompt="p"), "no subagent named nobody. There are: explore, general"),
+        (Subtask(agent="nobody", description="d", prompt="p"), "no subagent named nobody. Available: explore, general"),
         (Subtask(agent="build", description="d", prompt="p"), "no subagent named build"),
         (Subtask(agent="general", description="d", prompt="p", session_id="ses_x"), "no subagent session ses_x"),
     ],

@@ -36,7 +36,7 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[
     agent = engine.agents.get(task.agent)
     if agent is None or agent.mode == "primary":
         known = ", ".join(sorted(a.name for a in engine.agents.values() if a.mode != "primary" and not a.hidden))
-        raise ToolFailure(f"There is no subagent named {task.agent}. There are: {known or 'none'}.")
+        raise ToolFailure(f"There is no subagent named {task.agent}. Available: {known or 'none'}.")
     parent = engine.store.session(call.session_id)
     child = _child(engine, parent, agent, task)
     if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:

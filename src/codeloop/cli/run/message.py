@@ -143,7 +143,7 @@ def piped_file(text: str) -> FilePartInput:
 async def mentioned(client: Client, text: str, note: Callable[[str], object]) -> list[PartInput]:
     """Return the files and subagents that a prompt mentions with `@`.
 
-    `note` is called with a line about each mention that looks like a file and is none.
+    `note` is called with a line about each mention that looks like a file but is not one.
     """
     names = mentions(text)[: COMMAND_FILES.value]
     if not names:

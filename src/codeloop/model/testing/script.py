@@ -43,7 +43,7 @@ NOWHERE = Places()
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A tool call. `arguments` is an object, or the raw text that the model sent when that is none."""
+    """A tool call. `arguments` is an object, or else the raw text that the model sent."""
 
     name: str
     arguments: JSON | str = {}

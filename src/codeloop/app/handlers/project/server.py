@@ -14,12 +14,12 @@ async def health(_app: App, _directory: Path, _args: NoArguments) -> Health:
 
 
 async def dispose(app: App, directory: Path, _args: NoArguments) -> bool:
-    """Have a directory's configuration read anew."""
+    """Have a directory's configuration read again."""
     await app.renew(directory)
     return True
 
 
 async def dispose_all(app: App, _directory: Path, _args: NoArguments) -> bool:
-    """Have every directory's configuration read anew."""
+    """Have every directory's configuration read again."""
     await app.renew_all()
     return True

@@ -68,7 +68,7 @@ async def publish(project: Project, args: PublishTui) -> bool:
 
 
 async def select(project: Project, args: SessionId) -> bool:
-    """Show a session. Raises OperationError when there is none of that id."""
+    """Show a session. Raises OperationError when no session has that id."""
     session = project.store.session(args.session_id)
     project.tell(SessionSelected(properties=SessionRef(session_id=session.id)))
     return True

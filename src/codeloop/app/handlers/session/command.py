@@ -64,7 +64,7 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     found = commands_of(project.settings.config, project.settings.skills).get(args.command)
     if found is None:
         known = sorted(commands_of(project.settings.config, project.settings.skills))
-        there = f"{meant(near(args.command, known))} There are: {', '.join(known)}"
+        there = f"{meant(near(args.command, known))} Available: {', '.join(known)}"
         raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)

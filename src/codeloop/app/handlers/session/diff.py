@@ -15,7 +15,7 @@ from codeloop.workspace.snapshot.file_jobs import Failed
 async def diff(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDiff]:
     """Return what the turn of a prompt changed (an answer stands for its prompt), or all turns; else what is undone.
 
-    Raises OperationError: no such session or message, contents that can't be had.
+    Raises OperationError: no such session or message, contents that are not available.
     """
     view = project.store.conversation(args.session_id)
     if args.whole:

@@ -23,7 +23,7 @@ from codeloop.store.conversation import Entry, order
 KINDS: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(Part))
 NAMES: frozenset[str] = frozenset(kind.__struct_config__.tag for kind in get_args(MessageError))
 LATEST = 1 << 47
-"""A time (ms since the epoch) beyond this, in the year 6429, is none."""
+"""A time (ms since the epoch) beyond this, in the year 6429, is not taken for one."""
 _ID = re.compile(r"(ses|msg|prt)_[0-9A-Za-z]{1,64}")
 
 
@@ -180,7 +180,7 @@ def _list(value: Any, place: str) -> list[Any]:
 
 
 def _loose(value: Any) -> JSON:
-    """Return an object; what is none, as an empty one."""
+    """Return `value` if it is an object, else `{}`."""
     return _object(value, "") if isinstance(value, dict) else {}
 
 

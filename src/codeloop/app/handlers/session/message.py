@@ -33,7 +33,7 @@ async def messages(project: Project, args: ListMessages) -> list[MessageWithPart
 def page(project: Project, args: ListMessages) -> tuple[list[MessageWithParts], str | None]:
     """Return messages, oldest first, and the cursor to the older ones, if there are any.
 
-    Raises OperationError: no such session, a limit below 1, a cursor that is none.
+    Raises OperationError: no such session, a limit below 1, an invalid cursor.
     """
     if args.limit is None and args.before is None:
         return _listed(project.store.conversation(args.session_id).entries), None

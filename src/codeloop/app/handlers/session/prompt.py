@@ -216,7 +216,7 @@ def switch_note(before: str | None, now: str) -> str | None:
 
 
 def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) -> None:
-    """Refuse ids of a client's own choice that are none, or that are in use: what they name would be lost.
+    """Refuse ids chosen by a client that are malformed or in use: what they name would be lost.
 
     Raises OperationError.
     """
@@ -298,7 +298,7 @@ def _with_tools(session: Session, tools: dict[str, bool] | None) -> list[Permiss
 
 
 def policy_of(limits: RunLimits | None, message: UserMessage, project: Project) -> Policy:
-    """Return what bounds the turn of a prompt. Raises CodeloopError when its model can't be had."""
+    """Return what bounds the turn of a prompt. Raises CodeloopError when its model is not available."""
     limits = limits or RunLimits()
     agent = project.engine.agent(message.agent)
     bounds = [steps for steps in (limits.steps, agent.steps) if steps is not None]

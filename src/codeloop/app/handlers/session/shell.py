@@ -53,7 +53,7 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
     command = _Command(project, agent, message, args.command)
     try:
         policy = policy_of(None, message, project)
-    except CodeloopError:  # the model can't be had: no matter for a command, and a prompt that comes is told
+    except CodeloopError:  # the model is not available: no matter for a command, and a later prompt reports it
         policy = Policy()
     stop = await asyncio.shield(project.runs.wake(session.id, policy, command.run))
     if command.done is None:

@@ -73,7 +73,7 @@ async def ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
 
 
 def found(project: Project, pty_id: str) -> Terminal:
-    """Return a terminal that runs. Raises OperationError when there is none."""
+    """Return a running terminal. Raises OperationError when there is no such terminal."""
     terminal = project.workspace.shared(Terminals).get(pty_id)
     if terminal is None:
         raise OperationError("PtyNotFoundError", f"There is no terminal {pty_id}; it may have ended.")
