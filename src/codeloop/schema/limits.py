@@ -67,7 +67,7 @@ OUTPUT_READER = Limit(
     "cli.output_reader",
     500,
     "ms",
-    "after a signal, a reader of stdout or stderr that reads nothing for so long counts as gone",
+    "after a signal, a reader of stdout or stderr that reads nothing for this long counts as gone",
 )
 TURN_STOPPING = Limit("cli.turn_stopping", 100, "ms", "ending a turn takes longer than that: then it is said to be on")
 BACKGROUND_WAIT = Limit(
@@ -91,13 +91,13 @@ SERVER_STREAM_BYTES = Limit(
     "server.stream_bytes", 32 * 1024 * 1024, "bytes", "of events that wait for one client; as server.stream_events"
 )
 SERVER_STREAM_WRITE = Limit(
-    "server.stream_write", 60_000, "ms", "a client that takes nothing for so long has its stream ended"
+    "server.stream_write", 60_000, "ms", "a client that takes nothing for this long has its stream ended"
 )
 SERVER_STREAM_END = Limit("server.stream_end", 200, "ms", "ending a stream in order, then its connection is cut")
 SERVER_STREAM_CHUNK = Limit("server.stream_chunk", 256 * 1024, "bytes", "of events written to a client at once")
 SERVER_STREAM_PACE = Limit("server.stream_pace", 4, "ms", "events that follow one another faster are written together")
 SERVER_TURN_ANSWER = Limit(
-    "server.turn_answer", 10, "ms", "a turn's answer waits so long: some clients stop to read its events at it"
+    "server.turn_answer", 10, "ms", "a turn's answer waits this long: some clients stop to read its events at it"
 )
 SERVER_HEARTBEAT = Limit("server.heartbeat", 10_000, "ms", "how often a stream shows that it is still open")
 SERVER_HEARTBEAT_LEAST = Limit("server.heartbeat_least", 250, "ms", "a client can't ask for it more often than this")
@@ -120,7 +120,7 @@ SERVER_CONNECTIONS = Limit(
     "server.connections", 500, "count", "open connections; beyond, the oldest stranger's is cut, or the new one refused"
 )
 SERVER_BACKLOG = Limit("server.backlog", 128, "count", "connections taken at once; further ones wait their turn")
-SERVER_WRITE = Limit("server.write", 60_000, "ms", "a client takes nothing of its answer for so long; then a hang-up")
+SERVER_WRITE = Limit("server.write", 60_000, "ms", "a client takes nothing of its answer for this long; then a hang-up")
 SERVER_FRAME = Limit("server.frame", 1024 * 1024, "bytes", "a longer message on a WebSocket ends it")
 SERVER_PING = Limit("server.ping", 20_000, "ms", "how often a WebSocket is asked whether it lives, and how long it has")
 SERVER_DELAY = Limit(
@@ -139,7 +139,7 @@ CLIENT_CONNECT = Limit("client.connect", 5_000, "ms", "connecting to a server, t
 CLIENT_PATIENCE = Limit(
     "client.patience", 300_000, "ms", "waiting for an answer that does not wait for a turn, then an error"
 )
-CLIENT_KEEPALIVE = Limit("client.keepalive", 3_000, "ms", "an unused connection is kept so long: servers close at 5 s")
+CLIENT_KEEPALIVE = Limit("client.keepalive", 3_000, "ms", "how long an unused connection is kept: servers close at 5 s")
 CLIENT_ANSWER = Limit("client.answer", 1024 * 1024 * 1024, "bytes", "a longer answer of a server is not read")
 CLIENT_EVENT = Limit("client.event", 256 * 1024 * 1024, "bytes", "one event of a server, then following ends")
 CLIENT_SILENCE = Limit(
@@ -148,10 +148,10 @@ CLIENT_SILENCE = Limit(
 CLIENT_BACKOFF = Limit("client.backoff", 100, "ms", "the wait before a lost stream is opened again; doubled each time")
 CLIENT_BACKOFF_MOST = Limit("client.backoff_most", 5_000, "ms", "the longest such wait")
 CLIENT_HEARTBEAT = Limit("client.heartbeat", 500, "ms", "how often a server is asked to show that it is there")
-CLIENT_QUIET = Limit("client.quiet", 1_750, "ms", "such a server that shows nothing for so long is said to be silent")
-CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that stays away for so long is given up")
+CLIENT_QUIET = Limit("client.quiet", 1_750, "ms", "such a server that shows nothing for this long is said to be silent")
+CLIENT_GONE = Limit("client.gone", 60_000, "ms", "a server that stays away for this long is given up")
 CLIENT_FILE = Limit("client.file", 20 * 1024 * 1024, "bytes", "a larger file is not sent along to a server")
-EDITOR_ESCAPE = Limit("cli.editor_escape", 50, "ms", "an escape that nothing follows for so long is the key itself")
+EDITOR_ESCAPE = Limit("cli.editor_escape", 50, "ms", "an escape that nothing follows for this long is the key itself")
 EDITOR_HISTORY = Limit("cli.editor_history", 1_000, "count", "lines that the arrow keys bring back in `attach`")
 ATTACH_SHOWN = Limit("cli.attach_shown", 20, "count", "messages of a session that are shown when `attach` enters it")
 ATTACH_LISTED = Limit("cli.attach_listed", 20, "count", "sessions that `/sessions` lists")
@@ -187,7 +187,7 @@ MODEL_REFUSED_BACKOFF = Limit(
 )
 MODEL_TAIL = Limit("model.tail", 5_000, "ms", "waiting for token counts after an answer's end, then they are unknown")
 MODEL_GRACE = Limit("model.grace", 50, "ms", "waiting for a complete answer's last bytes, then a hang-up")
-MODEL_KEEPALIVE = Limit("model.keepalive", 60_000, "ms", "an unused connection is kept so long, then a new one is made")
+MODEL_KEEPALIVE = Limit("model.keepalive", 60_000, "ms", "how long an unused connection is kept")
 MODEL_INFLATED = Limit(
     "model.inflated", 16 * 1024 * 1024, "bytes", "what 256 KB of a compressed answer may become, else it is an error"
 )
@@ -294,7 +294,7 @@ WEBSEARCH_QUERY = Limit("web.search_query", 2_000, "characters", "a longer searc
 SUBAGENTS = Limit("agent.subagents", 8, "count", "subagents of a project that work at once; further ones wait")
 SUBAGENT_STEPS = Limit("agent.subagent_steps", 100, "count", "requests of one task, unless its agent sets `steps`")
 SUBAGENT_TIME = Limit("agent.subagent_time", 3_600_000, "ms", "one task, then it is ended; questions don't count")
-SUBAGENT_IDLE = Limit("agent.subagent_idle", 900_000, "ms", "a subagent that shows nothing for so long is ended")
+SUBAGENT_IDLE = Limit("agent.subagent_idle", 900_000, "ms", "a subagent that shows nothing for this long is ended")
 SUBAGENT_LOOK = Limit("agent.subagent_look", 1_000, "ms", "how often a subagent's time is looked at")
 CHECKPOINT = Limit("agent.checkpoint", 1_000, "ms", "how often text that streams in is stored")
 COMPACT_AT = Limit("agent.compact_at", 90, "percent", "of the context less the answer's reserve; then it is compacted")
@@ -308,7 +308,7 @@ KEPT_OUTPUTS = Limit(
 KEPT_PROMPTS = Limit(
     "agent.kept_prompts", 16_000, "characters", "the user's own words that a compaction leaves as they are"
 )
-KEPT_PROMPT = Limit("agent.kept_prompt", 100, "characters", "a shorter prompt counts as so long in agent.kept_prompts")
+KEPT_PROMPT = Limit("agent.kept_prompt", 100, "characters", "a shorter prompt counts as this in agent.kept_prompts")
 KEPT_PINS = Limit(
     "agent.kept_pins", 16_000, "characters", "pinned text that a compaction leaves as it is; the oldest beyond goes"
 )
@@ -356,7 +356,7 @@ SNAPSHOT_SHARED = Limit(
 SNAPSHOT_WATCH = Limit(
     "snapshot.watch", 3_000, "count", "a work tree with more files is watched, not looked through again"
 )
-SNAPSHOT_AGE = Limit("snapshot.age", 30 * 86_400_000, "ms", "contents not wanted for so long are removed")
+SNAPSHOT_AGE = Limit("snapshot.age", 30 * 86_400_000, "ms", "contents not needed for this long are removed")
 SNAPSHOT_SIZE = Limit(
     "snapshot.size", 2 * 1024**3, "bytes", "the store of snapshots; beyond, the oldest contents are removed"
 )
