@@ -1,5 +1,6 @@
 """What a tool call may read and change of its session: narrow methods, so that no tool has the store itself."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -62,6 +63,25 @@ class CallSession:
         nothing. A result that was cut, compacted, superseded or only a reference to an earlier one does not count.
         """
         lines: dict[int, str] = {}
+        for tool, state in self._carried():
+            lines.update(_lines_of(state, path) if tool == "read" else {})
+        return lines
+
+    def files_given(self) -> set[str]:
+        """Return the files that the next request still carries whole: read, or as the instructions of a folder.
+
+        Derived from what is stored, as `lines_read` is.
+        """
+        given: set[str] = set()
+        for tool, state in self._carried():
+            own = {"tool": tool, "metadata": state.metadata}
+            calls: list[JSON] = state.metadata.get("details", []) if tool == "batch" else [own]
+            if "outputPath" not in state.metadata:
+                given.update(file for each in calls if each["tool"] == "read" for file in _files_of(each["metadata"]))
+        return given
+
+    def _carried(self) -> Iterator[tuple[str, ToolStateCompleted]]:
+        """Yield the results of earlier steps that the next request carries, each with the name of its tool."""
         entries = self._store.context_view(self._id).entries
         entries = entries[shown_from(entries) :]
         dropped = superseded(entries[: CacheAge().after(entries).cold])
@@ -69,9 +89,10 @@ class CallSession:
             if entry.info.id == self._call.message_id:
                 break
             for part in entry.parts:
-                if isinstance(part, ToolPart) and part.tool == "read" and isinstance(part.state, ToolStateCompleted):
-                    lines.update(_lines_of(part.state, path) if part.id not in dropped else {})
-        return lines
+                if not isinstance(part, ToolPart) or part.id in dropped:
+                    continue
+                if isinstance(part.state, ToolStateCompleted) and part.state.time.compacted is None:
+                    yield part.tool, part.state
 
     def file_edited(self, path: Path, directory: Path) -> None:
         """Show every client that a file was changed by a call in `directory`."""
@@ -128,6 +149,13 @@ def _lines_of(state: ToolStateCompleted, path: str) -> dict[int, str]:
     """Return the numbered lines of a file that the result of a `read` holds whole."""
     shown: JSON = state.metadata.get("display") or {}
     is_whole = "outputPath" not in state.metadata and UNCHANGED not in state.metadata
-    if shown.get("path") != path or not shown.get("lineEnd") or state.time.compacted is not None or not is_whole:
+    if shown.get("path") != path or not shown.get("lineEnd") or not is_whole:
         return {}
     return dict(enumerate(str(shown["text"]).split("\n"), int(shown["lineStart"])))
+
+
+def _files_of(metadata: JSON) -> list[str]:
+    """Return the instructions that a `read` loaded, and its file when it gave all lines."""
+    shown: JSON = metadata.get("display") or {}
+    is_whole = shown.get("lineStart") == 1 and shown.get("lineEnd") == shown.get("totalLines")
+    return [*metadata.get("loaded", []), *([shown["path"]] if is_whole else [])]

@@ -1,4 +1,4 @@
-"""A range that the request still carries unchanged is not sent a second time, and only then."""
+"""What the request still carries is not sent a second time, and only then: ranges, instructions of a folder."""
 
 from pathlib import Path
 
@@ -8,12 +8,13 @@ from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.event import PartInfo, PartUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.operation import SESSION_FORK
-from codeloop.schema.part import ToolStateCompleted
+from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from tests.support.project import Rig, call, calls, rig
 
 TEXT = "".join(f"value_{n} = {n}\n" for n in range(1, 81))
 SAME = "a.py lines {} of 80 have not changed since you read them above."
+RULES = "Instructions for this folder, from docs/AGENTS.md:\nWrite plain sentences."
 
 
 def write(tmp_path: Path, text: str = TEXT) -> Path:
@@ -35,6 +36,13 @@ async def ask(it: Rig, times: int) -> list[str]:
     for _ in range(times):
         await it.prompt()
     return it.results()
+
+
+def prune(it: Rig, part: ToolPart) -> None:
+    assert isinstance(part.state, ToolStateCompleted)
+    state = replace(part.state, time=replace(part.state.time, compacted=now_ms()))
+    pruned = PartInfo(session_id=it.session_id, part=replace(part, state=state), time=now_ms())
+    it.project.store.append(PartUpdated(properties=pruned))
 
 
 async def test_the_same_range_or_a_part_of_it_is_not_sent_again(tmp_path: Path) -> None:
@@ -83,11 +91,7 @@ async def test_what_was_pruned_is_sent_again(tmp_path: Path) -> None:
     write(tmp_path)
     async with rig(tmp_path, turns(read(), read(), read())) as it:
         await ask(it, 2)
-        part = it.calls()[0]
-        assert isinstance(part.state, ToolStateCompleted)
-        state = replace(part.state, time=replace(part.state.time, compacted=now_ms()))
-        pruned = PartInfo(session_id=it.session_id, part=replace(part, state=state), time=now_ms())
-        it.project.store.append(PartUpdated(properties=pruned))
+        prune(it, it.calls()[0])
         assert (await ask(it, 1))[-1].startswith("1: value_1"), "a line that only refers to it is no copy"
 
 
@@ -113,3 +117,63 @@ async def test_it_holds_after_a_restart_and_in_a_fork_but_not_in_another_session
         assert (await ask(it, 1))[-1] == SAME.format("1-80")
     async with rig(tmp_path, turns(read())) as it:
         assert (await ask(it, 1))[-1].startswith("1: value_1")
+
+
+def document(tmp_path: Path) -> None:
+    folder = tmp_path / "work" / "docs"
+    folder.mkdir(parents=True)
+    (folder / "AGENTS.md").write_text("Write plain sentences.\n")
+    (folder / "guide.md").write_text("# Guide\n")
+    (folder / "other.md").write_text("# Other\n")
+
+
+def read_doc(*names: str) -> ScriptedAnswer:
+    return calls(*(call("read", f"call_{name}", filePath=f"docs/{name}.md") for name in names))
+
+
+async def told_rules(it: Rig, times: int) -> list[bool]:
+    return [RULES in text for text in await ask(it, times)]
+
+
+async def test_the_instructions_of_a_folder_are_sent_once(tmp_path: Path) -> None:
+    document(tmp_path)
+    answers = turns(read_doc("guide", "other"), read_doc("other"))
+    async with rig(tmp_path, answers) as it:
+        first, second, later = await told_rules(it, 2)
+        assert first != second, "one call of a step has them"
+        assert not later
+        session_id = it.session_id
+    async with rig(tmp_path, turns(read_doc("guide")), session_id=session_id) as it:
+        assert not (await told_rules(it, 1))[-1], "a restart forgets nothing"
+    async with rig(tmp_path, turns(read_doc("guide"))) as it:
+        assert await told_rules(it, 1) == [True], "another session has not seen them"
+
+
+async def test_instructions_that_were_read_as_a_file_are_not_sent_beside_another(tmp_path: Path) -> None:
+    document(tmp_path)
+    async with rig(tmp_path, turns(read_doc("AGENTS"), read_doc("guide"))) as it:
+        assert await told_rules(it, 2) == [False, False]
+
+
+async def test_instructions_that_a_batch_loaded_are_not_sent_again(tmp_path: Path) -> None:
+    document(tmp_path)
+    inner = [{"tool": "read", "parameters": {"filePath": "docs/guide.md"}}]
+    async with rig(tmp_path, turns(calls(call("batch", tool_calls=inner)), read_doc("other"))) as it:
+        assert await told_rules(it, 2) == [True, False]
+
+
+async def test_instructions_that_were_pruned_are_sent_again(tmp_path: Path) -> None:
+    document(tmp_path)
+    async with rig(tmp_path, turns(read_doc("guide"), read_doc("other"))) as it:
+        await ask(it, 1)
+        prune(it, it.calls()[0])
+        assert (await told_rules(it, 1))[-1]
+
+
+async def test_instructions_that_were_compacted_away_are_sent_again(tmp_path: Path) -> None:
+    document(tmp_path)
+    info = ModelInfo(provider_id="scripted", id="small", name="Small", limits=Limits(context=10_000, output=1_000))
+    full = ScriptedAnswer(calls=read_doc("guide").calls, tokens=Count(input=9_000, output=10))
+    note = ScriptedAnswer(kind="side", text="NOTE")
+    async with rig(tmp_path, [full, note, read_doc("other"), ScriptedAnswer(text="ok")], info=info) as it:
+        assert await told_rules(it, 1) == [True, True]

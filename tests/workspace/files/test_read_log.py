@@ -24,5 +24,5 @@ def test_sessions_know_their_own_files(tmp_path: Path) -> None:
     log.record("ses_a", tmp_path / "f", load(tmp_path / "f").stamp)
     assert log.seen("ses_b", tmp_path / "f") is None
     assert log.seen("ses_a", tmp_path / "f") is not None
-    assert log.is_first_load("ses_a", tmp_path)
-    assert not log.is_first_load("ses_a", tmp_path)
+    assert log.is_first_load("msg_a", tmp_path)
+    assert not log.is_first_load("msg_a", tmp_path)

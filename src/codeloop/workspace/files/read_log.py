@@ -27,11 +27,14 @@ class ReadLog:
         """Return what the session last knew of the file."""
         return self._seen.get((session_id, real))
 
-    def is_first_load(self, session_id: str, real: Path) -> bool:
-        """Return whether the session has not loaded this instruction file yet, and record that it has now."""
-        if (session_id, real) in self._instructions:
+    def is_first_load(self, message_id: str, real: Path) -> bool:
+        """Return whether no call of this step has loaded the instruction file yet, and record that one has now.
+
+        What earlier steps have loaded is stored; the calls of one step run side by side.
+        """
+        if (message_id, real) in self._instructions:
             return False
-        self._instructions.add((session_id, real))
+        self._instructions.add((message_id, real))
         return True
 
     def lock(self, real: Path) -> asyncio.Lock:

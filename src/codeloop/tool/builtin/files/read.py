@@ -194,22 +194,23 @@ def _attachment(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult
 
 
 def _instructions(ctx: ToolContext, target: ResolvedPath) -> list[tuple[Path, str]]:
-    """Load what governs the file's folder and is not in the system prompt, once a session, outer folders first."""
+    """Load what governs the file's folder and the request does not carry yet, outer folders first."""
     workspace = ctx.workspace
     root, directory = Path(os.path.realpath(workspace.root)), Path(os.path.realpath(workspace.directory))
     known = {directory, *directory.parents}
     folders = [f for f in target.real.parents if f.is_relative_to(root) and f not in known]
+    places = [
+        place
+        for folder in reversed(folders)
+        if (place := next((folder / name for name in INSTRUCTION_FILES if (folder / name).is_file()), None))
+    ]
+    given = ctx.session.files_given() if places else set[str]()
+    carried = {os.path.realpath(file) for file in given if file.endswith(INSTRUCTION_FILES)}
     loaded: list[tuple[Path, str]] = []
-    for folder in reversed(folders):
-        place = next((folder / name for name in INSTRUCTION_FILES if (folder / name).is_file()), None)
-        if place is None:
-            continue
+    for place in places:
         real = Path(os.path.realpath(place))
-        if (
-            not workspace.contains(real)
-            or not workspace.read_log.is_first_load(ctx.session_id, real)
-            or real == target.real
-        ):
+        is_new = workspace.contains(real) and str(real) not in carried
+        if not is_new or not workspace.read_log.is_first_load(ctx.message_id, real) or real == target.real:
             continue
         with failures(workspace, workspace.resolve(str(place))):
             words = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
