@@ -112,6 +112,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "bash_kill": [{"id": "bash_7"}],
     "todowrite": [
         {"todos": [{"content": "Fix it", "status": "in_progress"}, {"content": "Test it", "status": "pending"}]},
+        {"todos": [{"content": "Fix it", "status": "completed"}]},
         {"todos": []},
         {"todos": [{"content": " ", "status": "pending"}]},
     ],

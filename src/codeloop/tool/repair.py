@@ -58,7 +58,24 @@ PARAMETERS: dict[str, str] = {
 }
 """What others call our parameters, in small letters and without underscores; each counts where ours exists."""
 
-_VALUES = {"files_with_matches": "files", "files_only": "files", "done": "completed", "todo": "pending"}
+_VALUES = {
+    "files_with_matches": "files",
+    "files_only": "files",
+    "done": "completed",
+    "complete": "completed",
+    "finished": "completed",
+    "todo": "pending",
+    "open": "pending",
+    "not_started": "pending",
+    "doing": "in_progress",
+    "active": "in_progress",
+    "started": "in_progress",
+    "canceled": "cancelled",
+    "skipped": "cancelled",
+    "normal": "medium",
+    "urgent": "high",
+    "critical": "high",
+}
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
 _SECONDS = 1000  # no timeout in ms is as short
 
@@ -112,7 +129,12 @@ def _meant_value(value: Any, schema: JSON, notes: list[str]) -> Any:
     if isinstance(value, str) and schema.get("type") == "array" and schema["items"].get("type") == "string":
         return value if value[:1] in {"[", "{"} else [value]
     if isinstance(value, str) and value not in schema.get("enum", [value]):
-        return _VALUES.get(value.lower(), value.lower())
+        folded = re.sub(r"[ -]", "_", value.strip().lower())
+        meant = _VALUES.get(folded, folded)
+        if meant not in schema["enum"]:
+            return value
+        notes += [f"`{value}` was taken for `{meant}`"] if meant != folded else []
+        return meant
     if isinstance(value, list) and isinstance(schema.get("items"), dict) and "properties" in schema["items"]:
         inner: list[str] = []
         found = [

@@ -24,21 +24,22 @@ async def test_a_list_is_stored_shown_and_read_back(tmp_path: Path) -> None:
     wanted = params(("a", "completed", "high"), ("b", "in_progress", "low"), ("c", "pending", "medium"))
     result = await todowrite.run(wanted, ctx)
     assert result.title == "2 todos"
-    assert result.metadata == {"todos": json.loads(result.output)}
-    assert result.output == json.dumps(json.loads(result.output), indent=2)
+    assert result.output == "3 todos: 1 done, 1 in progress, 1 pending"
     assert [todo.content for todo in ctx.store.todos(ctx.session_id)] == ["a", "b", "c"]
     (event,) = [stamped.event for stamped in ctx.store.read_events(seq)]
     assert isinstance(event, TodoUpdated)
     assert event.properties.todos == ctx.store.todos(ctx.session_id)
     read = await todoread.run(TodoReadParams(), ctx)
-    assert (read.title, read.output, read.metadata) == (result.title, result.output, result.metadata)
+    assert (read.title, read.metadata) == (result.title, result.metadata)
+    assert result.metadata == {"todos": json.loads(read.output)}, "clients see the whole list"
+    assert read.output == json.dumps(json.loads(read.output), indent=2)
 
 
 async def test_a_new_list_replaces_the_old_one(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     await todowrite.run(params(("a", "pending", "high")), ctx)
     result = await todowrite.run(params(), ctx)
-    assert (result.title, result.output, ctx.store.todos(ctx.session_id)) == ("0 todos", "[]", [])
+    assert (result.title, result.output, ctx.store.todos(ctx.session_id)) == ("0 todos", "The list is empty now.", [])
 
 
 async def test_there_is_no_list_at_first(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The tools `todowrite` and `todoread`: the model's task list, replaced as a whole and shown by every client."""
 
+from collections import Counter
 from typing import Literal
 
 import msgspec
@@ -23,12 +24,21 @@ class TodoWriteParams(msgspec.Struct, frozen=True):
     todos: list[TodoItem]
 
 
-def listed(todos: list[Todo]) -> ToolResult:
-    """Return a list as the result of a call: JSON for the model, how many are open for the person."""
+STATES = {"completed": "done", "in_progress": "in progress", "pending": "pending", "cancelled": "cancelled"}
+
+
+def _result(todos: list[Todo], output: str) -> ToolResult:
+    """Return what a model reads as a result that shows clients the list, with how many are open as its title."""
     data: list[dict[str, str]] = msgspec.to_builtins(todos)
     is_open = [todo for todo in todos if todo.status != "completed"]
-    text = msgspec.json.format(msgspec.json.encode(todos), indent=2).decode()
-    return ToolResult(f"{len(is_open)} todos", text, {"todos": data})
+    return ToolResult(f"{len(is_open)} todos", output, {"todos": data})
+
+
+def _counted(todos: list[Todo]) -> str:
+    """Return how many there are in which state: the model has just written the rest."""
+    counts = Counter(todo.status for todo in todos)
+    states = ", ".join(f"{counts[status]} {words}" for status, words in STATES.items() if counts[status])
+    return f"{len(todos)} todo{'s' if len(todos) > 1 else ''}: {states}" if todos else "The list is empty now."
 
 
 @tool("todowrite", params=TodoWriteParams, traits=Traits(concurrent=False))
@@ -44,7 +54,7 @@ async def todowrite(params: TodoWriteParams, ctx: ToolContext) -> ToolResult:
     await ctx.ask(Need(permission="todowrite", patterns=("*",), always=("*",)))
     todos = [Todo(content=item.content, status=item.status, priority=item.priority) for item in params.todos]
     ctx.session.set_todos(todos)
-    return listed(todos)
+    return _result(todos, _counted(todos))
 
 
 class TodoReadParams(msgspec.Struct, frozen=True):
@@ -55,4 +65,5 @@ class TodoReadParams(msgspec.Struct, frozen=True):
 async def todoread(_: TodoReadParams, ctx: ToolContext) -> ToolResult:
     """Return the session's task list."""
     await ctx.ask(Need(permission="todoread", patterns=("*",), always=("*",)))
-    return listed(ctx.session.todos())
+    todos = ctx.session.todos()
+    return _result(todos, msgspec.json.format(msgspec.json.encode(todos), indent=2).decode())
