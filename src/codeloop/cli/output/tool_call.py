@@ -29,7 +29,9 @@ def lines(part: ToolPart, *, colour: bool) -> list[str]:
     match part.state:
         case ToolStateCompleted(metadata=metadata, time=time):
             exit_code = metadata.get("exit", 0) if part.tool == "bash" else 0
-            notes = [*_counts(metadata), *([f"exit {exit_code}"] if exit_code else []), duration(time.end - time.start)]
+            took = metadata.get("duration") if part.tool == "bash" else None  # without the wait for a permission
+            took = took if isinstance(took, int) else time.end - time.start
+            notes = [*_counts(metadata), *([f"exit {exit_code}"] if exit_code else []), duration(took)]
             failed = bool(exit_code) or part.tool == "invalid"
             body = _body(part.tool, metadata, part.state.output, failed=failed)
         case ToolStateError(error=error, time=time):
