@@ -58,6 +58,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"filePath": "src/app.py", "oldString": "def f3():\n    return 3\n\n\n", "newString": ""},
         {"filePath": "src/app.py", "oldString": "return 4", "newString": "return 40"},
         {"filePath": "src/config.py", "oldString": "LEVL = 3", "newString": "LEVEL = 4"},
+        {"filePath": "src/app.py", "oldString": "    return", "newString": "    yield"},
     ],
     "multiedit": [
         {

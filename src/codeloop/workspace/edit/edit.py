@@ -23,8 +23,12 @@ from codeloop.workspace.edit.matchers import (
 from codeloop.workspace.edit.splice import replaced_lines, splice
 from codeloop.workspace.files.encoding import NormalizedText, check_new
 
-_SHOWN = 5
+_SHOWN = 5  # places whose lines are named
+_QUOTED = 3  # places that are shown
+_AROUND = 2  # lines before and after them
+_WIDTH = 200  # characters of each
 _NEAR = 55  # how alike the nearest line must be to be shown, 0 to 100
+_TELLING = 6  # characters of a line that tells where a text was meant
 _TAKEN = 0.6  # how alike lines that an approximate match takes out must be to what the model remembers, 0 to 1
 
 
@@ -140,12 +144,30 @@ def _check_taken(text: str, start: int, segment: str, edit: Edit) -> None:
 def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool) -> str:
     """Say where the text was found more than once, and what to do."""
     lines = [str(text.count("\n", 0, start) + 1) for start, _ in spans[:_SHOWN]]
-    more = ", ..." if len(spans) > _SHOWN else ""
+    more = f" and {len(spans) - _SHOWN} more" if len(spans) > _SHOWN else ""
     how = "" if exactly else " (ignoring whitespace)"
     return (
         f"oldString was found {len(spans)} times{how}, at lines {', '.join(lines)}{more}. "
-        "Add surrounding lines to make it unique, or set replaceAll to change every place."
+        "Add surrounding lines to make it unique, or set replaceAll to change every place.\n"
+        f"{_places(text, spans[:_QUOTED])}"
     )
+
+
+def _places(text: str, spans: Sequence[Span]) -> str:
+    """Show the first and last lines of places and what stands around them, numbered as a search shows them."""
+    lines = text.split("\n")
+    shown: dict[int, str] = {}
+    for start, end in spans:
+        first, last = text.count("\n", 0, start), text.count("\n", 0, max(start, end - 1))
+        around = (*range(first - _AROUND, first), *range(last + 1, last + 1 + _AROUND))
+        shown = dict.fromkeys(around, "-") | shown | {first: ":", last: ":"}
+    listing: list[str] = []
+    before = -1
+    for number in sorted(number for number in shown if 0 <= number < len(lines)):
+        listing += ["--"] if listing and number > before + 1 else []
+        listing.append(f"{number + 1}{shown[number]} {lines[number][:_WIDTH]}")
+        before = number
+    return "\n".join(listing)
 
 
 def nearest(text: str, old: str) -> str:
@@ -161,12 +183,22 @@ def nearest(text: str, old: str) -> str:
     lines = text.split("\n")
     stripped = [line.strip()[:2000] for line in lines]
     best = process.extractOne(key[:2000], stripped, scorer=Levenshtein.normalized_similarity, score_cutoff=_NEAR / 100)
-    if best is None:
+    at = best[2] - probe if best else _standing(wanted, stripped)
+    if at is None:
         return "Nothing in the file resembles it; read the file again."
-    begin = max(0, best[2] - probe)
+    begin = max(0, at)
     shown = lines[begin : begin + min(len(wanted), 12)]
     listing = "\n".join(f"{begin + index + 1}: {line[:300]}" for index, line in enumerate(shown))
     return f"The closest match is:\n{listing}\n{_difference(wanted, lines[begin : begin + len(wanted)], begin)}"
+
+
+def _standing(wanted: Sequence[str], stripped: Sequence[str]) -> int | None:
+    """Return where the old text would begin by its longest line that stands in the file; short ones say nothing."""
+    first = {line: number for number, line in reversed(list(enumerate(stripped)))}
+    known = ((index, line.strip()) for index, line in enumerate(wanted) if line.strip() in first)
+    found = [(len(line), first[line] - index) for index, line in known]
+    length, at = max(found, default=(0, 0))
+    return at if length >= _TELLING else None
 
 
 def _difference(wanted: Sequence[str], there: Sequence[str], begin: int) -> str:
