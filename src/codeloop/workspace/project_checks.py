@@ -20,7 +20,7 @@ _PER_SOURCE = 2
 _WORDS = {
     **dict.fromkeys(("test", "tests", "unittest", "spec"), "test"),
     **dict.fromkeys(("lint", "check", "style"), "lint"),
-    **dict.fromkeys(("types", "type", "typecheck", "typing", "mypy", "pyright", "tsc"), "types"),
+    **dict.fromkeys(("types", "type", "typecheck", "typing", "mypy", "pyright", "tsc", "dts"), "types"),
     **dict.fromkeys(("build", "compile", "dist", "package"), "build"),
 }
 """The first word of a script's name -> what it is for. A name of another form is not passed on."""
@@ -159,8 +159,9 @@ def _python(reader: _Reader) -> Iterator[Check]:
             yield from (Check(kind, prefix + name.strip()) for kind, name in _named(scripts, ""))
     yield from (Check(*meaning) for name, meaning in _PYTHON.items() if name in tools)
     if "build-system" in tables:
-        builders = (name for name in ("poetry", "pdm", "hatch") if name in tools)
-        yield Check("build", "uv build" if "uv.lock" in reader.names else f"{next(builders, 'python -m')} build")
+        uv = ["uv"] if "uv.lock" in reader.names else []
+        builders = (*uv, *(name for name in ("poetry", "pdm", "hatch") if name in tools))
+        yield from (Check("build", f"{builder} build") for builder in builders[:1])
 
 
 def _cargo(reader: _Reader) -> Iterator[Check]:
