@@ -57,6 +57,29 @@ async def test_before_and_after_stand_beside_context_and_groups_are_parted(ctx: 
     ]  # fmt: skip
 
 
+async def test_a_function_and_what_follows_it_fit_and_a_cut_is_said(ctx: TestContext) -> None:
+    (ctx.workspace.root / "long.py").write_text("".join(f"{n}\n" for n in range(1, 301)))
+    whole = (await run(ctx, "^5$", path="long.py", after=90)).output.splitlines()
+    assert (whole[0], whole[-1]) == ("1 match in 1 file", "95- 95")
+    cut = (await run(ctx, "^5$", path="long.py", after=200)).output.splitlines()
+    assert (cut[0], cut[-1]) == ("1 match in 1 file (with 100 lines around a match, which is the most)", "105- 105")
+
+
+async def test_lock_files_are_left_out_beside_others_and_shown_by_name(ctx: TestContext) -> None:
+    (ctx.workspace.root / "yarn.lock").write_text("needle\n" * 500)
+    result = await run(ctx, "needle")
+    assert result.output.startswith(
+        "3 matches in 2 files (500 more in yarn.lock left out; with it as path they are shown)\nnew.py\n1: needle a"
+    )
+    assert "yarn.lock: 500" in (await run(ctx, "needle", mode="count")).output
+    for only in ({"path": "yarn.lock"}, {"include": "*.lock"}):
+        assert (await run(ctx, "needle", **only)).output.startswith(
+            "500 matches in 1 file (the first 100; narrow the pattern)"
+        )
+    (ctx.workspace.root / "yarn.lock").write_text("needle\n")
+    assert "yarn.lock\n1: needle" in (await run(ctx, "needle")).output
+
+
 async def test_what_lies_outside_of_the_directory_has_an_absolute_path(tmp_path: Path) -> None:
     root = tmp_path / "work"
     (root / "sub").mkdir(parents=True)

@@ -14,7 +14,14 @@ from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, 
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, printable
 
-_MOST_CONTEXT = 20
+_MOST_CONTEXT = 100
+_LOCK_FILES = frozenset({
+    "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "deno.lock", "poetry.lock",
+    "pdm.lock", "uv.lock", "Pipfile.lock", "Cargo.lock", "composer.lock", "Gemfile.lock", "go.sum", "flake.lock",
+    "mix.lock",
+})  # fmt: skip
+_FEW = 3
+"""Matches in a lock file that are shown beside those in other files."""
 
 
 class GrepParams(Wire):
@@ -53,7 +60,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         shown=SEARCH_RESULTS.value,
     )
     found, note = await _found(target.path, query, ctx)
-    result = _result(params, found if is_named else _plain(found, ctx), ctx)
+    result = _result(params, found if is_named else _written(_plain(found, ctx), params, ctx), ctx)
     return replace(result, output=result.output + note)
 
 
@@ -88,6 +95,18 @@ def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
     return GrepResult(kept, sum(hits.matches for hits in kept), stopped)
 
 
+def _written(found: GrepResult, params: GrepParams, ctx: ToolContext) -> GrepResult:
+    """Leave out the lines of lock files, which no person wrote, when other files match too, and say so."""
+    locks = [hits for hits in found.files if hits.path.name in _LOCK_FILES and hits.matches > _FEW]
+    if params.mode != "content" or not locks or len(locks) == len(found.files):
+        return found
+    names = ", ".join(printable(ctx.workspace.shown(hits.path)) for hits in locks)
+    left_out = sum(hits.matches for hits in locks)
+    note = f"{left_out} more in {names} left out; with it as path they are shown"
+    stopped = f"{found.stopped}; {note}" if found.stopped else note
+    return GrepResult([hits for hits in found.files if hits not in locks], found.matches - left_out, stopped)
+
+
 def _result(params: GrepParams, found: GrepResult, ctx: ToolContext) -> ToolResult:
     if not found.matches:
         note = f" ({found.stopped})" if found.stopped else ""
@@ -97,8 +116,11 @@ def _result(params: GrepParams, found: GrepResult, ctx: ToolContext) -> ToolResu
     total, what = found.matches, f"{_counted(found.matches, 'match', 'es')} in {files}"
     if params.mode == "files":
         total, what = len(found.files), files
-    notes = [f"the first {shown}, newest files first; narrow the pattern, path or include"] if shown < total else []
+    order, narrow = (", newest files first", ", path or include") if len(found.files) > 1 else ("", "")
+    notes = [f"the first {shown}{order}; narrow the pattern{narrow}"] if shown < total else []
     notes += [found.stopped] if found.stopped else []
+    if max(params.context, params.before, params.after) > _MOST_CONTEXT:
+        notes.append(f"with {_MOST_CONTEXT} lines around a match, which is the most")
     head = what + (f" ({'; '.join(notes)})" if notes else "")
     separator = "\n\n" if params.mode == "content" else "\n"
     return ToolResult(
