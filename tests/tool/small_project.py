@@ -6,7 +6,7 @@ from typing import Any
 
 from codeloop.app.toolbox import toolbox_of
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.toolbox import Invalid
+from codeloop.tool.toolbox import Invalid, Toolbox
 from codeloop.tool.truncate import truncated
 from tests.tool.context import TestContext, make_context
 
@@ -30,9 +30,9 @@ def small_project(tmp_path: Path) -> TestContext:
     return ctx
 
 
-async def answer(ctx: TestContext, tool: str, given: dict[str, Any] | str) -> tuple[str, bool]:
+async def answer(ctx: TestContext, tool: str, given: dict[str, Any] | str, box: Toolbox = BOX) -> tuple[str, bool]:
     """Return what the model reads of a call and whether it was carried out."""
-    prepared = BOX.prepare(tool, given if isinstance(given, str) else json.dumps(given))
+    prepared = box.prepare(tool, given if isinstance(given, str) else json.dumps(given))
     if isinstance(prepared, Invalid):
         return prepared.reason, False
     try:

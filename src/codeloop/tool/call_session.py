@@ -19,7 +19,7 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import FileEdited, FilePath
-from codeloop.schema.message import Todo, UserMessage, UserTime
+from codeloop.schema.message import Session, Todo, UserMessage, UserTime
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.permission import Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
@@ -97,6 +97,10 @@ class CallSession:
     def file_edited(self, path: Path, directory: Path) -> None:
         """Show every client that a file was changed by a call in `directory`."""
         self._store.publish_live(FileEdited(properties=FilePath(file=str(path))), str(directory))
+
+    def subagents(self) -> list[Session]:
+        """Return the sessions of the subagents, newest first."""
+        return self._store.sessions(parent=self._id)
 
     def subagent(self, session_id: str) -> SubagentReport | None:
         """Return a subagent's state; None when this session has no such subagent."""

@@ -82,7 +82,7 @@ async def test_an_answer_that_chooses_nothing_is_told_as_such(tmp_path: Path) ->
         turn = asyncio.create_task(it.prompt())
         await it.client.call(QUESTION_REPLY, AnswerQuestion(request_id=(await asked(it)).id, answers=[[]]))
         await within(turn)
-        assert it.results() == ['The user answered:\n"Which colour?" = ""']
+        assert it.results() == ['The user answered:\n"Which colour?" was left without an answer']
 
 
 @pytest.mark.parametrize(("how", "told"), [("reply", '"Which colour?" = "blue"'), ("reject", "ask me later")])

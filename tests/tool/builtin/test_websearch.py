@@ -132,7 +132,7 @@ async def test_what_exa_refuses_is_said_without_the_key(tmp_path: Path, exa: Exa
     assert server.requests[0].headers["x-api-key"] == KEY
 
 
-HITS = "1. One\nhttps://one.test (2026)\nfirst text\n\n2. https://two.test\nhttps://two.test"
+HITS = "1. One\nhttps://one.test (2026)\nfirst text\n\n2. https://two.test"
 
 
 async def test_tavily_is_asked_with_its_key_as_bearer(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ async def _work(engine: Engine, parent: Session, child: Session, metadata: JSON,
         reason = stop.message or stop.reason
         noted("failed", reason=reason)
         raise ToolFailure(
-            f"The subagent stopped: {reason} Its session is {child.id}. Its last answer: {text or 'nothing'}"
+            f"The subagent stopped: {reason} To continue, give task_id {child.id}. Its last answer: {text or 'nothing'}"
         )
     noted("done")
     return SubtaskResult(child.id, text, metadata)
@@ -136,7 +136,9 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Sess
     if task.session_id is not None:
         found = engine.store.find_session(task.session_id)
         if found is None or found.parent_id != parent.id:
-            raise ToolFailure(f"There is no subagent session {task.session_id} of this session. Leave task_id out.")
+            raise ToolFailure(
+                f"There is no subagent session {task.session_id} of this session. Leave task_id out to start a new one."
+            )
         return found
     own = task.model or agent.model
     model = SessionModel(id=own.model_id, provider_id=own.provider_id, variant=own.variant) if own else parent.model

@@ -177,9 +177,9 @@ def rendered(hits: Sequence[Hit]) -> SearchResults:
         text = " ".join(hit.text.split())
         if len(text) > WEBSEARCH_SNIPPET.value:
             text = text[: WEBSEARCH_SNIPPET.value] + "..."
-        title = " ".join(hit.title.split()) or hit.url
         where = f"{hit.url} ({hit.date})" if hit.date else hit.url
-        blocks.append("\n".join(part for part in (f"{number}. {title}", where, text) if part))
+        lines = [line for line in (" ".join(hit.title.split()), where, text) if line]
+        blocks.append(f"{number}. " + "\n".join(lines))
     return SearchResults("\n\n".join(blocks), len(hits))
 
 

@@ -39,12 +39,17 @@ async def question(params: QuestionParams, ctx: ToolContext) -> ToolResult:
     """Ask and wait for the answers. Raises Rejected when they are refused."""
     for asked in params.questions:
         if not asked.options and asked.custom is False:
-            raise ToolFailure(f"The question {asked.question!r} has no options and no free answer. Give options.")
+            raise ToolFailure(
+                f"The question {asked.question!r} has no options and no free answer. Give options, or leave custom out."
+            )
     need = Need(permission="question", patterns=("*",), always=("*",))
     await ctx.ask(need)
     questions = [_question(asked) for asked in params.questions]
     answers = await ctx.session.answers(questions, need)
-    told = [f'"{q.question}" = "{", ".join(chosen)}"' for q, chosen in zip(questions, answers, strict=True)]
+    told = [
+        f'"{q.question}" = "{", ".join(chosen)}"' if chosen else f'"{q.question}" was left without an answer'
+        for q, chosen in zip(questions, answers, strict=True)
+    ]
     count = f"{len(questions)} question{'s' if len(questions) > 1 else ''}"
     return ToolResult(f"Asked {count}", "The user answered:\n" + "\n".join(told), {"answers": answers})
 

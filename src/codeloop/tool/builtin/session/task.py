@@ -32,7 +32,6 @@ async def task(params: TaskParams, ctx: ToolContext) -> ToolResult:
             background=params.run_in_background,
         )
     )
-    output = (
-        f'<task id="{result.session_id}" state="{result.state}">\n<task_result>\n{result.text}\n</task_result>\n</task>'
-    )
+    text = result.text.strip() or f"(It ended without a report. To ask for one, give task_id {result.session_id}.)"
+    output = f'<task id="{result.session_id}" state="{result.state}">\n<task_result>\n{text}\n</task_result>\n</task>'
     return ToolResult(params.description, output, result.metadata)

@@ -4,6 +4,8 @@ import msgspec
 
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 
+_NAMED = 10
+
 
 class TaskOutputParams(msgspec.Struct, frozen=True):
     """Which task."""
@@ -16,7 +18,9 @@ async def task_output(params: TaskOutputParams, ctx: ToolContext) -> ToolResult:
     """Return a task's state and its last text, as stored."""
     report = ctx.session.subagent(params.task_id)
     if report is None:
-        raise ToolFailure(f"There is no task {params.task_id} of this session.")
+        known = ", ".join(f"{one.id} ({one.title})" for one in ctx.session.subagents()[:_NAMED]) or "none"
+        other = " Ask bash_output about a background command." if params.task_id.startswith("bash_") else ""
+        raise ToolFailure(f"There is no task {params.task_id} in this session.{other} Known: {known}.")
     text = report.text or "(nothing said yet)"
     why = f"\n{report.reason}" if report.reason else ""
     output = (
