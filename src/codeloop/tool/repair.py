@@ -76,6 +76,12 @@ _VALUES = {
     "urgent": "high",
     "critical": "high",
 }
+_LINES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("offset", "startline", "linestart", "start", "from"), ("first",)),
+    **dict.fromkeys(("endline", "lineend", "end", "to"), ("last",)),
+    **dict.fromkeys(("viewrange", "linerange", "lines", "range"), ("first", "last")),
+}
+"""What others call the lines to read -> which of them it gives."""
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
 _SECONDS = 1000  # no timeout in ms is as short
 
@@ -152,15 +158,33 @@ def meant_by_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
         case "bash", {"command": [*words]} if words and all(isinstance(word, str) for word in words):
             inner = words[2] if len(words) == 3 and words[1] in {"-c", "-lc"} else shlex.join(words)
             given = {**given, "command": inner}
-        case "read", {"filePath": str(), "start_line": int(start), "end_line": int(end)} if 0 < start <= end:
-            rest = {name: value for name, value in given.items() if name not in {"start_line", "end_line"}}
-            return {**rest, "offset": start, "limit": end - start + 1}
+        case "read", _:
+            return _with_lines(given)
+        case "grep", {"-n": True}:  # lines are always numbered
+            return {name: value for name, value in given.items() if name != "-n"}
         case _:
             pass
     if tool == "bash" and isinstance(timeout := given.get("timeout"), int) and 0 < timeout < _SECONDS:
         notes.append(f"timeout is in ms, so {timeout} was taken for {timeout} s")
         return {**given, "timeout": timeout * 1000}
     return given
+
+
+def _with_lines(given: JSON) -> JSON:
+    """Return first and last lines, as others name them, as offset and limit; one without an end: to the last."""
+    found: dict[str, int] = {}
+    names: set[str] = set()
+    for name, value in given.items():
+        numbers = [int(number) for number in re.findall(r"\d{1,9}", str(value))]
+        ends = _LINES.get(_folded(name), ())
+        if ends and len(ends) == len(numbers):
+            found.update(zip(ends, numbers, strict=True))
+            names.add(name)
+    if "last" not in found or "limit" in given:
+        return given
+    first = max(found.get("first", 1), 1)
+    meant = {name: value for name, value in given.items() if name not in names} | {"offset": first}
+    return meant | {"limit": found["last"] - first + 1} if found["last"] >= first else meant
 
 
 def signature(name: str, schema: JSON) -> str:
