@@ -61,6 +61,16 @@ async def test_a_pattern_may_name_its_folder(tmp_path: Path, form: str) -> None:
     assert result.output == "src/b.py"
 
 
+@pytest.mark.parametrize("form", ["{root}/src/**/*.py", "../work/src/**/*.py", "src/**/*.py"])
+async def test_a_pattern_with_two_stars_reaches_every_folder_below_the_one_that_it_names(
+    tmp_path: Path, form: str
+) -> None:
+    ctx = make_context(tmp_path)
+    write(ctx, "src/b.py", "src/deep/er/c.py", "a.py")
+    result = await run(ctx, form.format(root=ctx.workspace.root))
+    assert result.output == "src/deep/er/c.py\nsrc/b.py"
+
+
 async def test_a_pattern_with_a_folder_does_not_reach_below_it(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     write(ctx, "src/b.py", "src/deep/c.py")

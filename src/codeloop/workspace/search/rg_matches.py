@@ -95,14 +95,15 @@ class FileFilter(Struct, frozen=True):
             raise SearchFailed(f"it has {len(pattern)} characters, and at most {SEARCH_PATTERN.value} are read")
         wanted = not pattern.startswith("!")
         bare = pattern.removeprefix("!").removeprefix("./").lstrip("/")
+        rooted = pattern.startswith(("/", "!/"))
         anywhere = bare.removeprefix("**/")
-        if anywhere and "/" not in anywhere:
+        if anywhere and "/" not in anywhere and not rooted:
             bare = anywhere  # `**/*.py` means the same as `*.py`, which ripgrep finds by itself
         try:
             whole = compiled(bare)
         except ValueError as error:
             raise SearchFailed(str(error)) from error
-        if "/" not in bare and not pattern.startswith(("/", "!/")):
+        if "/" not in bare and not rooted:
             options = (f"--type-add={_NAME}:{bare}", f"--type={_NAME}" if wanted else f"--type-not={_NAME}")
             return FileFilter(options if bare.strip("*") else ())
         last = bare.rpartition("/")[2]
