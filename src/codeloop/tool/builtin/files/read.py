@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,7 @@ from codeloop.workspace.files.safe_open import load
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+_PLACE = re.compile(r"(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})", re.ASCII | re.DOTALL)
 _PREVIEW = 20
 _REPEATED = 200
 """Characters; a shorter text is given again rather than a line that says where it was given before."""
@@ -58,6 +60,9 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         try:
             head = read_head(target.real)
         except FileNotFoundError:
+            if place := _PLACE.fullmatch(params.file_path):
+                name, start, end = place[1], int(place[2]), int(place[3])
+                return await read.run(ReadParams(name, start, max(end - start, 0) + 1), ctx)
             raise ToolFailure(await missing(ctx, target)) from None
         mime = media_type(head)
         if mime is not None:
