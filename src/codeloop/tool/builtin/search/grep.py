@@ -1,11 +1,13 @@
 """The tool `grep`: text in files."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
 
+from codeloop.kit.glob import has_magic, split_root
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
@@ -13,6 +15,7 @@ from codeloop.tool.file_access import is_secret, permission_path, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, printable
+from codeloop.workspace.workspace import ResolvedPath
 
 _MOST_CONTEXT = 100
 _LOCK_FILES = frozenset({
@@ -20,6 +23,7 @@ _LOCK_FILES = frozenset({
     "pdm.lock", "uv.lock", "Pipfile.lock", "Cargo.lock", "composer.lock", "Gemfile.lock", "go.sum", "flake.lock",
     "mix.lock",
 })  # fmt: skip
+_BAR = re.compile(r"(?<!\\)\\\|")
 _FEW = 3
 """Matches in a lock file that are shown beside those in other files."""
 
@@ -41,7 +45,7 @@ class GrepParams(Wire):
 @tool("grep", params=GrepParams, traits=READ_ONLY)
 async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     """Show the lines that match, newest files first."""
-    target = await search_target(ctx, params.path)
+    params, target, note = await _target(params, ctx)
     given: JSON = {"pattern": params.pattern}
     given |= {"path": params.path} if params.path else {}
     given |= {"include": params.include} if params.include else {}
@@ -59,25 +63,49 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         multiline=params.multiline,
         shown=SEARCH_RESULTS.value,
     )
-    found, note = await _found(target.path, query, ctx)
+    found, how = await _found(target.path, query, ctx)
     result = _result(params, found if is_named else _written(_plain(found, ctx), params, ctx), ctx)
-    return replace(result, output=result.output + note)
+    return replace(result, output="\n\n".join(text for text in (result.output, note, how) if text))
+
+
+async def _target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, ResolvedPath, str]:
+    """Return where to search; a path that is missing and reads as a pattern is one, and the note says so."""
+    try:
+        return params, await search_target(ctx, params.path), ""
+    except ToolFailure:
+        if params.include or not params.path or not has_magic(params.path):
+            raise
+    folder, pattern = split_root(params.path)
+    target = await search_target(ctx, folder, only_folder=True)
+    return replace(params, path=folder, include=f"/{pattern}"), target, "(`path` was taken for a pattern of files.)"
 
 
 async def _found(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
+    """Search for what the pattern means; when that is not what it says, the note tells."""
+    try:
+        found, note = await _searched(path, query, ctx)
+        meant = _BAR.sub("|", query.pattern)
+        if found.matches or note or meant == query.pattern:
+            return found, note
+        other, note = await _searched(path, replace(query, pattern=meant), ctx)
+    except SearchFailed as error:
+        raise ToolFailure(f"The search failed: {error}") from error
+    if note or not other.matches:
+        return found, ""
+    return other, "(`\\|` is a plain bar and matched nothing; searched with `|`.)"
+
+
+async def _searched(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
     """Search; what is no regular expression is searched for as plain text, and the note says so."""
     search = ctx.workspace.shared(Ripgrep).grep
     try:
-        try:
-            return await search(path, query, ctx.workspace.environment), ""
-        except SearchFailed as error:
-            if "regex parse error" not in str(error):
-                raise
-            reason = str(error).rpartition("error: ")[2].strip()
-            note = f"\n\n(Searched for as plain text, as it is not a valid regular expression: {reason}.)"
-            return await search(path, replace(query, fixed=True), ctx.workspace.environment), note
+        return await search(path, query, ctx.workspace.environment), ""
     except SearchFailed as error:
-        raise ToolFailure(f"The search failed: {error}") from error
+        if "regex parse error" not in str(error):
+            raise
+        reason = str(error).rpartition("error: ")[2].strip()
+        note = f"(Searched for as plain text, as it is not a valid regular expression: {reason}.)"
+        return await search(path, replace(query, fixed=True), ctx.workspace.environment), note
 
 
 def _lines(count: int) -> int:
