@@ -229,7 +229,7 @@ class Providers:
         return await discover([server for server in self._local.values() if self._enabled(server.id)])
 
     def small(self, ref: str) -> str | None:
-        """Return the model for titles and summaries: the configured one, or a small one of the provider of `ref`."""
+        """Return the model for titles: the configured one, or a small one of the provider of `ref`, if any."""
         if self._config.small_model:
             return self.info(self._config.small_model).ref
         model = small_model(self.models(ref.partition("/")[0]).values())
