@@ -140,12 +140,12 @@ async def test_a_model_reads_exactly_this_of_a_task_in_the_background(tmp_path: 
 
 async def tavily(request: Request, writer: asyncio.StreamWriter) -> None:
     """Answer a search, refuse it, or find nothing, as its words say."""
+    query = request.json["query"]
     hits = [
         {"title": "asyncio.timeout", "url": "https://docs.test/timeout", "content": "Cancels  the\nblock.",
          "published_date": "2026-01-02"},
-        {"title": None, "url": "https://blog.test/x", "content": "w" * 3000},
+        {"title": None, "url": "https://blog.test/x", "content": "w" * (3000 if "long" in query else 30)},
     ]  # fmt: skip
-    query = request.json["query"]
     found = json_answer({"results": [] if "nothing" in query else hits})
     writer.write(reply_with("slow down", status="429 Too Many Requests") if "refused" in query else found)
     await writer.drain()
@@ -157,7 +157,7 @@ async def test_a_model_reads_exactly_this_of_a_search(tmp_path: Path) -> None:
     async with serving(tavily) as server:
         settings = SearchConfig(provider="tavily", base_url=server.url, api_key="k")
         box = Toolbox(search_tools(settings, {}))
-        for given in ({"query": "timeout"}, {"query": "nothing"}, {"query": "refused"}, {"query": " "}):
+        for given in ({"query": "timeout, long"}, {"query": "nothing"}, {"query": "refused"}, {"query": " "}):
             text, is_done = await answer(ctx, "websearch", given, box)
             pieces.append(piece("websearch", given, text, tmp_path, done=is_done))
     box = Toolbox(search_tools(SearchConfig(provider="tavily"), {}))

@@ -20,18 +20,24 @@ NAMES: dict[str, str] = {
     "glob": "find findfiles globfiles filesearch findfile",
     "list": "ls listfiles listdir listdirectory dir",
     "bash": "shell sh terminal exec execcommand runcommand runterminalcmd runshellcommand executecommand localshell",
-    "bash_output": "shelloutput readoutput",
-    "bash_kill": "killshell killbash",
+    "bash_output": "shelloutput readoutput getbashoutput getterminaloutput",
+    "bash_kill": "killshell killbash killprocess stopbash taskstop",
     "webfetch": "fetch fetchurl readurl",
-    "todowrite": "writetodos todo updatetodos",
+    "websearch": "searchweb googlewebsearch googlesearch",
+    "codesearch": "searchcode getcodecontext",
+    "todowrite": "writetodos todo updatetodos updateplan",
     "task": "agent subagent dispatchagent",
+    "task_output": "taskresult agentoutput agentoutputtool",
     "question": "askuser askuserquestion askquestion",
+    "plan_exit": "exitplanmode exitplan",
 }
 """What others call our tools, in small letters and without underscores."""
 
 PARAMETERS: dict[str, str] = {
     "filePath": "path file filename targetfile absolutepath relativepath",
-    "path": "directory dir folder directorypath dirpath searchpath root cwd filepath file targetdirectory",
+    "edits": "changes replacements",
+    "ignore": "exclude excludes ignoreglobs ignorepatterns",
+    "path": "directory dir folder directorypath dirpath folderpath searchpath root cwd filepath file targetdirectory",
     "oldString": "oldstr oldtext old search find",
     "newString": "newstr newtext new replace replacement",
     "replaceAll": "all",
@@ -49,12 +55,20 @@ PARAMETERS: dict[str, str] = {
     "run_in_background": "background isbackground",
     "offset": "startline start from",
     "limit": "maxlines numlines count",
-    "id": "bashid shellid jobid",
-    "task_id": "id taskid sessionid",
-    "subagent_type": "agent subagent",
-    "prompt": "instructions",
+    "id": "bashid shellid jobid taskid processid",
+    "wait": "timeout waitms",
+    "task_id": "id taskid sessionid agentid resume",
+    "subagent_type": "agent subagent agenttype agentname type",
+    "prompt": "instructions task message query",
+    "description": "title",
+    "query": "q queries searchterm searchquery keywords search",
+    "numResults": "maxresults count limit topk num",
+    "tokens": "tokensnum maxtokens",
     "url": "uri link",
-    "todos": "items list",
+    "todos": "items list tasks plan steps",
+    "status": "state",
+    "multiple": "multiselect allowmultiple",
+    "label": "value text name",
 }
 """What others call our parameters, in small letters and without underscores; each counts where ours exists."""
 
@@ -75,6 +89,8 @@ _VALUES = {
     "normal": "medium",
     "urgent": "high",
     "critical": "high",
+    "md": "markdown",
+    "plain": "text",
 }
 _LINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("offset", "startline", "linestart", "start", "from"), ("first",)),
@@ -141,10 +157,20 @@ def _meant_value(value: Any, schema: JSON, notes: list[str]) -> Any:
             return value
         notes += [f"`{value}` was taken for `{meant}`"] if meant != folded else []
         return meant
-    if isinstance(value, list) and isinstance(schema.get("items"), dict) and "properties" in schema["items"]:
+    if schema.get("type") == "string" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if schema.get("type") == "string" and isinstance(value, list):
+        texts = cast("list[Any]", value)
+        return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else texts
+    items: JSON | None = schema.get("items")
+    if not isinstance(items, dict) or "properties" not in items:
+        return cast("Any", value)
+    if isinstance(value, dict) and items["properties"].keys() & value:
+        value = [cast("Any", value)]
+    if isinstance(value, list):
         inner: list[str] = []
         found = [
-            meant_parameters(cast("JSON", item), schema["items"], inner) if isinstance(item, dict) else item
+            meant_parameters(cast("JSON", item), items, inner) if isinstance(item, dict) else item
             for item in cast("list[Any]", value)
         ]
         notes += [note for note in dict.fromkeys(inner) if not note.startswith("there is no")]
@@ -162,6 +188,21 @@ def meant_by_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
             return _with_lines(given)
         case "grep", {"-n": True}:  # lines are always numbered
             return {name: value for name, value in given.items() if name != "-n"}
+        case "glob", {"pattern": [str(), str(), *more]} if all(isinstance(each, str) for each in more):
+            given = {**given, "pattern": f"{{{','.join(cast('list[str]', given['pattern']))}}}"}
+        case "apply_patch", {"command": ["apply_patch", str(patch)]}:
+            given = {"patchText": patch}
+        case "webfetch", {"timeout": int(timeout)} if timeout >= _SECONDS:
+            notes.append(f"timeout is in seconds, so {timeout} was taken for {timeout / 1000:g} s")
+            given = {**given, "timeout": timeout / 1000}
+        case "multiedit", _:
+            given = _multiedit(given, notes)
+        case "question", {"question": str()} if not _has(given, "questions"):
+            notes.append("`questions` is a list, here of one question")
+            given = {"questions": [given]}
+        case "todowrite", _:
+            lists = {name: cast("list[Any]", value) for name, value in given.items() if isinstance(value, list)}
+            given = {**given, **{name: [_todo(item, notes) for item in items] for name, items in lists.items()}}
         case _:
             pass
     if tool == "bash" and isinstance(timeout := given.get("timeout"), int) and 0 < timeout < _SECONDS:
@@ -185,6 +226,37 @@ def _with_lines(given: JSON) -> JSON:
     first = max(found.get("first", 1), 1)
     meant = {name: value for name, value in given.items() if name not in names} | {"offset": first}
     return meant | {"limit": found["last"] - first + 1} if found["last"] >= first else meant
+
+
+def _has(given: JSON, ours: str) -> bool:
+    """Return whether one of the names stands for our parameter."""
+    return any(_meant_name(name, [ours], []) for name in given)
+
+
+def _todo(item: Any, notes: list[str]) -> Any:
+    """Return a todo whose text has another name, one that would not be certain for the content of a file."""
+    todo: JSON = cast("JSON", item) if isinstance(item, dict) else {}
+    name = next((each for each in ("task", "step", "todo", "title") if each in todo), None)
+    if name is None or "content" in todo:
+        return cast("Any", item)
+    notes.append(f"`{name}` was taken for `content`")
+    return {"content": todo[name], **{key: value for key, value in todo.items() if key != name}}
+
+
+def _multiedit(given: JSON, notes: list[str]) -> JSON:
+    """Return edits with the list that a single one came without, and the path that each of them repeats."""
+    own = {
+        name: value for name, value in given.items() if _meant_name(name, ["oldString", "newString", "replaceAll"], [])
+    }
+    if own and not _has(given, "edits"):
+        notes.append("`edits` is a list, here of one edit")
+        return {**{name: value for name, value in given.items() if name not in own}, "edits": [own]}
+    edits = given.get("edits")
+    if isinstance(edits, list) and edits and not _has(given, "filePath"):
+        rows = [cast("JSON", row) for row in cast("list[Any]", edits) if isinstance(row, dict)]
+        paths = {str(path) for row in rows for name, path in row.items() if _meant_name(name, ["filePath"], [])}
+        return {**given, "filePath": paths.pop()} if len(paths) == 1 else given
+    return given
 
 
 def signature(name: str, schema: JSON) -> str:

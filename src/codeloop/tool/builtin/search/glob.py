@@ -1,6 +1,7 @@
 """The tool `glob`: files by name."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +11,11 @@ from codeloop.kit.glob import split_root
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import Wire
-from codeloop.tool.file_access import search_target
+from codeloop.tool.file_access import missing, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, newest, printable
+from codeloop.workspace.workspace import ResolvedPath
 
 
 class GlobParams(Wire):
@@ -36,13 +38,20 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         pattern = f"{pattern.rstrip('/')}/**"
     given = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
     await ctx.ask(Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=given))
+    notes: list[str] = []
     try:
-        found = await ctx.workspace.shared(Ripgrep).files(target.path, pattern, ctx.workspace.environment)
+        search = partial(ctx.workspace.shared(Ripgrep).files, target.path, environment=ctx.workspace.environment)
+        found = await search(pattern)
+        if not found.paths and not set(pattern) & set("*?[{/"):
+            pattern = f"*{pattern}*"
+            found = await search(pattern)
+            notes += [f"no file has this name; these match {pattern}"] if found.paths else []
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
+    if not found.paths:
+        await _check_folder(ctx, target, pattern)
     kept = await asyncio.to_thread(newest, found.paths, SEARCH_RESULTS.value)  # looks at each file
     paths = [printable(ctx.workspace.shown(Path(path))) for path in kept]
-    notes: list[str] = []
     if len(paths) < len(found.paths):
         notes.append(f"the newest {len(paths)} of {len(found.paths)} files; narrow the pattern or the path for others")
     if found.stopped:
@@ -51,5 +60,13 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(
         title=ctx.workspace.relative(target.path),
         output=output + (f"\n\n({'; '.join(notes)})" if notes else ""),
-        metadata={"count": len(paths), "truncated": bool(notes)},
+        metadata={"count": len(paths), "truncated": len(paths) < len(found.paths) or bool(found.stopped)},
     )
+
+
+async def _check_folder(ctx: ToolContext, target: ResolvedPath, pattern: str) -> None:
+    """Raise ToolFailure when the pattern begins with a folder that does not exist, naming those like it."""
+    first, slash, _ = pattern.strip("/").partition("/")
+    if slash and not set(first) & set("*?[{\\") and not (target.path / first).exists():
+        folder = ctx.workspace.resolve(str(target.path / first))
+        raise ToolFailure(await missing(ctx, folder, "No files found: there is no folder {}"))

@@ -78,7 +78,12 @@ class Folder:
 @tool("list", params=ListParams, traits=READ_ONLY)
 async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     """Show the tree below a folder."""
-    target = await search_target(ctx, params.path, only_folder=True)
+    try:
+        target = await search_target(ctx, params.path, only_folder=True)
+    except ToolFailure as error:
+        if "*" in (params.path or ""):
+            raise ToolFailure(f"list takes a folder; glob finds files by the pattern {params.path}.") from error
+        raise
     given: JSON = ({"path": params.path} if params.path else {}) | ({"ignore": params.ignore} if params.ignore else {})
     await ctx.ask(Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=given))
     try:

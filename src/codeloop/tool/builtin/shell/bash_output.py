@@ -42,10 +42,11 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
 def job_named(name: str, ctx: ToolContext) -> Job:
     """Return the background command of that id. Raises ToolFailure, naming those there are."""
     jobs = ctx.workspace.shared(Shells).jobs
-    job = jobs.get(name)
+    job = jobs.get(name) or jobs.get(f"bash_{name}")
     if job is None:
         known = ", ".join(f"{one.id} ({one.status})" for one in jobs.all()) or "none"
-        raise ToolFailure(f"There is no background command {name}. Known: {known}.")
+        other = " Ask task_output about a task." if name.startswith("ses_") else ""
+        raise ToolFailure(f"There is no background command {name}.{other} Known: {known}.")
     return job
 
 
