@@ -22,6 +22,7 @@ from codeloop.cli.target.selection import check_agent, check_model, chosen_sessi
 from codeloop.cli.target.target import Target
 from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client
+from codeloop.client.link import ServerLost
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError
@@ -50,6 +51,8 @@ class PendingCalls:
         self.began = 0.0
         self.is_abandoned = False
         """Whether the person leaves without waiting for the turn."""
+        self.is_given_up = False
+        """Whether it was shown that the server did not come back."""
         self._failed = failed
         self._changed = changed
         self._calls: set[asyncio.Task[Any]] = set()
@@ -240,7 +243,8 @@ class Chat:
 
     def _lost(self, error: BaseException) -> None:
         """End the conversation if nothing can be shown any more."""
-        self._failed(error)
+        if not (self._pending.is_given_up and isinstance(error, ServerLost)):
+            self._failed(error)
         self._code = exit_codes.ERROR
         if self.session is not None and not self._screen.is_attended:  # who is at a terminal reads it at the end
             self.say(self._resume(self.session), "red")
@@ -258,6 +262,7 @@ class Chat:
         if isinstance(error, CodeloopError):
             code, text = exit_codes.of_error(error), f"codeloop: {error}"
         self._code = self._code if self._screen.is_attended else code
+        self._pending.is_given_up = isinstance(error, ServerLost)
         self.say(text, "red")
 
     def _over(self) -> None:
