@@ -82,7 +82,7 @@ async def test_arguments_that_are_no_object_are_never_run(tmp_path: Path, argume
 
 
 async def test_wrong_types_are_told_with_the_expected_schema(tmp_path: Path) -> None:
-    async with rig(tmp_path, [calls(call("read", filePath=["x"])), DONE]) as it:
+    async with rig(tmp_path, [calls(call("read", filePath={"x": 1})), DONE]) as it:
         await it.prompt()
         (made,) = it.calls()
         assert (made.tool, type(made.state)) == ("read", ToolStateError)
