@@ -71,10 +71,10 @@ def test_a_timeout_ends_what_runs_with_124(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("sleep 60 & echo $! > pid; wait"), HELLO)) as server:
         desk.use(server)
-        ended = result(desk.run("run", "--format", "json", "--timeout", "0.4", "wait"))
+        ended = result(desk.run("run", "--format", "json", "--timeout", "3", "wait"))
     assert (ended["exitCode"], ended["reason"]) == (124, "timeout")
     assert ended["sessionID"] in ended["message"]
-    assert ended["durationMs"] < 3_000
+    assert ended["durationMs"] < 30_000  # of the command's 60 s
     assert not lives(int((desk.work / "pid").read_text()))
 
 
