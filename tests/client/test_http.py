@@ -304,6 +304,27 @@ async def test_a_server_that_was_restarted_with_another_password_is_told_that_on
         assert given == [b"me:old", b"me:new", b"me:new", b"me:newer"]
 
 
+async def test_a_request_that_was_on_its_way_when_another_found_the_new_password_is_sent_again() -> None:
+    renewed = asyncio.Event()
+
+    async def late(writer: asyncio.StreamWriter) -> None:
+        await renewed.wait()
+        writer.write(said("401 No"))
+
+    async def welcome(writer: asyncio.StreamWriter) -> None:
+        writer.write(said("200 OK", b"true"))
+        await writer.drain()
+        renewed.set()
+
+    async with wire(said("401 No"), late, welcome) as server:
+        it = HttpClient(server.url, None, ("me", "old"), lambda: (server.url, ("me", "new")))
+        calls = [it.call(ABORT, SessionId(session_id=name)) for name in ("ses_1", "ses_2")]
+        assert await within(asyncio.gather(*calls)) == [True, True]
+        await it.close()
+        given = [base64.b64decode(request.headers["authorization"].split()[1]) for request in server.requests]
+        assert given == [b"me:old", b"me:old", b"me:new", b"me:new"]
+
+
 async def test_a_wrong_password_that_stays_the_same_is_said_once() -> None:
     async with wire(said("401 No")) as server:
         it = HttpClient(server.url, None, ("me", "old"), lambda: (server.url, ("me", "old")))

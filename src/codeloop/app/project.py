@@ -194,7 +194,7 @@ class Project:
         return self._watch.is_outdated
 
     def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
-        """Tell the log and everybody who follows."""
+        """Write a message to the log, and show it to everybody who follows."""
         level = logging.ERROR if variant == "error" else logging.INFO
         _LOG.log(level, "%s: %s", self.settings.place.directory, message)
         self.tell(ToastShown(properties=Toast(message=message, variant=variant)))

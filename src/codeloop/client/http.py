@@ -128,18 +128,22 @@ class HttpClient:
     async def _ask_once(self, operation: AnyOperation, request: tuple[str, bytes | None]) -> tuple[int, bytes]:
         """Ask once; return status and body. Raises ServerLost."""
         path, body = request
+        said = self._remote.credential
         silence = None if operation.id in ENDLESS else CLIENT_PATIENCE.seconds
         async with self._remote.ask(operation.method, path, self._headers(body), body, silence) as response:
             answer = await self._remote.read(response)
         if response.status_code == 401:
-            self._refused(refusal_of(401, answer, self._remote.url))
+            self._refused(refusal_of(401, answer, self._remote.url), said)
         else:
             self._remote.link.up(self._remote.url)
         return response.status_code, answer
 
-    def _refused(self, refusal: CodeloopError) -> None:
-        """Raise _Again when there is another credential by now, ServerLost when a server that restarts may say one."""
-        if self._remote.renew():
+    def _refused(self, refusal: CodeloopError, said: Credential | None) -> None:
+        """Raise _Again when there is another credential by now, ServerLost when a server that restarts may say one.
+
+        `said`: the one that was refused. Another request may have found the new one while this one was on its way.
+        """
+        if self._remote.renew() or self._remote.credential != said:
             raise _Again
         if self._remote.link.is_down and self._remote.is_renewable:
             raise ServerLost(str(refusal), "the server wants another password", is_unsent=True)
@@ -219,11 +223,12 @@ class HttpClient:
         headers = self._headers(None) | {HEARTBEAT: str(CLIENT_HEARTBEAT.value)}
         headers |= {} if after is None else {"last-event-id": str(after)}
         parser, last = SseParser(CLIENT_EVENT.value), -1 if after is None else after
+        said = self._remote.credential
         async with self._remote.ask("GET", "/event", headers, None, CLIENT_SILENCE.seconds) as response:
             if response.status_code != 200:
                 refusal = refusal_of(response.status_code, await self._remote.read(response), self._remote.url)
                 if response.status_code == 401:
-                    self._refused(refusal)
+                    self._refused(refusal, said)
                 raise ServerLost(str(refusal), "it is not ready") if response.status_code >= 500 else refusal
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 raise CodeloopError(f"{self._remote.url} is not a codeloop server: its /event is not an event stream.")

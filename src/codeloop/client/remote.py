@@ -29,7 +29,8 @@ class Remote:
         self.parts = _checked(url)
         self.url = self.parts.geturl().rstrip("/")
         self.link = Link()
-        self._credential: Credential | None = credential
+        self.credential: Credential | None = credential
+        """What the next request says."""
         self._renew = renew
         self._http: AsyncClient | None = None
 
@@ -37,15 +38,15 @@ class Remote:
     def sends_in_clear(self) -> bool:
         """Return whether a password would cross a network that others may read."""
         is_clear = self.parts.scheme == "http" and not is_loopback(self.parts.hostname or "")
-        return self._credential is not None and is_clear
+        return self.credential is not None and is_clear
 
     def renew(self) -> bool:
         """Look whether there is another address or credential by now, as after a restart; True: there is."""
         found = self._renew() if self._renew is not None else None
         if found is None:
             return False
-        url, before = found[0].rstrip("/"), self._credential
-        self._credential = found[1]
+        url, before = found[0].rstrip("/"), self.credential
+        self.credential = found[1]
         if url == self.url:
             return before != found[1]
         self.link.heard(f"The server was started again at {url}.")
@@ -69,8 +70,8 @@ class Remote:
         import httpx2
 
         http = self._http = self._http or self._opened()
-        if self._credential is not None:
-            encoded = b64encode(":".join(self._credential).encode("utf-8", "surrogateescape")).decode()
+        if self.credential is not None:
+            encoded = b64encode(":".join(self.credential).encode("utf-8", "surrogateescape")).decode()
             headers = {**headers, "authorization": f"Basic {encoded}"}
         timeout = httpx2.Timeout(None, connect=CLIENT_CONNECT.seconds, read=silence)
         try:

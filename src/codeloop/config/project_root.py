@@ -117,7 +117,7 @@ def _project_id(repository: Path, paths: Paths, environment: Mapping[str, str]) 
 
 
 def _is_unborn(repository: Path) -> bool:
-    """Tell without a process that nothing was ever committed: no reference of any kind."""
+    """Return whether nothing was ever committed, without a process: there is no reference of any kind."""
     try:
         if (repository / "packed-refs").exists() or (repository / "reftable").exists():
             return False

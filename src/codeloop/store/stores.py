@@ -30,7 +30,7 @@ class Stores:
         return store
 
     def release(self, store: Store) -> None:
-        """Give a store back; the last one to do so closes it."""
+        """Release a store; the last one to do so closes it."""
         _, users = self._open[store.path]
         if users > 1:
             self._open[store.path] = (store, users - 1)

@@ -147,7 +147,7 @@ class Outlet:
             self._arm()
 
     def abandon(self) -> None:
-        """Give up the streams that something still waits for."""
+        """Abandon the streams that something still waits for."""
         while self._waiting:
             self._give_up(self._waiting[0][0])
 

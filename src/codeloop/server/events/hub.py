@@ -214,7 +214,7 @@ class Hub:
             yield b"".join(frames)
 
     def _resync(self, reader: Reader, reason: str) -> None:
-        """Tell a reader that it has to read the state again; it goes on from now."""
+        """Have a reader read the state again; it continues from now."""
         reader.at = self._here(reader)
         reader.tell(ServerResync(properties=Resync(reason=reason)), reader.place(reader.at))
 

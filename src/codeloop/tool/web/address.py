@@ -133,7 +133,7 @@ def redirected(place: WebUrl, location: str) -> WebUrl:
 
 
 def concern(address: str) -> str | None:
-    """Tell why an address is no public one (`loopback`, `private`, ...), None when it is public.
+    """Return why an address is not public (`loopback`, `private`, ...); None when it is.
 
     >>> concern("10.1.2.3")
     'private'

@@ -42,7 +42,7 @@ class PtyMaster:
         self._loop.add_reader(self._fd, self._readable)
 
     def resize(self, rows: int, columns: int) -> None:
-        """Tell the program its size."""
+        """Set the size that the program sees."""
         if self._fd >= 0:
             fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 

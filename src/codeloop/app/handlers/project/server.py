@@ -9,7 +9,7 @@ from codeloop.schema.operation import NoArguments
 
 
 async def health(_app: App, _directory: Path, _args: NoArguments) -> Health:
-    """Tell that the server answers."""
+    """Return that the server answers, and its version."""
     return Health(healthy=True, version=__version__)
 
 
