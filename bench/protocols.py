@@ -103,7 +103,7 @@ def anthropic_events(answer: Answer, model: str) -> Iterator[bytes]:
 
 
 def anthropic_blocks(answer: Answer) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Give each content block as it starts, and its deltas."""
+    """Yield each content block as it starts, and its deltas."""
     if answer.reasoning or answer.signature:
         deltas: list[dict[str, Any]] = [{"type": "thinking_delta", "thinking": answer.reasoning}]
         deltas.append({"type": "signature_delta", "signature": answer.signature})

@@ -34,7 +34,7 @@ def overhead(request: Request) -> int:
 
 
 def continued(requests: Sequence[Request]) -> float | None:
-    """Give the share of requests that begin with the bytes of the one before, up to its last message. None: no pair."""
+    """Return the share of requests that begin with the bytes of the one before, up to its last message, if any."""
     pairs = list(itertools.pairwise(requests))
     if not pairs:
         return None

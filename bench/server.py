@@ -41,7 +41,7 @@ class Scenario:
     """Which trajectory."""
 
     def __str__(self) -> str:
-        """Give it as the process takes it."""
+        """Return it as the process takes it."""
         return f"{self.kind}-{self.name or self.count}"
 
     def answers(self) -> tuple[Answer, ...]:

@@ -243,7 +243,7 @@ def test_only_the_three_boundaries_catch_everything() -> None:
 
 
 def imports(node: ast.AST, *, deferred: bool) -> Iterator[tuple[str, int]]:
-    """Give the top package and line of each import; without `deferred`, only of those that run when the module does."""
+    """Yield the top package and line of each import; without `deferred`, only of those run with the module."""
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.Import(names=names):

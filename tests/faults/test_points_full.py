@@ -29,7 +29,7 @@ ERRORS = ("enospc", "eio")
 
 
 def rows(*points: tuple[str, int]) -> list[object]:
-    """Give each point with each error; all but a few are slow."""
+    """Return each point with each error; all but a few are slow."""
     return [
         pytest.param(name, nth, error, marks=() if (name, nth) in QUICK and error == "enospc" else pytest.mark.slow)
         for name, nth in points

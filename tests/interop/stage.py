@@ -54,7 +54,7 @@ def filled(folder: Path, inputs: list[Path], commands: list[list[str]]) -> Path:
 
 
 def npm_packages() -> Path:
-    """Give a folder with the reference's client and program, of exactly the locked versions, and our drivers of it."""
+    """Return a folder with the reference's client and program, of the locked versions, and our drivers of it."""
     inputs = [HERE / "package.json", HERE / "package-lock.json"]
     install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
     drivers = [HERE / "sdk.mjs", HERE / "launch.mjs"]

@@ -34,7 +34,7 @@ def parent_call(it: Rig) -> ToolPart:
 
 
 def with_model(it: Rig) -> None:
-    """Give the session the model and agent that its first prompt would have set."""
+    """Set the session's model and agent that its first prompt would have set."""
     one = it.project.store.session(it.session_id)
     model = SessionModel(id=INFO.id, provider_id=INFO.provider_id)
     it.project.store.append(updated(replace(one, agent="build", model=model)))

@@ -53,21 +53,21 @@ async def test_at_most_a_hundred_are_shown_and_the_rest_is_said(tmp_path: Path) 
     assert result.metadata == {"count": 100, "truncated": True}
 
 
-@pytest.mark.parametrize("form", ["{root}/src/**/*.py", "../work/src/*.py"])
+@pytest.mark.parametrize("form", ["{root}/src/**/*.py", "../{name}/src/*.py"])
 async def test_a_pattern_may_name_its_folder(tmp_path: Path, form: str) -> None:
     ctx = make_context(tmp_path)
     write(ctx, "src/b.py", "a.py", "srcs/c.py")
-    result = await run(ctx, form.format(root=ctx.workspace.root))
+    result = await run(ctx, form.format(root=ctx.workspace.root, name=ctx.workspace.root.name))
     assert result.output == "src/b.py"
 
 
-@pytest.mark.parametrize("form", ["{root}/src/**/*.py", "../work/src/**/*.py", "src/**/*.py"])
+@pytest.mark.parametrize("form", ["{root}/src/**/*.py", "../{name}/src/**/*.py", "src/**/*.py"])
 async def test_a_pattern_with_two_stars_reaches_every_folder_below_the_one_that_it_names(
     tmp_path: Path, form: str
 ) -> None:
     ctx = make_context(tmp_path)
     write(ctx, "src/b.py", "src/deep/er/c.py", "a.py")
-    result = await run(ctx, form.format(root=ctx.workspace.root))
+    result = await run(ctx, form.format(root=ctx.workspace.root, name=ctx.workspace.root.name))
     assert result.output == "src/deep/er/c.py\nsrc/b.py"
 
 
