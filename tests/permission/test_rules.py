@@ -115,12 +115,14 @@ def test_what_is_only_possible_never_loosens(wanted: Need, rules: Ruleset) -> No
         (ANY, (ALLOW_ALL,), (), "allow"),
         (ANY, (ALLOW_ALL, rule("bash", "*", "allow")), (), "allow"),
         (ANY, (ALLOW_ALL, rule("edit", "x", "deny")), (), "allow"),
-        (ANY, (ALLOW_ALL, rule("bash", "rm *", "deny")), (), "ask"),
-        (ANY, (ALLOW_ALL, rule("bash", "rm *", "deny")), (rule("bash", "*", "allow"),), "ask"),
+        (ANY, (ALLOW_ALL, rule("bash", "rm *", "deny")), (), "deny"),
+        (ANY, (rule("bash", "rm *", "deny"), rule("bash", "*", "ask")), (), "ask"),
+        (ANY, (ALLOW_ALL, rule("bash", "rm *", "deny"), rule("bash", "r*", "ask")), (), "deny"),
+        (ANY, (ALLOW_ALL, rule("bash", "rm *", "deny")), (rule("bash", "*", "allow"),), "deny"),
         (ANY, (ALLOW_ALL, rule("bash", "rm *", "deny"), rule("bash", "*", "allow")), (), "allow"),
         (ANY, (ALLOW_ALL, rule("bash", "rm *", "ask")), (rule("bash", "echo *", "allow"),), "ask"),
         (f"echo {ANY}", (ALLOW_ALL, rule("bash", "rm *", "deny")), (), "allow"),
-        (f"echo {ANY}", (ALLOW_ALL, rule("bash", "echo secret*", "deny")), (), "ask"),
+        (f"echo {ANY}", (ALLOW_ALL, rule("bash", "echo secret*", "deny")), (), "deny"),
         (f"echo {ANY}", (rule("bash", "*", "ask"),), (rule("bash", "echo *", "allow"),), "allow"),
     ],
 )
@@ -136,3 +138,38 @@ def test_a_tool_that_is_denied_altogether_is_not_offered() -> None:
     assert not is_offered("todowrite", denied)
     assert is_offered("bash", denied)
     assert is_offered("todowrite", denied, (rule("todowrite", "a*", "allow"),))
+
+
+@pytest.mark.parametrize(
+    ("rules", "grants", "action"),
+    [
+        ((rule("bash", "*", "ask"), rule("bash", "echo *", "allow")), (), "ask"),
+        ((rule("bash", "*", "deny"), rule("bash", "echo *", "allow")), (), "deny"),
+        ((rule("bash", "*", "ask"),), (rule("bash", "echo *", "allow"),), "ask"),
+        ((rule("bash", "*", "ask"),), (rule("bash", "*", "allow"),), "ask"),
+        ((ALLOW_ALL,), (), "allow"),
+        ((ALLOW_ALL, rule("bash", "rm *", "deny")), (), "allow"),
+        ((ALLOW_ALL, rule("bash", "echo *", "deny")), (), "deny"),
+    ],
+)
+def test_a_rule_for_some_commands_allows_only_what_is_proved(rules: Ruleset, grants: Ruleset, action: Action) -> None:
+    unproven = Need(permission="bash", patterns=("echo x",), unproven="it has a loop")
+    assert decide(unproven, rules, grants=grants).action == action
+
+
+def test_a_rule_for_a_trait_is_about_what_has_it() -> None:
+    rules = (rule("bash", "*", "ask"), rule("bash", "<read-only>", "allow"), rule("bash", "git push *", "deny"))
+    reads = Need(permission="bash", patterns=("ls",), traits=("read-only",))
+    verdict = decide(reads, rules)
+    assert (verdict.action, verdict.rule) == ("allow", rules[1])
+    assert decide(need("ls"), rules).action == "ask"
+    assert decide(need("<read-only>"), rules).action == "ask"
+    pushes = Need(permission="bash", patterns=("git push",), traits=("sandboxed", "read-only"))
+    assert decide(pushes, rules).action == "deny"
+    assert decide(Need(permission="bash", patterns=("make",), traits=("sandboxed",)), rules).action == "ask"
+
+
+def test_a_denial_by_doubt_names_the_rule_that_could_apply() -> None:
+    rules = (ALLOW_ALL, rule("bash", "rm *", "deny"))
+    verdict = decide(need("$x", possible=(ANY,)), rules)
+    assert (verdict.action, verdict.rule, verdict.is_doubtful) == ("deny", rules[1], True)

@@ -23,6 +23,8 @@ class Denied(Exception):
         self.verdict = verdict
         rule = verdict.rule
         why = f" by the rule {rule.permission} {rule.pattern}: {rule.action}" if rule else ""
+        if verdict.is_doubtful:
+            why += f", which could apply since {need.unproven or 'a part of the line is only known when it runs'}"
         what = ", ".join(verdict.patterns)
         super().__init__(
             f"Permission denied{why}: {need.permission} {what}. Do not try to achieve the same by other means."
@@ -115,7 +117,7 @@ class Gate(Struct, frozen=True):
             session_id=session_id,
             permission=need.permission,
             patterns=list(verdict.patterns),
-            metadata={**need.metadata, DOUBTFUL: True} if verdict.doubtful else need.metadata,
+            metadata={**need.metadata, DOUBTFUL: True} if verdict.is_doubtful else need.metadata,
             always=list(need.always),
             tool=tool,
         )

@@ -1,33 +1,36 @@
 """What is allowed: layered rules, the last one that matches counts. Pure."""
 
 from collections.abc import Iterable, Sequence
+from typing import get_args
 
 from msgspec import Struct
 
 from codeloop.kit.wildcard import covers, expand_home, matches, overlaps
-from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset
+from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset, Trait
 
 
 class Verdict(Struct, frozen=True):
     """The answer to a need: the action, the patterns that still have to be asked for, and the rule that decided.
 
-    `doubtful`: asked because of what may happen beyond the patterns; an "always" for these can't settle it.
+    `is_doubtful`: it may do what the patterns do not say; an "always" for these can't settle it.
     """
 
     action: Action
     patterns: tuple[str, ...] = ()
     rule: PermissionRule | None = None
-    doubtful: bool = False
+    is_doubtful: bool = False
 
 
 ASK = PermissionRule(permission="*", pattern="*", action="ask")
+TRAITS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Trait)}
+"""The patterns of rules that are about a trait."""
 
 
 def last_match(permission: str, pattern: str, rules: Iterable[PermissionRule]) -> PermissionRule | None:
     """Return the last rule whose permission and pattern wildcards both match."""
     found = None
     for rule in rules:
-        if matches(permission, rule.permission) and matches(pattern, expand_home(rule.pattern)):
+        if matches(permission, rule.permission) and matches(pattern, _wildcard(rule)):
             found = rule
     return found
 
@@ -37,10 +40,15 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
 
     Rulesets are read as one list, later ones after earlier ones. A pattern that no rule matches is asked for.
     A grant ("always") only turns a question into permission: it never lifts a denial. A need without patterns is
-    asked for. What is only possible (`need.possible`) turns permission into a question if a rule could deny it or ask
-    for it; where the rules allow whatever it may turn out to be, nothing is asked.
+    asked for.
+
+    Allowing needs proof: where the meaning of a line is not certain (`need.unproven`), a rule that allows particular
+    commands does not count, nor does a grant; one that allows everything (`*`), or a trait of the need, does.
+    What is only possible (`need.possible`) is denied if a rule could deny it, and asked for if one could ask for it;
+    where the rules allow whatever it may turn out to be, nothing is asked.
     """
-    rules = [rule for ruleset in rulesets for rule in ruleset if matches(need.permission, rule.permission)]
+    rules = [rule for ruleset in rulesets for rule in ruleset if _counts(rule, need)]
+    grants = () if need.unproven else grants
     if not need.patterns:
         return Verdict("ask", ("*",), ASK)
     asked: list[str] = []
@@ -55,9 +63,26 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
             asking = asking or rule
         allowing = rule
     doubt = _doubt(need, rules, grants)
+    if doubt is not None and doubt.action == "deny":
+        return Verdict("deny", need.patterns, doubt, is_doubtful=True)
     if asked or doubt is not None:
-        return Verdict("ask", tuple(asked) or need.patterns, asking or doubt, doubt is not None)
+        is_doubtful = doubt is not None or bool(need.unproven)
+        return Verdict("ask", tuple(asked) or need.patterns, asking or doubt, is_doubtful)
     return Verdict("allow", (), allowing)
+
+
+def _counts(rule: PermissionRule, need: Need) -> bool:
+    """Return whether a rule is about a need, as far as its permission, the need's traits and its proof go."""
+    if not matches(need.permission, rule.permission):
+        return False
+    if rule.pattern in TRAITS:
+        return TRAITS[rule.pattern] in need.traits
+    return not need.unproven or rule.action != "allow" or rule.pattern == "*"
+
+
+def _wildcard(rule: PermissionRule) -> str:
+    """Return what a rule's pattern is as a wildcard; one for a trait is for everything that has it."""
+    return "*" if rule.pattern in TRAITS else expand_home(rule.pattern)
 
 
 def strictest(verdicts: Sequence[Verdict]) -> Verdict:
@@ -69,7 +94,7 @@ def strictest(verdicts: Sequence[Verdict]) -> Verdict:
     if not asking:
         return verdicts[0]
     patterns = tuple(dict.fromkeys(pattern for verdict in asking for pattern in verdict.patterns))
-    return Verdict("ask", patterns, asking[0].rule, any(verdict.doubtful for verdict in asking))
+    return Verdict("ask", patterns, asking[0].rule, any(verdict.is_doubtful for verdict in asking))
 
 
 def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
@@ -78,24 +103,32 @@ def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:
 
 
 def _doubt(need: Need, rules: Sequence[PermissionRule], grants: Ruleset) -> PermissionRule | None:
-    """Return the rule that could deny or ask for something possible. `rules` are those for the need's permission."""
+    """Return the rule that could deny, else one that could ask for, something possible.
+
+    `rules` are those for the need's permission.
+    """
     granted = [expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)]
+    asking: PermissionRule | None = None
     for text in need.possible:
         rule = _doubtful(text, rules, is_granted=any(covers(text, pattern) for pattern in granted))
-        if rule is not None:
+        if rule is not None and rule.action == "deny":
             return rule
-    return None
+        asking = asking or rule
+    return asking
 
 
 def _doubtful(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -> PermissionRule | None:
+    """Return the rule that could deny a text, else the last one that could ask for it; None: it is sure to pass."""
+    asking: PermissionRule | None = None
     for rule in reversed(rules):
-        pattern = expand_home(rule.pattern)
-        is_settled = rule.action == "allow" or (rule.action == "ask" and is_granted)
-        if is_settled and covers(text, pattern):
-            return None
-        if not is_settled and overlaps(text, pattern):
+        pattern = _wildcard(rule)
+        if rule.action == "deny" and overlaps(text, pattern):
             return rule
-    return None if is_granted else ASK
+        if rule.action == "ask" and not is_granted and overlaps(text, pattern):
+            asking = asking or rule
+        if rule.action != "deny" and covers(text, pattern):
+            return asking
+    return asking or (None if is_granted else ASK)
 
 
 def is_offered(permission: str, *rulesets: Ruleset) -> bool:

@@ -9,10 +9,15 @@ from codeloop.schema.wire import JSON, Wire
 
 Action = Literal["allow", "ask", "deny"]
 Reply = Literal["once", "always", "reject"]
+Trait = Literal["read-only", "sandboxed"]
+"""`read-only`: it is proved to change nothing; `sandboxed`: it will run inside a sandbox that holds."""
 
 
 class PermissionRule(Wire):
-    """`permission` and `pattern` are wildcards (`*` any run, `?` one character); the last rule that matches counts."""
+    """`permission` and `pattern` are wildcards (`*` any run, `?` one character); the last rule that matches counts.
+
+    The patterns `<read-only>` and `<sandboxed>` match whatever has that trait.
+    """
 
     permission: str
     pattern: str
@@ -40,7 +45,9 @@ class Need(Wire):
 
     `metadata` is for the person's screen: a diff, the command, the path. `possible`: what may happen as well but is
     known only in part, as texts with the marks of `kit.wildcard` in them; it may keep a need from being allowed, and
-    never allows one. `writes`: what the call changes once this is allowed; None: nothing.
+    never allows one. `writes`: what the call changes once this is allowed; None: nothing. `traits`: what is sure of it,
+    which rules for `<read-only>` and `<sandboxed>` are about. `unproven`: why the meaning of a shell line is not
+    certain, so that no rule for particular commands allows it; "": it is certain.
     """
 
     permission: str
@@ -49,6 +56,8 @@ class Need(Wire):
     metadata: JSON = {}
     possible: tuple[str, ...] = ()
     writes: Writes | None = None
+    traits: tuple[Trait, ...] = ()
+    unproven: str = ""
 
 
 class QuestionTool(Wire):
