@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from codeloop.config.files import reason, write_private
 from codeloop.config.paths import Paths
-from codeloop.kit.git import GIT_OPTIONS, common_folder, git_environment, git_folder
+from codeloop.kit.git import common_folder, git_call, git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID
@@ -154,10 +154,11 @@ def _root_commit(repository: Path, environment: Mapping[str, str]) -> tuple[str,
     from hashlib import sha1
 
     by_path = sha1(os.fsencode(repository), usedforsecurity=False).hexdigest()
+    call = git_call(repository, "rev-list", "--max-parents=0", "HEAD", environment=environment)
     try:
         done = subprocess.run(
-            ["git", *GIT_OPTIONS, f"--git-dir={repository}", "rev-list", "--max-parents=0", "HEAD"],
-            env=git_environment(environment),
+            call.command,
+            env=call.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

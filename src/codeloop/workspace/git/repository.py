@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import GIT_OPTIONS, bare_git_environment, git_environment
+from codeloop.kit.git import git_call
 from codeloop.kit.processes import which
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
@@ -62,7 +62,7 @@ class Git(Struct, frozen=True):
 
     async def default_branch(self) -> DefaultBranch | None:
         """Return the branch that others start from: a remote's HEAD (origin's first), else what is called like one."""
-        configured = await self.ask("config", "--get", "init.defaultBranch")
+        configured = await self.setting("--get", "init.defaultBranch")
         names = (*configured.lines[:1], *_USUAL)
         asked = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))
         known = await self.ask("for-each-ref", "--format=%(refname)\t%(symref)", *asked)
@@ -96,18 +96,25 @@ class Git(Struct, frozen=True):
 
     async def ask(self, *arguments: str, cap: int = _SMALL) -> GitOutput:
         """Run git in the repository; returns at most `cap` bytes of what it prints. Raises GitFailed."""
-        return await self.run((f"--git-dir={self.root / '.git'}", *arguments), git_environment(self.environment), cap)
+        return await self._run(self._folder, arguments, cap)
 
-    async def ask_apart(self, folder: Path, arguments: Sequence[str], cap: int) -> GitOutput:
-        """Run git for the work tree, but in another git directory, and without anybody's configuration."""
-        options = (f"--git-dir={folder}", f"--work-tree={self.root}")
-        return await self.run((*options, *arguments), bare_git_environment(self.environment), cap)
+    async def setting(self, *arguments: str) -> GitOutput:
+        """Run `git config`, which reads the person's own configuration too. Raises GitFailed."""
+        return await self._run(self._folder, ("config", *arguments), _SMALL, own_settings=True)
 
-    async def run(self, arguments: Sequence[str], environment: Mapping[str, str], cap: int) -> GitOutput:
-        """Run git with these arguments. Raises GitFailed when it is missing or takes too long."""
-        program = which("git", environment.get("PATH"))
+    async def ask_apart(self, folder: Path, options: Sequence[str], arguments: Sequence[str], cap: int) -> GitOutput:
+        """Run git for the work tree, but in another git directory, with these options and nobody's configuration."""
+        return await self._run(folder, (f"--work-tree={self.root}", *options, *arguments), cap)
+
+    @property
+    def _folder(self) -> Path:
+        return self.root / ".git"
+
+    async def _run(self, folder: Path, arguments: Sequence[str], cap: int, *, own_settings: bool = False) -> GitOutput:
+        program = which("git", self.environment.get("PATH"))
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")
+        call = git_call(folder, *arguments, environment=self.environment, own_settings=own_settings, program=program)
         data = bytearray()
 
         def feed(chunk: bytes) -> bool:
@@ -115,9 +122,7 @@ class Git(Struct, frozen=True):
             return len(data) > cap
 
         try:
-            ended = await run_program(
-                [program, *GIT_OPTIONS, *arguments], self.root, environment, feed, VCS_TIME.seconds
-            )
+            ended = await run_program(call.command, self.root, call.environment, feed, VCS_TIME.seconds)
         except (OSError, ValueError) as error:
             raise GitFailed(f"git can't be run in {self.root}: {error}.") from error
         if ended.stopped == "time":

@@ -91,7 +91,7 @@ class _Apart:
 
     async def run(self, *arguments: str, cap: int) -> GitOutput:
         """Run git here. Raises GitFailed, also when git fails."""
-        printed = await self._git.ask_apart(self._folder, (*self._options, *arguments), cap)
+        printed = await self._git.ask_apart(self._folder, self._options, arguments, cap)
         if printed.code != 0:
             reason = " ".join(printed.errors.split())
             raise GitFailed(f"git can't compare the work tree {self._git.root}: {reason or f'code {printed.code}'}.")
@@ -134,7 +134,7 @@ class _Apart:
 async def _apart(git: Git) -> AsyncGenerator[_Apart]:
     words = [word for place in _PLACES for word in ("--git-path", place)]
     found, settings = await asyncio.gather(
-        git.ask("rev-parse", *words), git.ask("config", "--null", "--get-regexp", _SETTINGS)
+        git.ask("rev-parse", *words), git.setting("--null", "--get-regexp", _SETTINGS)
     )
     if found.code != 0 or len(found.lines) != len(_PLACES):
         raise GitFailed(f"git can't find the repository of {git.root}: {' '.join(found.errors.split())}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.git import GIT_OPTIONS, bare_git_environment
+from codeloop.kit.git import git_call
 from codeloop.kit.small_files import write_atomically
 from codeloop.schema.limits import SNAPSHOT_GIT
 
@@ -181,13 +181,14 @@ def _ask_git(folder: Path, names: list[str], environment: Mapping[str, str]) -> 
     """Read objects out of the shared directories' packs. No configuration but our own is read, and nothing runs."""
     import subprocess
 
+    call = git_call(folder, "cat-file", "--batch", environment=environment)
     try:
         done = subprocess.run(
-            ["git", *GIT_OPTIONS, f"--git-dir={folder}", "cat-file", "--batch"],
+            call.command,
             input="".join(f"{name}\n" for name in names).encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=bare_git_environment(environment),
+            env=call.environment,
             cwd=folder,
             timeout=SNAPSHOT_GIT.seconds,
             check=False,
