@@ -294,6 +294,11 @@ def test_what_is_known_only_in_part_is_compared_in_part() -> None:
     assert analyse("$x y").possible[0] == ANY
 
 
+@pytest.mark.parametrize("escape", [r"\9", r"\8", r"\u", r"\U99999999", r"\400", r"\uD800", r"\cx", r"\z", "\\²"])
+def test_every_escape_of_a_quoted_word_can_be_read(escape: str) -> None:
+    assert len(analyse(f"ls $'{escape}z'").commands) == 1
+
+
 def test_the_need_carries_the_line_for_the_screen() -> None:
     wanted = need("ls")
     assert (wanted.permission, wanted.metadata) == ("bash", {"command": "ls"})

@@ -198,7 +198,7 @@ def _ansi(text: str) -> str:
         if code[0] in "xuU" and len(code) > 1:
             number = int(code[1:], 16)
             return chr(number) if 0 < number < 0x80 else ANY
-        if code[0].isdigit():
+        if code[0] in "01234567":
             number = int(code, 8)
             return chr(number) if 0 < number < 0x80 else ANY
         if code in "\\'\"?":
