@@ -64,10 +64,7 @@ STORE_QUEUE = Limit(
     "store.queue", 20_000, "count", "live events that wait for one slow follower; deltas beyond are dropped"
 )
 OUTPUT_READER = Limit(
-    "cli.output_reader",
-    500,
-    "ms",
-    "after a signal, a reader of stdout or stderr that reads nothing for this long counts as gone",
+    "cli.output_reader", 500, "ms", "after a signal, a reader of our output that takes nothing this long counts as gone"
 )
 TURN_STOPPING = Limit("cli.turn_stopping", 100, "ms", "ending a turn takes longer than that: then it is said to be on")
 BACKGROUND_WAIT = Limit(
@@ -110,10 +107,7 @@ SERVER_URL = Limit("server.url", 32 * 1024, "bytes", "a request with a longer UR
 SERVER_HEADER = Limit("server.header", 64 * 1024, "bytes", "a request with longer headers is refused")
 SERVER_HEADERS = Limit("server.headers", 100, "count", "a request with more headers is refused")
 SERVER_HEADER_TIME = Limit(
-    "server.header_time",
-    10_000,
-    "ms",
-    "from a connection or its next request to the end of the headers, then a hang-up",
+    "server.header_time", 10_000, "ms", "from a connection or its next request to its last header, then a hang-up"
 )
 SERVER_KEEP_ALIVE = Limit("server.keep_alive", 15_000, "ms", "a connection without a request is kept this long")
 SERVER_CONNECTIONS = Limit(
@@ -213,10 +207,7 @@ REPEATED_CALLS = Limit(
 TOOL_FILE = Limit("tool.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")
 WRITE_NOTE = Limit("file.write_note", 16 * 1024 * 1024, "bytes", "a longer note of a write under way is read so far")
 WRITE_NOTE_AGE = Limit(
-    "file.write_note_age",
-    86_400_000,
-    "ms",
-    "what a write on another machine left is removed after this time; of this one at once",
+    "file.write_note_age", 86_400_000, "ms", "what a write on another machine left stays; of this one it goes at once"
 )
 SHELL_TIMEOUT = Limit("shell.timeout", 120_000, "ms", "a command that names no timeout is ended with all it started")
 SHELL_TIMEOUT_MAX = Limit("shell.timeout_max", 600_000, "ms", "the longest timeout a command may name")
@@ -228,6 +219,19 @@ SHELL_FILE = Limit("shell.file", 64 * 1024 * 1024, "bytes", "the file of a whole
 SHELL_STATE = Limit("shell.state", 100_000, "bytes", "an exported environment beyond this is not carried over")
 SHELL_JOBS = Limit("shell.jobs", 16, "count", "background commands that run at once; one more is refused")
 SHELL_WAIT = Limit("shell.wait", 60_000, "ms", "the longest wait for new output of a background command")
+PROXY_CONNECTIONS = Limit("sandbox.proxy_connections", 512, "count", "of a sandbox's commands at once; more are cut")
+PROXY_HEAD = Limit("sandbox.proxy_head", 32 * 1024, "bytes", "a request from the sandbox with a longer head is refused")
+PROXY_HEADERS = Limit("sandbox.proxy_headers", 100, "count", "a request from the sandbox with more headers is refused")
+PROXY_HEAD_TIME = Limit(
+    "sandbox.proxy_head_time", 10_000, "ms", "a connection has to say where it leads, then it is cut"
+)
+PROXY_HELLO = Limit("sandbox.proxy_hello", 16 * 1024, "bytes", "a longer first message of TLS is refused")
+PROXY_CONNECT = Limit("sandbox.proxy_connect", 15_000, "ms", "finding a host or connecting to it, then an error")
+PROXY_IDLE = Limit("sandbox.proxy_idle", 600_000, "ms", "a connection of the sandbox that carries nothing is cut")
+PROXY_LINGER = Limit("sandbox.proxy_linger", 1_000, "ms", "an answered client closes its side, then it is cut")
+PROXY_REFUSALS = Limit(
+    "sandbox.proxy_refusals", 200, "count", "refused connections remembered; the oldest is forgotten"
+)
 PTY_COUNT = Limit("pty.count", 32, "count", "terminals of one project; one more is refused")
 PTY_WATCHERS = Limit("pty.watchers", 32, "count", "clients of one terminal; one more is refused")
 PTY_TITLE = Limit("pty.title", 200, "characters", "a longer title of a terminal is refused")
@@ -348,10 +352,7 @@ SNAPSHOT_IGNORED = Limit(
     "snapshot.ignored", 20_000, "count", "ignored files kept before a destructive command; further ones are left out"
 )
 SNAPSHOT_SHARED = Limit(
-    "snapshot.shared",
-    5_000,
-    "count",
-    "former contents copied from the repository for one step; the others can't be undone",
+    "snapshot.shared", 5_000, "count", "contents copied from the repository for one step; the others can't be undone"
 )
 SNAPSHOT_WATCH = Limit(
     "snapshot.watch", 3_000, "count", "a work tree with more files is watched, not looked through again"

@@ -1,15 +1,15 @@
-"""What a URL names, and whether an address belongs to the public internet. Pure."""
+"""What a URL names. Pure."""
 
 import re
 from collections.abc import Mapping
-from functools import cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_network
 from string import punctuation
 from unicodedata import normalize
 from urllib.parse import quote, urljoin, urlsplit
 
 from msgspec import Struct
 
+from codeloop.net.address import NAT64
 from codeloop.net.origin import bracketed, is_local_name
 from codeloop.net.proxy import proxy_for
 from codeloop.schema.limits import WEB_URL
@@ -20,43 +20,6 @@ PORTS = {"http": 80, "https": 443}
 
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-
-NETWORKS = (
-    ("0.0.0.0/8", "unspecified"),
-    ("10.0.0.0/8", "private"),
-    ("100.64.0.0/10", "shared by a provider's customers (CGNAT)"),
-    ("127.0.0.0/8", "loopback"),
-    ("168.63.129.16/32", "a cloud's metadata service"),
-    ("169.254.169.254/32", "a cloud's metadata service"),
-    ("169.254.0.0/16", "link-local"),
-    ("172.16.0.0/12", "private"),
-    ("192.0.0.0/24", "reserved"),
-    ("192.0.2.0/24", "reserved for documentation"),
-    ("192.88.99.0/24", "a 6to4 relay"),
-    ("192.168.0.0/16", "private"),
-    ("198.18.0.0/15", "reserved for benchmarks"),
-    ("198.51.100.0/24", "reserved for documentation"),
-    ("203.0.113.0/24", "reserved for documentation"),
-    ("224.0.0.0/4", "multicast"),
-    ("240.0.0.0/4", "reserved"),
-    ("::/128", "unspecified"),
-    ("::1/128", "loopback"),
-    ("::ffff:0:0/96", "an IPv4 address written as IPv6"),
-    ("::/96", "an IPv4 address written as IPv6"),
-    ("64:ff9b:1::/48", "translated to a local IPv4 network (NAT64)"),
-    ("2001::/23", "reserved or tunnelled (Teredo)"),
-    ("2001:db8::/32", "reserved for documentation"),
-    ("2002::/16", "an IPv4 address in IPv6 (6to4)"),
-    ("3fff::/20", "reserved for documentation"),
-    ("fc00::/7", "private (unique local)"),
-    ("fe80::/10", "link-local"),
-    ("fec0::/10", "private (site-local)"),
-    ("ff00::/8", "multicast"),
-)
-"""Where no public server is, and what is there instead; the first row that fits counts."""
-
-NAT64 = "64:ff9b::/96"
-PUBLIC_V6 = "2000::/3"
 
 
 class WebUrl(Struct, frozen=True):
@@ -130,26 +93,6 @@ def redirected(place: WebUrl, location: str) -> WebUrl:
         return parse(urljoin(place.url, location.strip()))
     except ValueError as error:
         raise _refused(location, str(error)) from None
-
-
-def concern(address: str) -> str | None:
-    """Return why an address is not public (`loopback`, `private`, ...); None when it is.
-
-    >>> concern("10.1.2.3")
-    'private'
-    """
-    ip = ip_address(address.partition("%")[0])
-    if isinstance(ip, IPv6Address) and ip in ip_network(NAT64):
-        return concern(str(IPv4Address(int(ip) & 0xFFFFFFFF)))
-    found = next((what for network, what in _networks() if ip.version == network.version and ip in network), None)
-    if found is None and isinstance(ip, IPv6Address) and ip not in ip_network(PUBLIC_V6):
-        return "reserved"
-    return found
-
-
-@cache
-def _networks() -> tuple[tuple[IPv4Network | IPv6Network, str], ...]:
-    return tuple((ip_network(text), what) for text, what in NETWORKS)
 
 
 def _target(path: str, query: str) -> str:

@@ -12,13 +12,14 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop import __version__
+from codeloop.net.address import concern, look_up, same
 from codeloop.net.origin import bracketed, is_local_name
 from codeloop.net.tls import tls_context
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolFailure
-from codeloop.tool.web.address import WebUrl, concern, parse, redirected
+from codeloop.tool.web.address import WebUrl, parse, redirected
 from codeloop.tool.web.body import ENCODINGS, read_body
 
 if TYPE_CHECKING:
@@ -31,19 +32,6 @@ Dial = Callable[[str, int], tuple[str, int]]
 USER_AGENT = f"Mozilla/5.0 (compatible; codeloop/{__version__})"
 _UPGRADE_ADDRESSES = 2
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-
-
-async def look_up(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a host, in the system's order. Raises OSError."""
-    import socket
-
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(row[4][0]) for row in found))
-
-
-def same(address: str, port: int) -> tuple[str, int]:
-    """Dial what was checked."""
-    return address, port
 
 
 class Network(Struct, frozen=True):

@@ -1,0 +1,143 @@
+"""The network of the user, as the sandbox's proxy connects to it: checked addresses, or the user's own proxy."""
+
+import asyncio
+import ssl
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from msgspec import Struct
+from msgspec import field as struct_field
+
+from codeloop.net.address import look_up, same
+from codeloop.net.proxy import proxy_for
+from codeloop.net.tls import tls_context
+from codeloop.schema.limits import PROXY_CONNECT, WEB_ADDRESSES
+from codeloop.workspace.sandbox.hosts import Blocked, HostPort, HostRule
+from codeloop.workspace.sandbox.proxy_request import ProxyRequest
+
+_SCHEMES = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+
+
+class Unreachable(Exception):
+    """No connection could be made; the text says to what, and why."""
+
+
+class Stream(Struct, frozen=True):
+    """Both directions of one connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+class Outside(Struct, frozen=True):
+    """The way out. `environment` names the user's own proxies; only tests change how names are found and dialled."""
+
+    environment: Mapping[str, str] = struct_field(default_factory=dict[str, str])
+    resolve: Callable[[str, int], Awaitable[Sequence[str]]] = look_up
+    dial: Callable[[str, int], tuple[str, int]] = same
+
+    async def connect(self, request: ProxyRequest, rule: HostRule) -> Stream:
+        """Connect for a request, and send its head; a tunnel has none. Raises Blocked and Unreachable."""
+        target, scheme = request.target, "https" if request.is_tunnel else "http"
+        through = proxy_for(scheme, target.host, target.port, self.environment)
+        addresses = await self._addresses(target, rule, through is not None)
+        if through is not None:
+            return await self._through(urlsplit(through), request)
+        trouble = "it has no address"
+        for address in addresses[: WEB_ADDRESSES.value]:
+            try:
+                server = await _open(*self.dial(address, target.port))
+            except OSError as error:
+                trouble = _reason(error)
+            else:
+                server.writer.write(request.head)
+                return server
+        raise Unreachable(f"{target.place} can't be reached: {trouble}.")
+
+    async def _addresses(self, target: HostPort, rule: HostRule, is_indirect: bool) -> Sequence[str]:
+        """Return the addresses of a target, none of which is concerning. Behind a proxy a name may have none here."""
+        addresses: Sequence[str] = (target.host,)
+        if not target.literal:
+            try:
+                async with asyncio.timeout(PROXY_CONNECT.seconds):
+                    addresses = await self.resolve(target.host, target.port)
+            except (OSError, UnicodeError) as error:
+                addresses = ()
+                if not is_indirect:
+                    raise Unreachable(f"{target.host} can't be resolved: {_reason(error)}.") from None
+        for address in addresses:
+            if what := rule.concern(address):
+                raise Blocked(target.place, f"whose address {address} is not public ({what})")
+        return addresses
+
+    async def _through(self, proxy: SplitResult, request: ProxyRequest) -> Stream:
+        """Connect through the user's own proxy. Raises Unreachable."""
+        try:
+            if proxy.scheme not in _SCHEMES:
+                raise ValueError(f"the scheme {proxy.scheme} is not known")
+            tls = tls_context() if proxy.scheme == "https" else None
+            server = await _open(proxy.hostname or "", proxy.port or _SCHEMES[proxy.scheme], tls)
+            asked = False
+            try:
+                async with asyncio.timeout(PROXY_CONNECT.seconds):
+                    await _ask_proxy(server, proxy, request)
+                asked = True
+            finally:
+                if not asked:
+                    server.writer.transport.abort()
+        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
+            what = f"the proxy {proxy.hostname} of your environment did not connect: {_reason(error)}"
+            raise Unreachable(f"{request.target.place} can't be reached: {what}.") from None
+        return server
+
+
+async def _open(host: str, port: int, tls: ssl.SSLContext | None = None) -> Stream:
+    async with asyncio.timeout(PROXY_CONNECT.seconds):
+        return Stream(*await asyncio.open_connection(host, port, ssl=tls))
+
+
+async def _ask_proxy(server: Stream, proxy: SplitResult, request: ProxyRequest) -> None:
+    """Ask the user's proxy for the target. Raises ValueError when it refuses, OSError and EOFError when it is gone."""
+    user, password = (unquote(text or "").encode() for text in (proxy.username, proxy.password))
+    if proxy.scheme.startswith("socks5"):
+        await _ask_socks(server, request.target, user, password)
+        server.writer.write(request.head)
+        return
+    login = b64encode(user + b":" + password) if user or password else b""
+    proof = b"Proxy-Authorization: Basic " + login + b"\r\n" if login else b""
+    place = request.target.place.encode()
+    if not request.is_tunnel:  # the URL as a whole, since some proxies take CONNECT for port 443 only
+        method, _, rest = request.head.partition(b" ")
+        line, _, headers = rest.partition(b"\r\n")
+        server.writer.write(method + b" http://" + place + line + b"\r\n" + proof + headers)
+        return
+    server.writer.write(b"CONNECT " + place + b" HTTP/1.1\r\nHost: " + place + b"\r\n" + proof + b"\r\n")
+    answer = await server.reader.readuntil(b"\r\n\r\n")
+    version, _, status = answer.partition(b"\r\n")[0].partition(b" ")
+    if not version.startswith(b"HTTP/1.") or not status.startswith(b"200"):
+        raise ValueError(f"it answers {status.decode('latin-1')[:100]}")
+
+
+async def _ask_socks(server: Stream, target: HostPort, user: bytes, password: bytes) -> None:
+    reader, writer = server.reader, server.writer
+    writer.write(b"\5\2\0\2" if user else b"\5\1\0")
+    method = await reader.readexactly(2)
+    if method == b"\5\2":
+        writer.write(b"\1" + bytes((len(user),)) + user + bytes((len(password),)) + password)
+        method = b"\5" + (await reader.readexactly(2))[1:]
+    name = target.host.encode()
+    if method == b"\5\0":
+        writer.write(b"\5\1\0\3" + bytes((len(name),)) + name + target.port.to_bytes(2, "big"))
+        _, status, _, kind = await reader.readexactly(4)
+        if status == 0:
+            length = {1: 4, 4: 16}.get(kind) or (await reader.readexactly(1))[0]
+            await reader.readexactly(length + 2)
+            return
+    raise ValueError("it refuses")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

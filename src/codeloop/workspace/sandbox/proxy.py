@@ -1,0 +1,223 @@
+"""The way out of the sandbox: an HTTP proxy that connects to the hosts of a list and to nothing else."""
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from msgspec import Struct
+
+from codeloop.net.http1 import ChunkedBody, NetworkError
+from codeloop.schema.limits import (
+    PROXY_CONNECTIONS,
+    PROXY_HEAD,
+    PROXY_HEAD_TIME,
+    PROXY_IDLE,
+    PROXY_LINGER,
+    PROXY_REFUSALS,
+)
+from codeloop.workspace.sandbox.hosts import PORTS, Blocked, HostPort, Hosts
+from codeloop.workspace.sandbox.outside import Outside, Stream, Unreachable
+from codeloop.workspace.sandbox.proxy_request import is_greeting, read_request
+
+_CHUNK = 65_536
+_ALERT = b"\x15\x03\x03\x00\x02\x02\x31"  # TLS: fatal, access denied
+_HOW = """To allow a host, a person adds its name to the hosts of the sandbox in their configuration:
+"sandbox": {"network": "hosts", "hosts": ["example.com"]}
+A command that needs more than that can ask to run outside the sandbox.
+"""
+
+
+class Refusal(Struct, frozen=True):
+    """One connection that was refused. `number` counts them; `asked_at`: the proxy's address that was asked."""
+
+    number: int
+    asked_at: str
+    text: str
+
+
+class HostProxy:
+    """Serves a listening socket of the sandbox from `serve` to `close`."""
+
+    def __init__(self, hosts: Hosts, outside: Outside) -> None:
+        self.count = 0
+        """How many connections were refused so far: what `refused` takes as `after`."""
+        self._hosts = hosts
+        self._outside = outside
+        self._servers: list[asyncio.Server] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._refused: deque[Refusal] = deque(maxlen=PROXY_REFUSALS.value)
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Accept the connections of a listening socket, in whatever network it was made."""
+        self._servers.append(await asyncio.start_server(self._accept(None), sock=listener, limit=PROXY_HEAD.value))
+
+    async def forward(self, listener: socket.socket, port: int) -> None:
+        """Connect whoever comes to a listening socket to that port of the user's machine."""
+        self._servers.append(await asyncio.start_server(self._accept(port), sock=listener))
+
+    async def close(self) -> None:
+        """Listen no more, and cut every connection."""
+        for server in self._servers:
+            server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def refused(self, after: int = 0, asked_at: str | None = None) -> list[str]:
+        """Return what was refused since the count was `after`, a line each, none twice.
+
+        `asked_at`: only what came to that address of the proxy.
+        """
+        rows = (row for row in self._refused if row.number > after and asked_at in {None, row.asked_at})
+        return list(dict.fromkeys(row.text for row in rows))
+
+    def _accept(self, service: int | None) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
+        """Return what takes a new connection, to a service of the user's machine or to where it asks to go."""
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if len(self._tasks) >= PROXY_CONNECTIONS.value:
+                writer.transport.abort()
+                return
+            task = asyncio.create_task(self._run(Stream(reader, writer), service))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        return accept
+
+    async def _run(self, client: Stream, service: int | None) -> None:
+        try:
+            if service is None:
+                await self._exchange(client)
+            else:
+                server = Stream(*await asyncio.open_connection("localhost", service))
+                await _relay(client, server, _tunnelled(client, server))
+            await _finish(client)
+        except (OSError, EOFError, NetworkError):
+            pass  # the client or the server is gone, or says nothing that can be answered
+        finally:
+            client.writer.transport.abort()
+
+    async def _exchange(self, client: Stream) -> None:
+        try:
+            async with asyncio.timeout(PROXY_HEAD_TIME.seconds):
+                request = read_request(await client.reader.readuntil(b"\r\n\r\n"))
+            rule = self._hosts.rule_for(request.target)
+            server = await self._outside.connect(request, rule)
+        except Blocked as blocked:
+            said = self._note(client, blocked)
+            _say(client, f"403 {said}", f"{said}.\n{_HOW}")
+            return
+        except asyncio.LimitOverrunError:
+            _say(client, "431 Too long", f"The head of the request exceeds {PROXY_HEAD.value} bytes.\n")
+            return
+        except Unreachable as error:
+            _say(client, f"502 {error}", f"{error}\n")
+            return
+        try:
+            if not request.is_tunnel:
+                await _relay(client, server, _body(client, request.length))
+            elif await self._greet(client, server, request.target, inspect=rule.port in PORTS | {None}):
+                await _relay(client, server, _tunnelled(client, server))
+        finally:
+            server.writer.transport.abort()
+
+    async def _greet(self, client: Stream, server: Stream, target: HostPort, *, inspect: bool) -> bool:
+        """Open the tunnel. If it is inspected, the client's first message must ask the target's own server for TLS."""
+        client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        hello = b""
+        try:
+            async with asyncio.timeout(PROXY_HEAD_TIME.seconds):
+                while inspect and not is_greeting(hello, target):
+                    more = await client.reader.read(_CHUNK)
+                    if not more:
+                        return False
+                    hello += more
+        except Blocked as blocked:
+            self._note(client, blocked)
+            client.writer.write(_ALERT)
+            return False
+        server.writer.write(hello)
+        return True
+
+    def _note(self, client: Stream, blocked: Blocked) -> str:
+        self.count += 1
+        text = f"blocked: connection to {blocked.place}, {blocked}"
+        self._refused.append(Refusal(self.count, client.writer.get_extra_info("sockname")[0], text))
+        return text
+
+
+def _say(client: Stream, status: str, text: str) -> None:
+    body = text.encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
+    client.writer.write(head.encode("ascii", "replace") + b"Connection: close\r\n\r\n" + body)
+
+
+async def _relay(client: Stream, server: Stream, sent: AsyncIterator[bytes]) -> None:
+    """Carry what is `sent` to the server and what it answers, until its answer ends or nothing moves for long."""
+    clock = asyncio.get_running_loop().time
+    last = clock()
+
+    async def pump(chunks: AsyncIterator[bytes], to: Stream) -> None:
+        nonlocal last
+        to.writer.transport.set_write_buffer_limits(
+            0
+        )  # what was drained is with the system: nothing is lost at the end
+        async for chunk in chunks:
+            to.writer.write(chunk)
+            last = clock()
+            await to.writer.drain()
+            last = clock()
+
+    there = asyncio.create_task(pump(sent, server))
+    back = asyncio.create_task(pump(_all_of(server), client))
+    try:
+        while not back.done() and clock() < last + PROXY_IDLE.seconds:
+            waited = {back} if there.done() else {back, there}
+            await asyncio.wait(waited, timeout=last + PROXY_IDLE.seconds - clock(), return_when=asyncio.FIRST_COMPLETED)
+            if there.done() and there.exception() is not None:
+                return
+    finally:
+        there.cancel()
+        back.cancel()
+        await asyncio.gather(there, back, return_exceptions=True)
+        server.writer.transport.abort()
+
+
+async def _all_of(stream: Stream) -> AsyncIterator[bytes]:
+    while data := await stream.reader.read(_CHUNK):
+        yield data
+
+
+async def _tunnelled(client: Stream, server: Stream) -> AsyncIterator[bytes]:
+    """Yield all that a client sends; the server hears of its end."""
+    async for data in _all_of(client):
+        yield data
+    server.writer.write_eof()
+
+
+async def _body(client: Stream, length: int | None) -> AsyncIterator[bytes]:
+    """Yield the body of one request, framed anew if it comes in chunks, and nothing that follows it."""
+    chunks = ChunkedBody()
+    while length or (length is None and not chunks.done):
+        data = await client.reader.read(_CHUNK if length is None else min(length, _CHUNK))
+        if not data:
+            raise EOFError
+        if length is not None:
+            length -= len(data)
+            yield data
+        elif plain := chunks.feed(data):
+            yield b"%x\r\n%b\r\n" % (len(plain), plain)
+    if length is None:
+        yield b"0\r\n\r\n"
+
+
+async def _finish(client: Stream) -> None:
+    """End our side; what the client still sends is dropped for a while, or it would not read our answer to its end."""
+    client.writer.write_eof()
+    try:
+        async with asyncio.timeout(PROXY_LINGER.seconds):
+            async for _ in _all_of(client):
+                pass
+    except TimeoutError:
+        return
