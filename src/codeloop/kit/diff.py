@@ -1,8 +1,10 @@
 """Unified diffs with the wire's header, in bounded time."""
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import Match, SequenceMatcher
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -10,7 +12,7 @@ Edit = tuple[str, int, int, int, int]
 _CONTEXT = 3
 _NEAR = 2  # unchanged lines between two changes that are named as one range
 _NAMED = 20  # ranges that are named one by one
-_WORK = 2_000_000  # comparisons; a middle part that needs more is shown as one replacement
+_WORK = 300_000  # comparisons of lines; what they do not suffice for is shown as one replacement
 
 
 class Diff(Struct, frozen=True):
@@ -92,14 +94,91 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
 
 
 def _middle(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
+    """Return the edits of what neither begins nor ends alike; a large part is first split at lines that both have once.
+
+    Each part has its share of the work.
+    """
+    there = Counter(new)
+    is_small = sum(1 + there[line] for line in old) <= _WORK // 10
+    size = len(old) + len(new) + 1
+    edits: list[Edit] = []
+    i, j = 0, 0
+    for i_end, j_end in (*(() if is_small else _anchors(old, new)), (len(old), len(new))):
+        share = _WORK * (i_end - i + j_end - j) // size
+        edits.extend(
+            (tag, i1 + i, i2 + i, j1 + j, j2 + j)
+            for tag, i1, i2, j1, j2 in _part(old[i:i_end], new[j:j_end], share if not is_small else _WORK)
+        )
+        if i_end < len(old):
+            edits.append(("equal", i_end, i_end + 1, j_end, j_end + 1))
+        i, j = i_end + 1, j_end + 1
+    return list(_joined(edits))
+
+
+def _part(old: Sequence[str], new: Sequence[str], work: int) -> list[Edit]:
     if not old and not new:
         return []
     if not old or not new:
         return [("insert" if new else "delete", 0, len(old), 0, len(new))]
-    counts = Counter(new)
-    if sum(counts[line] for line in old) > _WORK or len(old) + len(new) > 100_000:
+    if set(old).isdisjoint(new):
         return [("replace", 0, len(old), 0, len(new))]
-    return [(tag, i1, i2, j1, j2) for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new).get_opcodes()]
+    matcher = BoundedMatcher(old, new, work)
+    return [(tag, i1, i2, j1, j2) for tag, i1, i2, j1, j2 in matcher.get_opcodes()]
+
+
+def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the most lines that each side has once and both have in the same order, as their two places."""
+    once = {line for line, count in Counter(new).items() if count == 1}
+    once &= {line for line, count in Counter(old).items() if count == 1}
+    places = {line: at for at, line in enumerate(new) if line in once}
+    ends: list[int] = []
+    chains: list[tuple[int, int, int]] = []  # place in old, place in new, the one before in its chain
+    tops: list[int] = []
+    for at, line in enumerate(old):
+        if line in once:
+            rank = bisect_left(ends, places[line])
+            ends[rank : rank + 1] = [places[line]]
+            tops[rank : rank + 1] = [len(chains)]
+            chains.append((at, places[line], tops[rank - 1] if rank else -1))
+    found: list[tuple[int, int]] = []
+    at = tops[-1] if tops else -1
+    while at >= 0:
+        i, j, at = chains[at]
+        found.append((i, j))
+    return found[::-1]
+
+
+def _joined(edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Put equal parts that follow each other together."""
+    begun: Edit | None = None
+    for edit in edits:
+        if begun is None or edit[0] != "equal":
+            if begun is not None:
+                yield begun
+            begun = edit if edit[0] == "equal" else None
+            if begun is None:
+                yield edit
+        else:
+            begun = ("equal", begun[1], edit[2], begun[3], edit[4])
+    if begun is not None:
+        yield begun
+
+
+class BoundedMatcher(SequenceMatcher[str]):
+    """difflib's matcher with a budget: what is left when `work` comparisons are made counts as different."""
+
+    def __init__(self, old: Sequence[str], new: Sequence[str], work: int) -> None:
+        super().__init__(None, old, new)
+        self._left = work
+        counts = Counter(new)
+        popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)  # difflib does not look for what is more common
+        self._costs = [0, *accumulate(1 + (n if (n := counts[line]) <= popular else 0) for line in old)]
+
+    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+        """Return the longest part that both have; an empty one when the budget does not suffice for looking."""
+        end = len(self._costs) - 1 if ahi is None else ahi
+        self._left -= self._costs[end] - self._costs[alo]
+        return super().find_longest_match(alo, ahi, blo, bhi) if self._left >= 0 else Match(alo, blo, 0)
 
 
 def _hunks(edits: Sequence[Edit], context: int) -> Iterator[list[Edit]]:

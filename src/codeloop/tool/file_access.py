@@ -1,5 +1,6 @@
 """How tools reach files: paths resolved, permissions asked, agreed changes made."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -228,7 +229,7 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "") -> t
     Returns what was done, for the model (`how`: how the text was matched), and the metadata `diff`, `filediff`,
     `diagnostics`. The caller holds the file's lock.
     """
-    diff = diff_of(change)
+    diff = await asyncio.to_thread(diff_of, change)
     target = change.target
     metadata = {"diff": diff.patch, "filediff": filediff(target, diff), "diagnostics": {}}
     ctx.report(title=ctx.workspace.relative(target.path), metadata=metadata)

@@ -1,7 +1,7 @@
 """One edit of a text: find the old text, put the new one there, change no other byte."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from msgspec import Struct
@@ -12,17 +12,25 @@ from codeloop.workspace.edit.matchers import (
     CASCADE,
     HOW,
     VARIANTS,
+    Budget,
     Matcher,
     Span,
+    TooAlike,
     escape_normalised,
     exact,
     fold,
-    multi_occurrence,
     whitespace_normalised,
 )
 from codeloop.workspace.edit.splice import replaced_lines, splice
 from codeloop.workspace.files.encoding import NormalizedText, check_new
 
+MOST_EFFORT = 1_000_000_000
+"""How much `effort_of` the edits of one call may be: what they take is about a nanosecond each."""
+_COUNTED = 1_000  # places of a text that should have one; then it is enough to know that there are more
+_OVERLAPPING = 5_000_000  # characters of such places, which may overlap
+_PLACES = 100_000  # that are edited one by one
+_CHUNK = 100_000_000  # cells of Levenshtein tables that are worked out at once, and in all
+_CELLS = 3_000_000_000
 _SHOWN = 5  # places whose lines are named
 _QUOTED = 3  # places that are shown
 _AROUND = 2  # lines before and after them
@@ -60,8 +68,9 @@ def apply(content: str, edit: Edit) -> EditResult:
     if not old:
         raise EditRefused("oldString is empty; give the text to replace, with enough lines to be unique")
     source = NormalizedText(content)
-    cascade = (multi_occurrence, *CASCADE) if edit.every else CASCADE
-    matcher, spans = find(source.text, old, cascade)
+    if edit.every and (replaced := _everywhere(source, old, new)) is not None:
+        return EditResult(replaced)
+    matcher, spans = find(source.text, old, CASCADE, every=edit.every)
     if not spans or matcher is None:
         at = source.text.find(new) if new.strip() else -1
         done = f"newString is already there, at line {source.text.count(chr(10), 0, at) + 1}. " if at >= 0 else ""
@@ -71,13 +80,57 @@ def apply(content: str, edit: Edit) -> EditResult:
     return put(source, spans, matcher, Edit(old, new))
 
 
-def find(text: str, old: str, cascade: Sequence[Matcher]) -> tuple[Matcher | None, list[Span]]:
-    """Return the first matcher that finds anything, and all that it finds without overlaps (exact: overlaps count)."""
+def effort_of(content: str, how: str) -> int:
+    """Return what an edit of a text takes: a look at each character, many when the old text was not found exactly."""
+    return len(content) * (30 if how else 1)
+
+
+def _everywhere(source: NormalizedText, old: str, new: str) -> str | None:
+    """Replace every place of a text that stands there as it is; None when it does not, or if line ends are mixed."""
+    if old not in source.text:
+        return None
+    if source.text == source.original:
+        return source.original.replace(old, new)
+    if source.original.count("\r\n") != source.text.count("\n"):
+        return None
+    return source.text.replace(old, new).replace("\n", "\r\n")
+
+
+def find(text: str, old: str, cascade: Sequence[Matcher], *, every: bool = False) -> tuple[Matcher | None, list[Span]]:
+    """Return the first matcher that finds anything, and what it finds: with `every` all places, none overlapping.
+
+    Else places that overlap count too, and there may be more than the _COUNTED that are returned at most.
+    Raises EditRefused when that would take too long.
+    """
     for matcher in cascade:
-        spans = list(islice(matcher(text, old), 1_000_000))
+        try:
+            spans = (_apart if every else _first)(matcher(text, old))
+        except TooAlike as error:
+            raise EditRefused(
+                f"oldString was not found as it is, and {error}. Give the exact text, with lines that only it has."
+            ) from error
         if spans:
             return matcher, spans
     return None, []
+
+
+def _first(spans: Iterator[Span]) -> list[Span]:
+    return [each for first in islice(spans, 1) for each in (first, *islice(spans, _most(first) - 1))]
+
+
+def _most(span: Span) -> int:
+    """Return how many places like this one are counted."""
+    return max(2, min(_COUNTED, _OVERLAPPING // (span[1] - span[0] + 1)))
+
+
+def _apart(spans: Iterator[Span]) -> list[Span]:
+    found: list[Span] = []
+    for number, span in enumerate(spans):
+        if number > _PLACES:
+            raise TooAlike(f"the file has more than {_PLACES:,} places like it")
+        if not found or span[0] >= found[-1][1]:
+            found.append(span)
+    return found
 
 
 def put(source: NormalizedText, spans: Sequence[Span], matcher: Matcher, edit: Edit) -> EditResult:
@@ -130,9 +183,14 @@ def _as_found(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
 def _check_taken(text: str, start: int, segment: str, edit: Edit) -> None:
     from rapidfuzz.distance import Levenshtein
 
+    budget = Budget()
     for change in replaced_lines(segment, edit.old, edit.new):
         wanted = "\n".join(line.strip() for line in change.wanted)
         there = "\n".join(line.strip() for line in change.there)
+        try:
+            budget.compare(wanted, there)
+        except TooAlike as error:
+            raise EditRefused(f"oldString only resembles the file, and {error}. Give the exact text.") from error
         if Levenshtein.normalized_similarity(wanted, there) < _TAKEN:
             line = text.count("\n", 0, start) + 1
             raise EditRefused(
@@ -145,9 +203,10 @@ def ambiguous(text: str, spans: Sequence[Span], *, exactly: bool) -> str:
     """Say where the text was found more than once, and what to do."""
     lines = [str(text.count("\n", 0, start) + 1) for start, _ in spans[:_SHOWN]]
     more = f" and {len(spans) - _SHOWN} more" if len(spans) > _SHOWN else ""
+    least = "at least " if len(spans) == _most(spans[0]) > 2 else ""
     how = "" if exactly else " (ignoring whitespace)"
     return (
-        f"oldString was found {len(spans)} times{how}, at lines {', '.join(lines)}{more}. "
+        f"oldString was found {least}{len(spans)} times{how}, at lines {', '.join(lines)}{more}. "
         "Add surrounding lines to make it unique, or set replaceAll to change every place.\n"
         f"{_places(text, spans[:_QUOTED])}"
     )
@@ -177,19 +236,37 @@ def nearest(text: str, old: str) -> str:
     key = wanted[probe].strip()
     if not key:
         return "It is only whitespace; give the text around it."
-    from rapidfuzz import process
-    from rapidfuzz.distance import Levenshtein
-
     lines = text.split("\n")
     stripped = [line.strip()[:2000] for line in lines]
-    best = process.extractOne(key[:2000], stripped, scorer=Levenshtein.normalized_similarity, score_cutoff=_NEAR / 100)
-    at = best[2] - probe if best else _standing(wanted, stripped)
+    best = _most_alike(key[:2000], stripped)
+    at = best - probe if best is not None else _standing(wanted, stripped)
     if at is None:
         return "Nothing in the file resembles it; read the file again."
     begin = max(0, at)
     shown = lines[begin : begin + min(len(wanted), 12)]
     listing = "\n".join(f"{begin + index + 1}: {line[:300]}" for index, line in enumerate(shown))
     return f"The closest match is:\n{listing}\n{_difference(wanted, lines[begin : begin + len(wanted)], begin)}"
+
+
+def _most_alike(key: str, lines: Sequence[str]) -> int | None:
+    """Return which line is most like the key, if any is; of very many lines the first are looked at."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import Levenshtein
+
+    found, score = None, _NEAR / 100
+    begin = cells = done = 0
+    for end, line in enumerate(lines, 1):
+        cells += len(key) * (len(line) + 1)
+        if cells < _CHUNK and end < len(lines):
+            continue
+        best = process.extractOne(key, lines[begin:end], scorer=Levenshtein.normalized_similarity, score_cutoff=score)
+        if best is not None and (found is None or best[1] > score):
+            found, score = begin + best[2], best[1]
+        done += cells
+        if done > _CELLS or score == 1:
+            break
+        begin, cells = end, 0
+    return found
 
 
 def _standing(wanted: Sequence[str], stripped: Sequence[str]) -> int | None:

@@ -2,11 +2,14 @@ r"""Finds in a file the text that a model remembers: matchers, from strict to lo
 
 Each takes the content and the old text, both with `\n` line ends, and yields spans `(start, end)` of the content.
 They never decide: the caller takes the first matcher that yields anything, and refuses two spans.
+The strict ones are linear. The loose ones look at candidates, with a budget: TooAlike when it is used up.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
+
+from codeloop.schema.errors import CodeloopError
 
 Span = tuple[int, int]
 Matcher = Callable[[str, str], Iterator[Span]]
@@ -15,6 +18,10 @@ _MIDDLE = 0.7  # how alike the lines between two equal edge lines must be, 0 to 
 _LINES = 0.75  # the share of lines that must be equal when an edge line differs
 _WHOLE = 0.8  # how alike such a block must be as a whole, 0 to 1
 _CANDIDATES = 200
+_WORK = 5_000_000  # steps of one matcher, some 50 ns each
+_CELLS = 2_000  # of a Levenshtein table that are worked out in one step
+_MOST_LINES = 1_000_000
+_LARGEST = 400_000  # steps; a comparison that takes more can't be interrupted for too long
 _TYPOGRAPHIC = str.maketrans(  # curly quotes, hyphens and dashes, wide and narrow blanks
     "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2010\u2011\u2012\u2013\u2014\u2212\u00a0\u2002\u2003\u2009\u202f\u3000",
     "''''\"\"\"\"------      ",
@@ -24,6 +31,30 @@ _PLAIN = {"n": "\n", "t": "\t", "r": "\r"}
 _NUMBERED = re.compile(r"[ \t]*\d+(?:: ?|\| ?|\t)")
 _LOOSE_SPACE = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+class TooAlike(CodeloopError):
+    """The content has too many places that are nearly the text, so that they can't all be compared in time."""
+
+
+class Budget:
+    """Counts the steps of one matcher. Raises TooAlike when there were too many."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = _WORK
+
+    def spend(self, steps: int) -> None:
+        """Take so many steps off."""
+        self._left -= steps
+        if self._left < 0:
+            raise TooAlike("the file has too many places like it to compare them all")
+
+    def compare(self, one: str, other: str) -> None:
+        """Take off what a comparison of two texts takes."""
+        steps = len(one) * len(other) // _CELLS
+        self.spend(steps + 20 if steps <= _LARGEST else _WORK + 1)
 
 
 def exact(content: str, old: str) -> Iterator[Span]:
@@ -36,16 +67,18 @@ def exact(content: str, old: str) -> Iterator[Span]:
 
 def multi_occurrence(content: str, old: str) -> Iterator[Span]:
     """Yield where the text stands as it is, from left to right without overlaps: what `replaceAll` replaces."""
-    end = 0
-    for start, stop in exact(content, old):
-        if start >= end:
-            end = stop
-            yield start, stop
+    at = content.find(old)
+    while at >= 0:
+        yield at, at + len(old)
+        at = content.find(old, at + len(old))
 
 
 def exact_lines(content: str, old: str) -> Iterator[Span]:
     """Yield where the lines stand as they are, as whole lines: `exact` for patches."""
-    yield from _blocks(content, old, str)
+    lines = old.removesuffix("\n")
+    if lines.strip():
+        for start, end in exact(f"\n{content}\n", f"\n{lines}\n"):
+            yield start, min(end - 2 + old.endswith("\n"), len(content))
 
 
 def line_trimmed(content: str, old: str) -> Iterator[Span]:
@@ -59,16 +92,18 @@ def whitespace_normalised(content: str, old: str) -> Iterator[Span]:
     A single line may also be found inside a longer one.
     """
     want = [_tight(line) for line in _old_lines(old)]
+    folded, plain, budget = fold(content), fold(old), Budget()
     found = False
-    for begin, end in _blocks(fold(content), fold(old), _squeeze):
+    for begin, end in _blocks(folded, plain, _squeeze):
+        budget.spend((end - begin) // 4)
         if [_tight(line) for line in content[begin:end].removesuffix("\n").split("\n")] == want:
             found = True
             yield begin, end
-    tokens = _TOKEN.findall(fold(old))
+    tokens = _TOKEN.findall(plain)
     if found or "\n" in old.strip() or len(tokens) < 2:
         return
-    for hit in re.finditer(_loose(tokens), fold(content)):
-        yield _widen(content, hit.start(), hit.end())
+    for start, end in _inside_lines(folded, tokens, budget):
+        yield _widen(content, start, end)
 
 
 def escape_normalised(content: str, old: str) -> Iterator[Span]:
@@ -92,8 +127,9 @@ def trimmed_boundary(content: str, old: str) -> Iterator[Span]:
     inner = old.strip()
     if not inner or inner == old:
         return
-    found = False
+    found, budget = False, Budget()
     for start, end in exact(content, inner):
+        budget.spend(10 + len(inner) // 20)
         if _stands_alone(content, start, end):
             found = True
             yield _widen(content, start, end)
@@ -112,21 +148,27 @@ def block_anchor(content: str, old: str) -> Iterator[Span]:
         return
     from rapidfuzz.distance import Levenshtein
 
-    lines = [line.strip() for line in content.split("\n")]
+    lines, budget = [line.strip() for line in content.split("\n")], Budget()
+    starts = _line_starts(content)
     slack = max(1, len(want) // 4)
     middle = "\n".join(want[1:-1])
     for begin in _positions(lines, want[0])[:_CANDIDATES]:
         best, size = 0.0, 0
         for count in range(max(3, len(want) - slack), len(want) + slack + 1):
             stop = begin + count
-            if stop > len(lines) or lines[stop - 1] != want[-1]:
+            if stop > len(lines):
+                break
+            budget.spend(1)
+            if lines[stop - 1] != want[-1]:
                 continue
+            budget.spend(count)
             there = "\n".join(lines[begin + 1 : stop - 1])
+            budget.compare(middle, there)
             alike = Levenshtein.normalized_similarity(middle, there, score_cutoff=_MIDDLE)
             if alike > best:
                 best, size = alike, count
         if best >= _MIDDLE:
-            yield _span(content, begin, size, closed=old.endswith("\n"))
+            yield _span(starts, begin, size, closed=old.endswith("\n"))
 
 
 def context_aware(content: str, old: str) -> Iterator[Span]:
@@ -140,18 +182,22 @@ def context_aware(content: str, old: str) -> Iterator[Span]:
         return
     from rapidfuzz.distance import Levenshtein
 
-    lines = [line.strip() for line in content.split("\n")]
+    lines, budget = [line.strip() for line in content.split("\n")], Budget()
+    starts = _line_starts(content)
     begins = {at - anchor for anchor in anchors for at in _positions(lines, want[anchor])[:_CANDIDATES]}
     whole = "\n".join(want)
     for begin in sorted(begins):
         block = lines[begin : begin + len(want)] if begin >= 0 else []
         if len(block) < len(want):
             continue
+        budget.spend(2 * len(want))
         equal = sum(1 for index in solid if block[index] == want[index])
         if equal < _LINES * len(solid):
             continue
-        if Levenshtein.normalized_similarity(whole, "\n".join(block), score_cutoff=_WHOLE) >= _WHOLE:
-            yield _span(content, begin, len(want), closed=old.endswith("\n"))
+        there = "\n".join(block)
+        budget.compare(whole, there)
+        if Levenshtein.normalized_similarity(whole, there, score_cutoff=_WHOLE) >= _WHOLE:
+            yield _span(starts, begin, len(want), closed=old.endswith("\n"))
 
 
 CASCADE: tuple[Matcher, ...] = (
@@ -223,24 +269,46 @@ def _positions(lines: Sequence[str], wanted: str) -> list[int]:
 
 
 def _blocks(content: str, old: str, key: Callable[[str], str]) -> Iterator[Span]:
+    """Yield the places of whole lines. The lines are looked for as a text of one character for each kind of line."""
     want = [key(line) for line in _old_lines(old)]
-    anchor = max(range(len(want)), key=lambda index: len(want[index]))
-    if not want[anchor].strip() or (key is not _squeeze and want[anchor] not in content):
+    anchor = max(want, key=len)
+    if not anchor.strip() or (key is not _squeeze and anchor not in content):
         return
-    have = [key(line) for line in content.split("\n")]
-    for at in _positions(have, want[anchor]):
-        begin = at - anchor
-        if begin >= 0 and have[begin : begin + len(want)] == want:
-            yield _span(content, begin, len(want), closed=old.endswith("\n"))
+    if len(want) > _MOST_LINES:
+        raise TooAlike(f"it has more than {_MOST_LINES:,} lines")
+    kinds = {line: chr(number) for number, line in enumerate(dict.fromkeys(want), 1)}
+    have = "".join([kinds.get(key(line), "\0") for line in content.split("\n")])
+    starts: list[int] = []
+    for begin, _ in exact(have, "".join(map(kinds.__getitem__, want))):
+        starts = starts or _line_starts(content)
+        yield _span(starts, begin, len(want), closed=old.endswith("\n"))
 
 
-def _span(content: str, begin: int, count: int, *, closed: bool) -> Span:
+def _line_starts(content: str) -> list[int]:
+    """Return where each line begins, and where one after the last would."""
+    return [0, *accumulate(len(line) + 1 for line in content.split("\n"))]
+
+
+def _span(starts: Sequence[int], begin: int, count: int, *, closed: bool) -> Span:
     """Return the offsets of whole lines; `closed` takes the last line's end with them."""
-    lengths = [len(line) + 1 for line in content.split("\n")[: begin + count]]
-    ends = list(accumulate(lengths))
-    start = ends[begin - 1] if begin else 0
-    end = ends[-1] - (0 if closed else 1)
-    return start, min(end, len(content))
+    return starts[begin], min(starts[begin + count] - (0 if closed else 1), starts[-1] - 1)
+
+
+def _inside_lines(content: str, tokens: Sequence[str], budget: Budget) -> Iterator[Span]:
+    """Yield where tokens stand one after the other on a line, blanks between them as they may be."""
+    wanted, fits = "".join(tokens), re.compile(_loose(tokens)).match
+    end = 0
+    for start, stop in pairwise(_line_starts(content)):
+        line = content[start : stop - 1]
+        if wanted not in (squeezed := _squeeze(line)):
+            continue
+        solid = [start + at for at, char in enumerate(line) if not char.isspace()]
+        for at, _ in exact(squeezed, wanted):
+            budget.spend(20 + len(wanted))
+            found = fits(content, solid[at]) if solid[at] >= end else None
+            if found is not None:
+                end = found.end()
+                yield found.span()
 
 
 def _squeeze(line: str) -> str:

@@ -1,11 +1,21 @@
 """The hunks of a patch, found in a text and applied in order. Pure."""
 
-import re
+from itertools import islice
 
 from msgspec import Struct
 
-from codeloop.workspace.edit.edit import Edit, EditRefused, EditResult, ambiguous, find, nearest, put
-from codeloop.workspace.edit.matchers import LINEWISE, Span
+from codeloop.workspace.edit.edit import (
+    MOST_EFFORT,
+    Edit,
+    EditRefused,
+    EditResult,
+    ambiguous,
+    effort_of,
+    find,
+    nearest,
+    put,
+)
+from codeloop.workspace.edit.matchers import LINEWISE, Span, exact
 from codeloop.workspace.files.encoding import NormalizedText, check_new
 
 
@@ -28,13 +38,16 @@ def patched(content: str, hunks: tuple[Hunk, ...]) -> EditResult:
     """Return a text with the hunks applied in order. Raises EditRefused with the hunk that does not fit."""
     for hunk in hunks:
         check_new("\n".join(hunk.new))
-    done, how = 0, list[str]()
+    done, effort, how = 0, 0, list[str]()
     for number, hunk in enumerate(hunks, 1):
         try:
             result, done = _applied(content, hunk, done)
         except EditRefused as error:
             reason = str(error).replace("oldString", "the hunk")
             raise EditRefused(f"hunk {number} of {len(hunks)} (line {hunk.source} of the patch): {reason}") from error
+        effort += effort_of(content, result.how)
+        if effort > MOST_EFFORT and number < len(hunks):
+            raise EditRefused(f"the file is too large for {len(hunks)} hunks at once; send {number} in one patch")
         content = result.content
         how += [f"hunk {number} was matched {result.how}"] if result.how else []
     return EditResult(content, "; ".join(how))
@@ -94,7 +107,7 @@ def _after_sections(text: str, hunk: Hunk, done: int) -> Span:
         begin = place[1]
         matcher, spans = find(text[begin:], section, LINEWISE[:3])
         if matcher is None:
-            spans = [(m.start(), m.end()) for m in re.finditer(re.escape(section), text[begin:])]
+            spans = list(islice(exact(text[begin:], section), 1_000))
         if not spans:
             raise EditRefused(f"the line `@@ {section}` was not found. {nearest(text, section)}")
         if len(spans) > 1 and index == 0:

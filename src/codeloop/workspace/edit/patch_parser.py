@@ -10,6 +10,8 @@ from codeloop.workspace.edit.patch_apply import Hunk
 _RANGE = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _NO_END = "\\ No newline at end of file"
 
+_MOST_SECTIONS = 20
+
 
 class BadPatch(CodeloopError):
     """A patch can't be read; the message names the line (from 1) of the patch."""
@@ -66,11 +68,20 @@ def _unwrapped(lines: list[str]) -> list[str]:
     return lines
 
 
+def _solid(lines: list[str]) -> list[int]:
+    """Return, for each line, which line that is not blank comes first from there on; their number where none does."""
+    found = [len(lines)]
+    for index in range(len(lines) - 1, -1, -1):
+        found.append(index if lines[index].strip() else found[-1])
+    return found[::-1]
+
+
 class _Envelope:
     """Reads `*** Begin Patch`."""
 
     def __init__(self, lines: list[str], at: int) -> None:
         self._lines = lines
+        self._solid = _solid(lines)
         self._at = at
 
     def operations(self) -> list[Operation]:
@@ -132,8 +143,8 @@ class _Envelope:
         return Update(path, tuple(hunks), move_to)
 
     def _ends_here(self) -> bool:
-        rest = next((line for line in self._lines[self._at :] if line.strip()), "*** ")
-        return rest.startswith(("*** ", "@@"))
+        at = self._solid[self._at]
+        return at == len(self._lines) or self._lines[at].startswith(("*** ", "@@"))
 
     def _hunk(self) -> Hunk:
         sections: list[str] = []
@@ -149,6 +160,10 @@ class _Envelope:
             section = head[2:].removesuffix("@@").strip()
             if section:
                 sections.append(section)
+            if len(sections) > _MOST_SECTIONS:
+                raise BadPatch(
+                    f"line {self._at}: more than {_MOST_SECTIONS} `@@` lines before one hunk; give the last few"
+                )
         old, new, changed = list[str](), list[str](), False
         while self._at < len(self._lines):
             line = self._lines[self._at]
@@ -186,6 +201,7 @@ class _Unified:
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
+        self._solid = _solid(lines)
         self._at = 0
         self._moved: dict[str, str] = {}
 
@@ -249,7 +265,7 @@ class _Unified:
             if left == (0, 0) and not line.startswith("\\"):
                 return not line or line[0] not in " +-" or self._is_head()
         if not line:
-            return not any(rest.strip() for rest in self._lines[self._at :]) or self._next().startswith("diff --git")
+            return self._solid[self._at] == len(self._lines) or self._next().startswith("diff --git")
         return line.startswith(("@@", "diff --git ")) or self._is_head()
 
     def _is_head(self) -> bool:

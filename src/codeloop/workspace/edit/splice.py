@@ -1,13 +1,14 @@
 """How a new text lands where an old one was found: lines that stay keep their bytes, others fit in."""
 
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 from itertools import pairwise
 
 from msgspec import Struct
 
-from codeloop.kit.diff import changes
+from codeloop.kit.diff import BoundedMatcher, changes
 from codeloop.workspace.files.encoding import NormalizedText
+
+_WORK = 1_000_000  # comparisons of lines
 
 
 class LineChange(Struct, frozen=True):
@@ -72,8 +73,8 @@ def _edges(old: Sequence[str], have: Sequence[str]) -> list[int]:
     if len(old) == len(have):
         return list(range(len(old) + 1))
     edges = [0] * (len(old) + 1)
-    codes = SequenceMatcher(None, [line.strip() for line in old], [line.strip() for line in have]).get_opcodes()
-    for _, i1, i2, j1, j2 in codes:
+    matcher = BoundedMatcher([line.strip() for line in old], [line.strip() for line in have], _WORK)
+    for _, i1, i2, j1, j2 in matcher.get_opcodes():
         for index in range(i1, i2):
             edges[index] = min(j1 + index - i1, j2)
     edges[0], edges[-1] = 0, len(have)

@@ -1,5 +1,6 @@
 """Change several files by a patch, all or nothing."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class _File:
 async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     """Check every operation, ask once, then change all files or none."""
     with failures(ctx.workspace):
-        operations = parse(params.patch_text)
+        operations = await asyncio.to_thread(parse, params.patch_text)
     targets = {path: await resolve_allowed(ctx, path) for path in _paths(operations)}
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, list(targets.values()))
@@ -75,13 +76,13 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
                 text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
                 raise ToolFailure(await missing(ctx, target, text.replace("{}", "{0}")))
             with failures(ctx.workspace, targets[operation.path]):
-                _work_out(ctx, operation, targets, files)
+                await asyncio.to_thread(_work_out, ctx, operation, targets, files)
         with failures(ctx.workspace, *targets.values()):
             done = {file: change for file in files.values() if (change := file.change()) is not None}
             changes = list(done.values())
         if not changes:
             raise ToolFailure("The patch changes nothing: the files already have this content.")
-        diffs = [diff_of(change) for change in changes]
+        diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
         metadata = _metadata(ctx, changes, diffs)
         asked = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}
         ctx.report(title=_title(changes), metadata=metadata)
@@ -90,7 +91,8 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
             commit(ctx, changes)
     moved = {file.source for file in done if file.source is not None}
     seen = [pair for pair in zip(done, diffs, strict=True) if pair[0].text is not None or pair[0] not in moved]
-    return ToolResult(_title(changes), "\n".join(_line(ctx, *pair) for pair in seen), metadata)
+    rows = await asyncio.to_thread(lambda: [_line(ctx, *pair) for pair in seen])
+    return ToolResult(_title(changes), "\n".join(rows), metadata)
 
 
 def _line(ctx: ToolContext, file: _File, diff: Diff) -> str:

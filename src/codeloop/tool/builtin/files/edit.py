@@ -1,5 +1,6 @@
 """Replace text in a file."""
 
+import asyncio
 from contextlib import AsyncExitStack
 
 import msgspec
@@ -17,7 +18,7 @@ from codeloop.tool.file_access import (
     shown,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.edit.edit import Edit, EditRefused, apply
+from codeloop.workspace.edit.edit import MOST_EFFORT, Edit, EditRefused, apply, effort_of
 from codeloop.workspace.files.encoding import UTF8, check_new, encode
 from codeloop.workspace.files.safe_open import load_if_there
 from codeloop.workspace.workspace import ResolvedPath
@@ -50,7 +51,7 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
             if steps[0].old and load_if_there(target.real) is None:
                 text = "There is no file {}. Check the path; an empty oldString makes a new file."
                 raise ToolFailure(await missing(ctx, target, text))
-            change, how = _change(ctx, target, steps)
+            change, how = await asyncio.to_thread(_change, ctx, target, steps)
         output, metadata = await apply_change(ctx, change, how)
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
 
@@ -81,12 +82,16 @@ def _creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tupl
 def _in_order(content: str, steps: list[Edit], path: str) -> tuple[str, str]:
     """Return the text with the edits made, and how the old texts were matched when not all stood there exactly."""
     how: list[str] = []
+    effort = 0
     for number, step in enumerate(steps, 1):
         try:
             done = apply(content, step)
         except EditRefused as error:
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
             raise ToolFailure(readable(f"{path}: {which}{error}")) from error
+        effort += effort_of(content, done.how)
+        if effort > MOST_EFFORT and number < len(steps):
+            raise ToolFailure(f"{path} is too large for {len(steps)} edits at once; make {number} in one call.")
         content = done.content
         if done.how:
             how.append(f"in edit {number} {done.how}" if len(steps) > 1 else done.how)

@@ -1,0 +1,47 @@
+"""How long a loop stands still while something is worked out, in CPU time of this process: load does not count."""
+
+import asyncio
+import gc
+import time
+from collections.abc import Awaitable, Callable
+
+LONGEST = 0.1
+"""Seconds of the process's own CPU time between two turns of the loop."""
+MOST = 15.0
+"""Seconds of CPU time in all, several times what the slowest row takes; what has no bound takes minutes."""
+
+
+async def gap_of(work: Callable[[], Awaitable[object]]) -> tuple[float, float]:
+    """Return the longest time between two turns of the loop while `work` runs, and what it took in all; CPU seconds."""
+    gc.collect()
+    gc.freeze()  # what earlier tests left is not to be looked through now
+    longest, is_over = 0.0, False
+
+    async def tick() -> None:
+        nonlocal longest
+        before = time.process_time()
+        while not is_over:
+            await asyncio.sleep(0.001)
+            now = time.process_time()
+            longest = max(longest, now - before)
+            before = now
+
+    ticker = asyncio.create_task(tick())
+    await asyncio.sleep(0.002)
+    begun = time.process_time()
+    try:
+        async with asyncio.timeout(300):
+            await work()
+    finally:
+        taken = time.process_time() - begun
+        is_over = True
+        await ticker
+        gc.unfreeze()
+    return longest, taken
+
+
+async def check(work: Callable[[], Awaitable[object]]) -> None:
+    """Fail unless the loop keeps turning while `work` runs and `work` comes to an end."""
+    longest, taken = await gap_of(work)
+    assert taken < MOST, f"it took {taken:.1f} s of CPU time"
+    assert longest < LONGEST, f"the loop stood still for {longest * 1000:.0f} ms"
