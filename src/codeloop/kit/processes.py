@@ -1,11 +1,9 @@
-"""Processes: telling one from a later one of the same id, and finding and ending a whole tree of them."""
+"""Processes: those there are, and telling one from a later one of the same id."""
 
-import asyncio
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,8 +14,6 @@ ALIVE = "alive"
 _PROC = Path("/proc")
 _BOOT_ID = _PROC / "sys/kernel/random/boot_id"
 _PID_NAMESPACE = _PROC / "self/ns/pid"
-_POLL = 0.01
-_ROUNDS = 200
 _SET_DUMPABLE = 4
 
 
@@ -37,47 +33,10 @@ def processes(mark: str = "") -> list[Process]:
     return list(_from_proc(mark.encode()) if (_PROC / "self" / "stat").exists() else _from_ps(mark))
 
 
-def tree(root: int, mark: str = "", table: Iterable[Process] | None = None) -> list[Process]:
-    """Return what belongs to `root`: its session and group, what carries `mark`, and all their descendants.
-
-    `root` leads (or led) a session of its own; 0: only the mark counts. The caller itself is never part of it.
-    """
-    rows = [row for row in (processes(mark) if table is None else table) if row.pid != os.getpid()]
-    found = {row.pid: row for row in rows if row.marked or (root and root in {row.pid, row.group, row.session})}
-    grown = True
-    while grown:
-        more = {row.pid: row for row in rows if row.parent in found and row.pid not in found}
-        found |= more
-        grown = bool(more)
-    return list(found.values())
-
-
-async def end_tree(root: int, mark: str = "", grace: float = 0.2) -> int:
-    """End `tree(root, mark)`: TERM, after `grace` seconds KILL, again until no new one appears.
-
-    Returns how many processes there were, as soon as the last is gone; a process that can't be killed
-    (another user's) is given up after a second.
-    """
-    seen = {(row.pid, row.started) for row in _signal(tree(root, mark), signal.SIGTERM)}
-    for _ in range(int(grace / _POLL)):
-        if not any(lives(*one) for one in seen):
-            break
-        await asyncio.sleep(_POLL)
-    for _ in range(_ROUNDS):
-        rest = tree(root, mark)
-        if not rest:
-            break
-        _kill_groups(rest)
-        _signal(rest, signal.SIGKILL)
-        seen |= {(row.pid, row.started) for row in rest}
-        await asyncio.sleep(_POLL / 2)
-    return len(seen)
-
-
 def hide() -> None:
     """Let no other process of the same user read this one's environment and memory (Linux; root still can).
 
-    Programs that are started from now on are readable again: the mark of a tree is found in their environment.
+    Programs that are started from now on are readable again.
     """
     if sys.platform == "linux":
         import ctypes  # 3 to 5 ms
@@ -145,26 +104,6 @@ def _proc_shows_us() -> bool:
         return Path("/proc/self").readlink() == Path(str(os.getpid()))
     except OSError:
         return False
-
-
-def _signal(rows: list[Process], number: signal.Signals) -> list[Process]:
-    for row in rows:
-        try:
-            os.kill(row.pid, number)
-            if number == signal.SIGTERM:
-                os.kill(row.pid, signal.SIGCONT)
-        except (ProcessLookupError, PermissionError):
-            continue
-    return rows
-
-
-def _kill_groups(rows: list[Process]) -> None:
-    """Kill each group at once, so that none of its members can fork in between."""
-    for group in {row.group for row in rows} - {0, 1, os.getpgrp()}:
-        try:
-            os.killpg(group, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            continue
 
 
 def _from_proc(mark: bytes) -> Iterator[Process]:

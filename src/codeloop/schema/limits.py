@@ -213,6 +213,7 @@ SHELL_TIMEOUT = Limit("shell.timeout", 120_000, "ms", "a command that names no t
 SHELL_TIMEOUT_MAX = Limit("shell.timeout_max", 600_000, "ms", "the longest timeout a command may name")
 SHELL_GRACE = Limit("shell.grace", 100, "ms", "what a finished command left running may still do, then it is ended")
 SHELL_TERM = Limit("shell.term", 200, "ms", "from TERM to KILL when processes are ended")
+LAUNCHER_ANSWER = Limit("shell.launcher", 5_000, "ms", "what starts the commands to answer; then it is killed")
 SHELL_REPORT = Limit("shell.report", 100, "ms", "how often the output of a running command is shown")
 SHELL_OUTPUT = Limit("shell.output", 30_000, "characters", "longer output keeps its head and tail, the whole in a file")
 SHELL_FILE = Limit("shell.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")

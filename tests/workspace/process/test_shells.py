@@ -15,8 +15,8 @@ from codeloop.kit.processes import processes
 from codeloop.schema.limits import SHELL_GRACE
 from codeloop.schema.wire import replace
 from codeloop.workspace.process import command as commands
-from codeloop.workspace.process.orphan_reaper import MARK
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
+from codeloop.workspace.sandbox.process_launcher import MARK
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "GIVEN": "given"}
 
@@ -278,7 +278,7 @@ async def test_state_is_kept_by_plain_sh_too(shells: Shells, place: ShellContext
 
 
 async def test_a_job_is_started_watched_and_ended(shells: Shells, place: ShellContext) -> None:
-    job = shells.start(place, ShellCommand("echo $$; echo up; sleep 900", 0))
+    job = await shells.start(place, ShellCommand("echo $$; echo up; sleep 900", 0))
     news = await job.read(30)
     pid = int(news.output.split()[0])
     assert (news.status, news.code) == ("running", None)
@@ -290,15 +290,14 @@ async def test_a_job_is_started_watched_and_ended(shells: Shells, place: ShellCo
 
 
 async def test_a_job_can_be_ended_before_it_has_begun(shells: Shells, place: ShellContext) -> None:
-    job = shells.start(place, ShellCommand("sleep 900", 0))
+    job = await shells.start(place, ShellCommand("sleep 900", 0))
     assert await job.kill()
     assert (await job.read()).status == "killed"
-    rows = processes(f"{MARK}=")
-    assert not [row for row in rows if row.marked and _ours(row.pid, place)]
+    assert not [row for row in processes() if _ours(row.pid, place)]
 
 
 async def test_a_job_that_ends_by_itself_says_how(shells: Shells, place: ShellContext) -> None:
-    job = shells.start(place, ShellCommand("echo done; exit 5", 0))
+    job = await shells.start(place, ShellCommand("echo done; exit 5", 0))
     news = await job.read(30)
     while news.status == "running":
         news = await job.read(30)
@@ -311,27 +310,27 @@ async def test_a_job_starts_where_the_session_stands_and_changes_nothing_for_it(
     shells: Shells, place: ShellContext
 ) -> None:
     await run(shells, place, "mkdir d; cd d; export A=1")
-    job = shells.start(place, ShellCommand("pwd; echo $A; cd /; sleep 900", 0))
+    job = await shells.start(place, ShellCommand("pwd; echo $A; cd /; sleep 900", 0))
     assert (await job.read(30)).output.startswith(f"{place.directory}/d\n")
     assert (await run(shells, place, "pwd")).output == f"{place.directory}/d\n"
 
 
 async def test_too_many_jobs_are_refused(shells: Shells, place: ShellContext) -> None:
     for _ in range(16):
-        shells.start(place, ShellCommand("sleep 900", 0))
+        await shells.start(place, ShellCommand("sleep 900", 0))
     with pytest.raises(ValueError, match="bash_kill"):
-        shells.start(place, ShellCommand("sleep 900", 0))
+        await shells.start(place, ShellCommand("sleep 900", 0))
 
 
 async def test_closing_ends_jobs_and_whatever_daemons_commands_left(place: ShellContext) -> None:
     shells = Shells()
-    job = shells.start(place, ShellCommand("echo $$; sleep 900", 0))
+    job = await shells.start(place, ShellCommand("echo $$; sleep 900", 0))
     pid = int((await job.read(30)).output)
     hidden = "import os,sys,time\nif os.fork(): sys.exit()\nos.setsid()\nos.closerange(0, 99)\ntime.sleep(900)"
     await run(shells, place, f'{sys.executable} -c "{hidden}"')
     await shells.close()
     assert not alive(pid)
-    assert not [row for row in processes(f"{MARK}=") if row.marked and row.pid != os.getpid() and _ours(row.pid, place)]
+    assert not [row for row in processes() if _ours(row.pid, place)]
 
 
 def _ours(pid: int, place: ShellContext) -> bool:
@@ -349,7 +348,7 @@ from codeloop.workspace.process.shells import *
 async def main():
     shells = Shells()
     place = ShellContext("ses_1", Path({str(tmp_path)!r}), {ENVIRONMENT!r}, Path({str(tmp_path)!r}))
-    job = shells.start(place, ShellCommand("echo $$; exec sleep 900", 0))
+    job = await shells.start(place, ShellCommand("echo $$; exec sleep 900", 0))
     print((await job.read(30)).output.strip(), flush=True)
     command = ShellCommand("setsid sh -c 'echo $$ > pid; exec sleep 900' & sleep 900", 20)
     await shells.run(place, command, lambda _: None)

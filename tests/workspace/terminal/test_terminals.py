@@ -28,12 +28,12 @@ class Table:
         self.terminals = Terminals()
         self.exits: dict[str, int] = {}
 
-    def open(self, *command: str, **environment: str) -> Terminal:
+    async def open(self, *command: str, **environment: str) -> Terminal:
         asked = CreatePty(command=command[0], args=list(command[1:]), env=environment)
-        return self.terminals.open(program_of(asked, self.folder, ENVIRONMENT), self._exited)
+        return await self.terminals.open(program_of(asked, self.folder, ENVIRONMENT), self._exited)
 
-    def script(self, text: str) -> Terminal:
-        return self.open("/usr/bin/env", "sh", "-c", text)
+    async def script(self, text: str) -> Terminal:
+        return await self.open("/usr/bin/env", "sh", "-c", text)
 
     def _exited(self, terminal: Terminal, code: int) -> None:
         self.exits[terminal.id] = code
@@ -97,7 +97,7 @@ def numbers(path: Path) -> list[int]:
 
 async def test_what_is_typed_reaches_the_program_and_what_it_prints_the_client(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.open("cat")
+        terminal = await desk.open("cat")
         seen = Seen(terminal.watch())
         await terminal.type(b"hello\n")
         await seen.until("hello\r\nhello\r\n")
@@ -108,7 +108,9 @@ async def test_what_is_typed_reaches_the_program_and_what_it_prints_the_client(t
 async def test_the_program_stands_in_the_directory_with_the_environment(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
         seen = Seen(
-            desk.open("/usr/bin/env", "sh", "-c", 'pwd; echo "$TERM $MINE"; tty; ps -o tpgid= $$', MINE="x").watch()
+            (
+                await desk.open("/usr/bin/env", "sh", "-c", 'pwd; echo "$TERM $MINE"; tty; ps -o tpgid= $$', MINE="x")
+            ).watch()
         )
         lines = (await seen.rest()).split("\r\n")
         assert lines[:2] == [str(tmp_path), "xterm-256color x"]
@@ -118,7 +120,7 @@ async def test_the_program_stands_in_the_directory_with_the_environment(tmp_path
 
 async def test_a_size_reaches_the_program(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.script("trap 'stty size' WINCH; stty size; while :; do read -r line; done")
+        terminal = await desk.script("trap 'stty size' WINCH; stty size; while :; do read -r line; done")
         seen = Seen(terminal.watch())
         await seen.until("24 80")
         terminal.resize(50, 132)
@@ -127,7 +129,7 @@ async def test_a_size_reaches_the_program(tmp_path: Path) -> None:
 
 async def test_ctrl_c_interrupts_what_runs(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.script("trap : INT; sh -c 'echo begun; exec sleep 60'; echo ended $?")
+        terminal = await desk.script("trap : INT; sh -c 'echo begun; exec sleep 60'; echo ended $?")
         seen = Seen(terminal.watch())
         await seen.until("begun")
         await terminal.type(b"\x03")
@@ -136,7 +138,7 @@ async def test_ctrl_c_interrupts_what_runs(tmp_path: Path) -> None:
 
 async def test_a_shell_has_job_control(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.open("/bin/sh")
+        terminal = await desk.open("/bin/sh")
         seen = Seen(terminal.watch())
         await terminal.type(b"sh -c 'echo b\"eg\"un; exec sleep 60'\n")
         await seen.until("begun")
@@ -146,7 +148,7 @@ async def test_a_shell_has_job_control(tmp_path: Path) -> None:
 
 async def test_the_exit_is_told_with_its_code_after_the_last_output(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.script("echo bye; exit 7")
+        terminal = await desk.script("echo bye; exit 7")
         seen = Seen(terminal.watch())
         assert await desk.exit(terminal) == 7
         assert await seen.rest() == "bye\r\n"
@@ -156,20 +158,22 @@ async def test_the_exit_is_told_with_its_code_after_the_last_output(tmp_path: Pa
 
 async def test_a_signal_counts_as_128_more(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.script("kill -KILL $$")
+        terminal = await desk.script("kill -KILL $$")
         assert await desk.exit(terminal) == 128 + signal.SIGKILL
 
 
 async def test_a_program_that_lets_go_of_its_terminal_can_take_it_up_again(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.script("exec <&- >&- 2>&-; sleep 0.2; echo again >/dev/tty; sleep 0.1")
+        terminal = await desk.script("exec <&- >&- 2>&-; sleep 0.2; echo again >/dev/tty; sleep 0.1")
         assert await Seen(terminal.watch()).rest() == "again\r\n"
         assert await desk.exit(terminal) == 0
 
 
 async def test_an_exit_ends_what_was_left_running(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.script("sleep 60 & echo $! > pids; setsid sh -c 'echo $$ >> pids; exec sleep 60' & sleep 0.3")
+        terminal = await desk.script(
+            "sleep 60 & echo $! > pids; setsid sh -c 'echo $$ >> pids; exec sleep 60' & sleep 0.3"
+        )
         await desk.exit(terminal)
         pids = numbers(tmp_path / "pids")
         assert len(pids) == 2
@@ -189,7 +193,7 @@ async def test_an_exit_ends_what_was_left_running(tmp_path: Path) -> None:
 )
 async def test_removing_ends_every_process(tmp_path: Path, left: str) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.open("/bin/sh")
+        terminal = await desk.open("/bin/sh")
         await terminal.type(f"{left}\n".encode())
         await until(lambda: numbers(tmp_path / "pids"))
         pids = [*numbers(tmp_path / "pids"), terminal.info.pid]
@@ -206,7 +210,7 @@ async def test_closing_ends_all_of_them_and_the_watcher_over_them(tmp_path: Path
     before = {row.pid for row in processes() if row.parent == os.getpid()}
     one = Table(tmp_path)
     for _ in range(3):
-        one.open("/bin/sh")
+        await one.open("/bin/sh")
     await one.terminals.close()
     assert {row.pid for row in processes() if row.parent == os.getpid()} <= before
     assert one.terminals.all() == ()
@@ -214,18 +218,18 @@ async def test_closing_ends_all_of_them_and_the_watcher_over_them(tmp_path: Path
 
 async def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        await desk.exit(desk.script("true"))
+        await desk.exit(await desk.script("true"))
         before = descriptors()
         for _ in range(5):
-            await desk.exit(desk.script("echo x"))
+            await desk.exit(await desk.script("echo x"))
         for _ in range(5):
-            await desk.terminals.remove(desk.open("cat").id)
+            await desk.terminals.remove((await desk.open("cat")).id)
         assert descriptors() == before
 
 
 async def test_a_late_client_gets_what_was_printed_from_its_cursor_on(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.open("cat")
+        terminal = await desk.open("cat")
         first = Seen(terminal.watch())
         await terminal.type(b"one\n")
         await first.until("one\r\none\r\n")
@@ -244,7 +248,7 @@ async def test_a_late_client_gets_what_was_printed_from_its_cursor_on(tmp_path: 
 
 async def test_characters_that_are_split_and_bytes_that_are_none_are_shown(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.script(
+        terminal = await desk.script(
             r"printf 'a\303'; sleep 0.1; printf '\251b \360\237'; sleep 0.1; printf '\230\200 \377\376'"
         )
         assert await Seen(terminal.watch()).rest() == "a\u00e9b \U0001f600 \ufffd\ufffd"
@@ -252,12 +256,12 @@ async def test_characters_that_are_split_and_bytes_that_are_none_are_shown(tmp_p
 
 async def test_half_a_character_at_the_end_is_shown_as_one_that_is_wrong(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        assert await Seen(desk.script(r"printf 'a\303'").watch()).rest() == "a\ufffd"
+        assert await Seen((await desk.script(r"printf 'a\303'")).watch()).rest() == "a\ufffd"
 
 
 async def test_a_megabyte_is_typed_without_loss(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.script("stty raw -echo; echo ready; head -c 1048576 | cksum; sleep 0.05")
+        terminal = await desk.script("stty raw -echo; echo ready; head -c 1048576 | cksum; sleep 0.05")
         seen = Seen(terminal.watch())
         await seen.until("ready")
         data = bytes(index * 7 % 251 for index in range(1024)) * 1024
@@ -272,7 +276,7 @@ async def test_a_program_that_reads_nothing_holds_up_only_who_types(
 ) -> None:
     write = os.write
     async with table(tmp_path) as desk:
-        terminal = desk.script("stty raw -echo; echo ready; sleep 60")
+        terminal = await desk.script("stty raw -echo; echo ready; sleep 60")
         await Seen(terminal.watch()).until("ready")
         await terminal.type(b"x" * 5_000_000)
         with pytest.raises(TimeoutError):
@@ -289,8 +293,8 @@ async def test_a_program_that_reads_nothing_holds_up_only_who_types(
 
 async def test_a_flood_leaves_time_for_others_and_keeps_only_the_newest(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        flood = desk.open("yes", "0123456789")
-        other = desk.open("cat")
+        flood = await desk.open("yes", "0123456789")
+        other = await desk.open("cat")
         seen = Seen(other.watch())
         await other.type(b"here\n")
         await seen.until("here\r\nhere")
@@ -301,7 +305,7 @@ async def test_a_flood_leaves_time_for_others_and_keeps_only_the_newest(tmp_path
 
 async def test_a_program_waits_for_its_quickest_client_and_the_slow_one_is_dropped(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.script("read -r go; yes | head -c 2000000; echo done; read -r go")
+        terminal = await desk.script("read -r go; yes | head -c 2000000; echo done; read -r go")
         slow, quick = terminal.watch(), terminal.watch()
         await terminal.type(b"go\n")
         pieces: list[str] = []
@@ -316,7 +320,7 @@ async def test_a_program_waits_for_its_quickest_client_and_the_slow_one_is_dropp
 @pytest.mark.slow
 async def test_a_program_waits_for_a_client_only_for_a_while(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminal = desk.script("read -r go; yes | head -c 4000000; touch done; read -r go")
+        terminal = await desk.script("read -r go; yes | head -c 4000000; touch done; read -r go")
         stalled = terminal.watch()
         await terminal.type(b"go\n")
         await asyncio.sleep(0.5)
@@ -329,9 +333,9 @@ async def test_a_program_waits_for_a_client_only_for_a_while(tmp_path: Path) -> 
 
 async def test_one_terminal_or_client_too_many_is_refused(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        terminals = [desk.open("cat") for _ in range(PTY_COUNT.value)]
+        terminals = [await desk.open("cat") for _ in range(PTY_COUNT.value)]
         with pytest.raises(ValueError, match="close one"):
-            desk.open("cat")
+            await desk.open("cat")
         watchers = [terminals[0].watch() for _ in range(PTY_WATCHERS.value)]
         with pytest.raises(ValueError, match="connected"):
             terminals[0].watch()
@@ -341,9 +345,9 @@ async def test_one_terminal_or_client_too_many_is_refused(tmp_path: Path) -> Non
 
 async def test_arguments_that_the_system_does_not_take_leave_nothing_open(tmp_path: Path) -> None:
     async with table(tmp_path) as desk:
-        await desk.exit(desk.script("true"))
+        await desk.exit(await desk.script("true"))
         before = descriptors()
         with pytest.raises(OSError, match="too long"):
-            desk.open("cat", "x" * 10_000_000)
+            await desk.open("cat", "x" * 10_000_000)
         assert descriptors() == before
         assert desk.terminals.all() == ()

@@ -3,16 +3,16 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.processes import end_tree
-from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE, SHELL_TERM
+from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.scratch import save
-from codeloop.workspace.process.child_process import Pipe, spawn
-from codeloop.workspace.process.orphan_reaper import MARK
+from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
+from codeloop.workspace.sandbox.process_launcher import MARK, Launch, LaunchedProcess, ProcessLauncher
 
 
 class ShellState(Struct, frozen=True):
@@ -25,50 +25,44 @@ class ShellState(Struct, frozen=True):
 # `$1`: the exports of the shell before, `$2`: the command. At its exit the shell writes its directory and its exports
 # to a pipe of its own, which also tells us, by staying open, that something it started still runs.
 # On one line, so that the shell's own messages count the command's lines from one.
+_STATE = 99
+"""The number that this pipe has for the shell: none that a command uses itself."""
 _SCRIPT = (
     """_codeloop=$PWD; eval "$1"; PWD=$_codeloop; _codeloop=$2; set --; """
-    """trap '{{ unset {mark}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }} >/dev/fd/{fd} 2>/dev/null' EXIT; """
+    f"""trap '{{ unset {MARK}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }} """
+    f""">/dev/fd/{_STATE} 2>/dev/null' EXIT; """
     """eval "$_codeloop\""""
 )
 _LONGEST = 100_000  # bytes: Linux allows 128 KiB in one argument
 
 
 class RunningCommand:
-    """One started command. `finish` waits for its natural end, `stop` ends it; each leaves no process behind.
+    """One command. `start` it first; `finish` waits for its natural end, `stop` ends it."""
 
-    Raises OSError when the shell can't be started.
-    """
-
-    def __init__(
-        self,
-        shell: tuple[str, ...],
-        command: str,
-        state: ShellState,
-        environment: Mapping[str, str],
-        capture: OutputBuffer,
-    ) -> None:
+    def __init__(self, text: str, capture: OutputBuffer) -> None:
         self.capture = capture
         self.on_output: Callable[[], None] | None = None
-        self._mark = f"{MARK}={environment[MARK]}"
+        self._text = text
         self._left = bytearray()
         self._output = Pipe(self._print)
         self._state = Pipe(self._keep)
         self._file: Path | None = None
-        try:
-            text = self._argument(command)
-            script = _SCRIPT.format(mark=MARK, fd=self._state.writer)
-            started = {MARK: environment[MARK]} if state.exports else environment
-            self._child = spawn(
-                [*shell, "-c", script, Path(shell[0]).name, state.exports, text],
-                directory=state.directory,
-                environment=started,
-                output=self._output.writer,
-                pass_fds=(self._state.writer,),
-            )
-        except OSError:
-            self._output.close()
-            self._state.close()
-            raise
+        self._child: LaunchedProcess | None = None
+
+    async def start(
+        self, launcher: ProcessLauncher, shell: tuple[str, ...], state: ShellState, environment: Mapping[str, str]
+    ) -> None:
+        """Start it where the shell before it stood, with what that had exported, or with `environment`.
+
+        Raises OSError when the shell can't be started.
+        """
+        with ExitStack() as on_failure:
+            on_failure.callback(self._close)
+            arguments = [*shell, "-c", _SCRIPT, Path(shell[0]).name, state.exports, self._argument()]
+            descriptors = {1: self._output.writer, 2: self._output.writer, _STATE: self._state.writer}
+            given: Mapping[str, str] = {} if state.exports else environment
+            self._child = await launcher.start(Launch(arguments, state.directory, given, descriptors))
+            on_failure.pop_all()
         self._output.listen()
         self._state.listen()
 
@@ -77,16 +71,15 @@ class RunningCommand:
 
         Those get a short grace period, then they are ended.
         """
-        code = await asyncio.shield(self._child.exited)
-        left = 0
-        if not await self._silent():
-            left = await end_tree(self._child.pid, self._mark, SHELL_TERM.seconds)
+        child = self._running
+        code = await asyncio.shield(child.exited)
+        left = 0 if await self._silent() else await child.end()
         self._close()
         return code, left
 
     async def stop(self) -> None:
         """End every process of the command, TERM first, then KILL; finishes even when cancelled."""
-        ending = asyncio.ensure_future(end_tree(self._child.pid, self._mark, SHELL_TERM.seconds))
+        ending = asyncio.ensure_future(self._running.end())
         cancelled = False
         while not ending.done():
             try:
@@ -96,6 +89,12 @@ class RunningCommand:
         self._close()
         if cancelled:
             raise asyncio.CancelledError
+
+    @property
+    def _running(self) -> LaunchedProcess:
+        if self._child is None:
+            raise ValueError("the command was not started")
+        return self._child
 
     def state(self) -> ShellState | None:
         """Return what the shell left; None when it was ended, or replaced itself, before it could say so."""
@@ -111,7 +110,8 @@ class RunningCommand:
             await asyncio.wait(open_ends, timeout=SHELL_GRACE.seconds)
         return self._output.ended.done() and self._state.ended.done()
 
-    def _argument(self, command: str) -> str:
+    def _argument(self) -> str:
+        command = self._text
         if len(command) < _LONGEST // 4 or len(command.encode("utf-8", "surrogateescape")) < _LONGEST:
             return command
         self._file = save(self.capture.folder, command.encode("utf-8", "surrogateescape"))

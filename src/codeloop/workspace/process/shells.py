@@ -13,8 +13,8 @@ from codeloop.kit.processes import which
 from codeloop.schema.limits import SHELL_JOBS, SHELL_REPORT
 from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand, ShellState
-from codeloop.workspace.process.orphan_reaper import OrphanReaper
 from codeloop.workspace.process.output_buffer import OutputBuffer
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
 
 _PLAIN = {
     "bash": ("--noprofile", "--norc"),
@@ -71,7 +71,7 @@ class Shells:
 
     def __init__(self) -> None:
         self.jobs = Jobs()
-        self._reaper = OrphanReaper()
+        self.launcher = ProcessLauncher()
         self._states: dict[str, ShellState] = {}
 
     def directory(self, place: ShellContext) -> Path:
@@ -89,8 +89,8 @@ class Shells:
         `on_output` hears the latest output while it runs, throttled, and once more when the command is cancelled.
         Raises OSError when the shell or the directory can't be used; when cancelled, every process is ended first.
         """
+        running = await self._start(place, command, OutputBuffer(place.scratch))
         began = time.monotonic()
-        running = self._start(place, command, OutputBuffer(place.scratch))
         meter = _Meter(running.capture, on_output)
         running.on_output = meter.touch
         code, left, timed_out = None, 0, False
@@ -122,13 +122,13 @@ class Shells:
             duration=time.monotonic() - began,
         )
 
-    def start(self, place: ShellContext, command: ShellCommand) -> Job:
+    async def start(self, place: ShellContext, command: ShellCommand) -> Job:
         """Start a command in the background. Raises OSError as `run` does, ValueError when too many run."""
         if self.jobs.running() >= SHELL_JOBS.value:
             raise ValueError(
                 f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
             )
-        return self.jobs.add(command.text, self._start(place, command, OutputBuffer(place.scratch, at_once=True)))
+        return self.jobs.add(command.text, await self._start(place, command, OutputBuffer(place.scratch, at_once=True)))
 
     @property
     def is_busy(self) -> bool:
@@ -138,15 +138,16 @@ class Shells:
     async def close(self) -> None:
         """End every job and whatever else any command left behind."""
         await self.jobs.close()
-        await self._reaper.close()
+        await self.launcher.close()
 
-    def _start(self, place: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
+    async def _start(self, place: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
         state = self._states.get(place.session, ShellState(place.directory))
         directory = command.directory or self.directory(place)
-        environment = {**place.environment, **self._reaper.environment()}
+        keep_from(place.environment)
+        running = RunningCommand(command.text, capture)
         shell = find_shell(place.environment)
-        self._reaper.watch(environment)
-        return RunningCommand(shell, command.text, ShellState(directory, state.exports), environment, capture)
+        await running.start(self.launcher, shell, ShellState(directory, state.exports), place.environment)
+        return running
 
     def _carry(self, place: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
         if left is None:

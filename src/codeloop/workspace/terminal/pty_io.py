@@ -18,7 +18,7 @@ class PtyMaster:
     """Both ends of a new pseudo-terminal; `listen` once the program has the other one. Raises OSError."""
 
     def __init__(self, output: TerminalOutput) -> None:
-        self._output = output
+        self.output = output
         self._loop = asyncio.get_running_loop()
         self._fd, self.program_end = os.openpty()
         # We keep the program's end open too: reading then never fails while all of its processes have let go of it.
@@ -86,7 +86,7 @@ class PtyMaster:
         except OSError:  # nothing there; or hung up, which the end of the program tells
             return b""
         if chunk:
-            self._output.write(chunk)
+            self.output.write(chunk)
         return chunk
 
     def _readable(self) -> None:
@@ -94,12 +94,12 @@ class PtyMaster:
         if now - self._window > PTY_PAUSE.seconds:
             self._window, self._burst = now, 0
         self._burst += len(self._read())
-        if self._burst >= PTY_BURST.value or self._output.should_wait():
+        if self._burst >= PTY_BURST.value or self.output.should_wait():
             self._loop.remove_reader(self._fd)
             self._timer = self._loop.call_later(PTY_PAUSE.seconds, self._resume)
 
     def _resume(self) -> None:
-        if self._output.should_wait():
+        if self.output.should_wait():
             self._timer = self._loop.call_later(PTY_PAUSE.seconds, self._resume)
         else:
             self.listen()

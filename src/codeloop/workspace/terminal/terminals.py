@@ -1,16 +1,14 @@
 """Terminals: programs on pseudo-terminals that several clients watch and type into; none outlives us."""
 
 import asyncio
-import subprocess
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 
-from codeloop.kit.processes import end_tree
 from codeloop.schema.api.pty import Pty
 from codeloop.schema.ids import new_id
-from codeloop.schema.limits import PTY_COUNT, PTY_TICKET, PTY_TICKETS, SHELL_TERM
-from codeloop.workspace.process.child_process import ChildProcess
-from codeloop.workspace.process.orphan_reaper import MARK, OrphanReaper
+from codeloop.schema.limits import PTY_COUNT, PTY_TICKET, PTY_TICKETS
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, keep_from
 from codeloop.workspace.terminal.pty_io import PtyMaster
 from codeloop.workspace.terminal.shell_choice import Program
 from codeloop.workspace.terminal.viewers import TerminalOutput, Viewer
@@ -20,35 +18,21 @@ _SCRIPT = ': <"$0" && exec "$@"'
 
 
 class Terminal:
-    """One program on a terminal of its own, from its start to its end. Raises OSError, ValueError when it can't start.
+    """One program on a terminal of its own, from its start to its end.
 
-    `mark`: the variable that marks its processes. `on_exit` hears the exit code when the program ended by itself, and
-    everything that it had left running is ended.
+    `on_exit` hears the exit code when the program ended by itself, and everything that it had left running is ended.
     """
 
-    def __init__(self, program: Program, mark: dict[str, str], on_exit: Callable[["Terminal", int], None]) -> None:
+    def __init__(
+        self, program: Program, child: LaunchedProcess, master: PtyMaster, on_exit: Callable[["Terminal", int], None]
+    ) -> None:
         self.id = new_id("pty")
         self.title = f"Terminal {self.id[-4:]}"
         self.program = program
-        self._mark = f"{MARK}={mark[MARK]}"
         self._on_exit = on_exit
-        self._output = TerminalOutput()
-        self._master = PtyMaster(self._output)
-        end = self._master.program_end
-        try:
-            popen = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT, self._master.name, program.path, *program.args],
-                cwd=program.directory,
-                env={**program.environment, **mark},
-                stdin=end,
-                stdout=end,
-                stderr=end,
-                start_new_session=True,
-            )
-        except (OSError, ValueError):
-            self._master.close()
-            raise
-        self._child = ChildProcess(popen)
+        self._output = master.output
+        self._master = master
+        self._child = child
         self._master.listen()
         self._waiting = asyncio.create_task(self._wait(), name=self.id)
 
@@ -84,18 +68,14 @@ class Terminal:
         self._waiting.cancel()
         self._master.close()
         self._output.end()
-        await asyncio.shield(asyncio.ensure_future(self._end_tree()))
+        await asyncio.shield(asyncio.ensure_future(self._child.end()))
 
     async def _wait(self) -> None:
         code = await asyncio.shield(self._child.exited)
-        await self._end_tree()
+        await self._child.end()
         self._master.finish()
         self._output.end()
         self._on_exit(self, code if code >= 0 else 128 - code)
-
-    async def _end_tree(self) -> None:
-        await end_tree(self._child.pid, self._mark, SHELL_TERM.seconds)
-        await asyncio.wait([self._child.exited], timeout=SHELL_TERM.seconds)
 
 
 class Tickets:
@@ -126,20 +106,33 @@ class Terminals:
 
     def __init__(self) -> None:
         self.tickets = Tickets()
-        self._reaper = OrphanReaper()
+        self._launcher = ProcessLauncher()
         self._running: dict[str, Terminal] = {}
+        self._opening = 0
 
-    def open(self, program: Program, on_exit: Callable[[Terminal, int], None]) -> Terminal:
+    async def open(self, program: Program, on_exit: Callable[[Terminal, int], None]) -> Terminal:
         """Start a program. Raises ValueError when too many run, OSError when it can't be started."""
-        if len(self._running) >= PTY_COUNT.value:
+        if len(self._running) + self._opening >= PTY_COUNT.value:
             raise ValueError(f"{PTY_COUNT.value} terminals are already open; close one first")
 
         def exited(terminal: Terminal, code: int) -> None:
             self._running.pop(terminal.id, None)
             on_exit(terminal, code)
 
-        self._reaper.watch(program.environment)
-        terminal = Terminal(program, self._reaper.environment(), exited)
+        keep_from(program.environment)
+        master = PtyMaster(TerminalOutput())
+        end = master.program_end
+        arguments = ("/bin/sh", "-c", _SCRIPT, master.name, program.path, *program.args)
+        launch = Launch(arguments, program.directory, program.environment, {0: end, 1: end, 2: end})
+        self._opening += 1
+        with ExitStack() as on_failure:
+            on_failure.callback(master.close)
+            try:
+                child = await self._launcher.start(launch)
+            finally:
+                self._opening -= 1
+            on_failure.pop_all()
+        terminal = Terminal(program, child, master, exited)
         self._running[terminal.id] = terminal
         return terminal
 
@@ -167,4 +160,4 @@ class Terminals:
     async def close(self) -> None:
         """End every terminal and whatever else one of them left behind."""
         await asyncio.gather(*(self.remove(pty_id) for pty_id in list(self._running)))
-        await self._reaper.close()
+        await self._launcher.close()

@@ -31,7 +31,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
     workspace = project.workspace
     try:
         program = program_of(args, workspace.directory, workspace.environment)
-        terminal = project.workspace.shared(Terminals).open(program, exited)
+        terminal = await project.workspace.shared(Terminals).open(program, exited)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise OperationError("BadRequest", f"The terminal can't be opened: {reason}.") from error

@@ -60,7 +60,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
 
     try:
         if params.run_in_background:
-            return _started(params, place, command, ctx)
+            return await _started(params, place, command, ctx)
         outcome = await shells.run(place, command, show)
     except asyncio.CancelledError:
         show(noted(latest, ["The command was aborted; all its processes were ended."]))
@@ -105,9 +105,9 @@ def _real(path: str, directory: Path) -> Path:
         return Path(os.path.realpath(directory / named))
 
 
-def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
+async def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
     try:
-        job = ctx.workspace.shared(Shells).start(place, command)
+        job = await ctx.workspace.shared(Shells).start(place, command)
     except ValueError as error:
         raise ToolFailure(f"The command was not started: {error}.") from error
     log = job.running.capture.path

@@ -1,0 +1,60 @@
+"""The system calls that Python has no function for."""
+
+import ctypes
+import os
+import sys
+
+_SET_DUMPABLE, _SET_CHILD_SUBREAPER = 4, 36
+IGNORED_SIGNALS = (13, 25)
+"""SIGPIPE and SIGXFSZ, which Python ignores and a program it starts must not."""
+_SIG_BLOCK, _SIGCHLD = 0, 17
+_SFD_FLAGS = 0o2004000  # SFD_NONBLOCK | SFD_CLOEXEC
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name: str, *arguments: int | bytes | None) -> int:
+    """Call a function of the C library by name. Raises OSError when it says that it failed."""
+    result = getattr(_libc, name)(*(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments))
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{name}: {os.strerror(code)}")
+    return result
+
+
+def become_subreaper() -> None:
+    """Have orphans below this process become its children (Linux)."""
+    if sys.platform == "linux":
+        call("prctl", _SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def close_memory() -> None:
+    """Let no other process of the same user read or change this one (Linux)."""
+    if sys.platform == "linux":
+        call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def child_signals() -> int:
+    """Return a descriptor that becomes readable when a child of the reading process ends. Forks inherit it."""
+    if sys.platform != "linux":
+        return _woken_by_signals()
+    mask = ctypes.create_string_buffer(128)
+    _libc.sigemptyset(mask)
+    _libc.sigaddset(mask, _SIGCHLD)
+    _libc.sigprocmask(_SIG_BLOCK, mask, None)
+    return _libc.signalfd(-1, mask, _SFD_FLAGS)
+
+
+def _nothing(_number: int, _frame: object) -> None:
+    """Hear a signal, so that it wakes."""
+
+
+def _woken_by_signals() -> int:
+    import signal  # 5 ms, and Linux needs none of it
+
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, _nothing)
+    return reader

@@ -1,0 +1,111 @@
+"""The loop of the launcher: takes requests for as long as we live, and then ends every process below it.
+
+A request is one byte, its kind, with a socket; all else goes over that socket, to a process that serves it alone. There
+is always one that waits for the next request.
+"""
+
+import os
+import select
+import time
+from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
+from array import array
+from collections.abc import Callable
+
+from codeloop.workspace.sandbox.launcher.libc import become_subreaper, child_signals
+from codeloop.workspace.sandbox.launcher.processes import (
+    KILL,
+    descendants,
+    end_descendants,
+    forget_signals,
+    has_children,
+    send_signal,
+    wait_for_child,
+)
+from codeloop.workspace.sandbox.launcher.supervisor import descriptors, receive, supervise
+
+_BACKLOG = 128
+_GRACE = 1.0  # seconds that supervisors have to end their commands when we are gone
+
+
+def main(fd: int, mark: str) -> None:
+    """Serve the requests that come over a descriptor. `mark` begins the marks of its commands."""
+    become_subreaper()
+    serve(socket(fileno=fd), child_signals(), mark)
+
+
+def serve(control: socket, signals: int, mark: str) -> None:
+    """Serve requests until the other end is closed; then end what is left."""
+    taken, take = os.pipe()
+    events = select.poll()
+    for fd, mask in ((control.fileno(), 0), (signals, select.POLLIN), (taken, select.POLLIN)):
+        events.register(fd, mask)
+    waiting = _wait_for_one(control, signals, take)
+    forks = {waiting}
+    strays = False
+    while control.fileno() not in (ready := {fd for fd, _ in events.poll()}):
+        if signals in ready:
+            forget_signals(signals)
+            strays = _reap(forks) or strays
+            strays = strays and _end_strays(forks)
+        if taken in ready:
+            os.read(taken, 1)
+        if taken in ready or waiting not in forks:
+            waiting = _wait_for_one(control, signals, take)
+            forks.add(waiting)
+    until = time.monotonic() + _GRACE
+    while has_children() and (left := until - time.monotonic()) > 0:
+        wait_for_child(signals, left)
+    end_descendants(signals, 0, mark)
+
+
+def _wait_for_one(control: socket, signals: int, take: int) -> int:
+    """Fork a process that waits for the next request and serves it: so nobody waits for the fork. Returns its id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        kind, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(4))
+        fds = descriptors(ancillary)
+        if kind and fds:
+            os.write(take, b"t")
+            os.close(take)
+            control.close()
+            _WORK[kind](socket(fileno=fds[0]), signals)
+    except (OSError, EOFError):
+        os._exit(1)
+    finally:
+        os._exit(0)
+
+
+def _reap(forks: set[int]) -> bool:
+    """Take up what has ended; return whether a fork was killed, which may leave strays."""
+    killed = False
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return killed
+        if not pid:
+            return killed
+        killed = killed or (pid in forks and os.WIFSIGNALED(status))
+        forks.discard(pid)
+
+
+def _end_strays(forks: set[int]) -> bool:
+    """Kill what a killed supervisor had below it; return whether there was any, so that its children come next."""
+    strays = descendants(spare=forks)
+    send_signal(strays, KILL)
+    return bool(strays)
+
+
+def _listen(channel: socket, _signals: int) -> None:
+    """Listen on a port of this network and hand the listening socket out."""
+    (port,), _ = receive(channel)
+    listener = socket(AF_INET, SOCK_STREAM)
+    listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", int(port)))
+    listener.listen(_BACKLOG)
+    channel.sendmsg([b"l"], [(SOL_SOCKET, SCM_RIGHTS, array("i", [listener.fileno()]))])
+
+
+_WORK: dict[bytes, Callable[[socket, int], None]] = {b"c": supervise, b"l": _listen}

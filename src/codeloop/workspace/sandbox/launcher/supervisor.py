@@ -1,0 +1,134 @@
+"""One command: started, its end reported, everything below it ended when we are told or nobody listens any more.
+
+Each command has a supervisor of its own, a subreaper: whatever a command starts stays below it, however it detaches.
+"""
+
+import fcntl
+import os
+import select
+import sys
+from _socket import MSG_WAITALL, socket
+from typing import NamedTuple
+
+from codeloop.workspace.sandbox.launcher.libc import IGNORED_SIGNALS, become_subreaper
+from codeloop.workspace.sandbox.launcher.processes import MARK, end_descendants, forget_signals
+
+_GRACE = 0.2  # seconds from TERM to KILL when nobody is there to name another
+_PIECE = 1 << 20
+
+
+class Request(NamedTuple):
+    """A program to start, as it comes over a socket. `targets`: which numbers the descriptors get.
+
+    `mark`: what it carries in its environment where orphans don't come back to us.
+    """
+
+    mark: str
+    directory: str
+    targets: list[int]
+    arguments: list[str]
+    environment: dict[str, str]
+
+
+def receive(channel: socket) -> tuple[list[str], list[int]]:
+    """Return a message's fields and the descriptors that came with it. Raises EOFError when the asker is gone.
+
+    It begins with its length in four bytes; a NUL stands between two fields.
+    """
+    head, ancillary, _, _ = channel.recvmsg(4, 4096)
+    fds = descriptors(ancillary)
+    size = int.from_bytes(head + _read(channel, 4 - len(head)), "big")
+    return os.fsdecode(_read(channel, size)).split("\0"), fds
+
+
+def descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
+    """Return the descriptors that came with a message; no program inherits them by itself."""
+    fds = [fd for _, _, data in ancillary for fd in memoryview(data).cast("i")]
+    for fd in fds:
+        fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+    return fds
+
+
+def _read(channel: socket, size: int) -> bytes:
+    whole = bytearray()
+    while len(whole) < size:
+        chunk = channel.recv(min(size - len(whole), _PIECE), MSG_WAITALL)
+        if not chunk:
+            raise EOFError
+        whole += chunk
+    return bytes(whole)
+
+
+def supervise(channel: socket, signals: int) -> None:
+    """Run the command that comes over the channel until it and all it started have ended."""
+    (mark, directory, numbers, count, *words), fds = receive(channel)
+    end = int(count)
+    environment = dict(word.split("=", 1) for word in words[end:])
+    request = Request(mark, directory, [int(number) for number in numbers.split()], words[:end], environment)
+    become_subreaper()
+    try:
+        command = _start(request, fds)
+    except OSError as error:
+        where = "directory" if error.filename == directory else "program"
+        channel.sendall(f"failed {error.errno} {where}\n".encode())
+        return
+    for fd in fds:
+        os.close(fd)
+    channel.sendall(f"started {command}\n".encode())
+    while True:
+        ready, _, _ = select.select([channel, signals], [], [])
+        if signals in ready:
+            forget_signals(signals)
+            if not _reap(channel, command):
+                return
+        if channel in ready:
+            told = channel.recv(64).split()
+            count = end_descendants(signals, int(told[1]) / 1000 if len(told) == 2 else _GRACE, mark)
+            _say(channel, f"ended {count}\n")
+            return
+
+
+def _reap(channel: socket, command: int) -> bool:
+    """Take up what has ended and report the command's own end. Return whether anything is left of it."""
+    news = ""
+    pid = -1
+    while pid:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            _say(channel, f"{news}ended 0\n")
+            return False
+        if pid == command:
+            news = f"exit {os.waitstatus_to_exitcode(status)}\n"
+    _say(channel, news)
+    return True
+
+
+def _say(channel: socket, text: str) -> None:
+    try:
+        channel.sendall(text.encode())
+    except OSError:
+        return  # nobody listens: the next read of the channel says so
+
+
+def _start(request: Request, fds: list[int]) -> int:
+    """Start the command in a session of its own. Raises OSError."""
+    os.chdir(request.directory)
+    actions: list[tuple[int, int, int]] = [
+        (os.POSIX_SPAWN_DUP2, fd, target) for fd, target in zip(fds, request.targets, strict=True)
+    ]
+    environment = request.environment
+    if sys.platform != "linux":
+        environment = {**environment, MARK: request.mark}
+    program = request.arguments[0]
+    pid = os.posix_spawn(
+        program,
+        request.arguments,
+        environment,
+        file_actions=actions,
+        setsid=True,
+        setsigmask=(),
+        setsigdef=IGNORED_SIGNALS,
+    )
+    os.chdir("/")
+    return pid

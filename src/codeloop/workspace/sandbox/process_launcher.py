@@ -1,0 +1,238 @@
+"""Our end of the launcher: commands started by it, heard of and ended."""
+
+import asyncio
+import errno
+import os
+import re
+import socket
+import subprocess
+import sys
+from array import array
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+
+import codeloop
+from codeloop.kit.processes import hide
+from codeloop.schema.limits import LAUNCHER_ANSWER, SHELL_TERM
+from codeloop.workspace.process.child_process import ChildProcess
+
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from codeloop.workspace.sandbox.launcher.main import main; "
+    "main(int(sys.argv[2]), sys.argv[3])"
+)
+_ROOT = Path(codeloop.__file__).parents[1]
+MARK = "CODELOOP_CHILD"
+"""The variable that marks what commands start, where the system knows no subreaper."""
+_ANSWERS = 256  # bytes
+_ANSWER = re.compile(rb"(started|failed|exit|ended) (-?[0-9]{1,10})(?: (directory|program))?")
+T = TypeVar("T")
+
+
+def keep_from(environment: Mapping[str, str]) -> None:
+    """When keys of ours are kept from a program that gets this environment, keep it from reading our memory, too."""
+    if os.environ.keys() - environment.keys():
+        hide()
+
+
+class Launch(Struct, frozen=True):
+    """A program to start: `arguments` with its absolute path first, and which descriptor of ours becomes which of its.
+
+    Its stdin is empty unless `descriptors` has one for it.
+    """
+
+    arguments: Sequence[str]
+    directory: Path
+    environment: Mapping[str, str]
+    descriptors: Mapping[int, int]
+
+
+class LaunchedProcess:
+    """A process that the launcher started. `exited` gives its code (negative: the signal)."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.pid = 0
+        self._channel = channel
+        self._loop = asyncio.get_running_loop()
+        self._answers = b""
+        self._started: asyncio.Future[tuple[int, bytes]] = self._loop.create_future()
+        self._ended: asyncio.Future[int] = self._loop.create_future()
+        self.exited: asyncio.Future[int] = self._loop.create_future()
+        self._loop.add_reader(channel, self._ready)
+
+    async def started(self, launch: Launch) -> None:
+        """Wait until it runs. Raises OSError when it can't be started."""
+        failed, what = await asyncio.shield(self._started)
+        if failed:
+            at_fault = str(launch.directory) if what == b"directory" else launch.arguments[0]
+            raise OSError(failed, os.strerror(failed), at_fault)
+
+    async def end(self, grace: float = SHELL_TERM.seconds) -> int:
+        """End it and everything below it: TERM, after `grace` seconds KILL. Returns how many processes there were."""
+        with suppress(OSError):  # it has ended: the reader hears of it
+            self._channel.send(f"end {grace * 1000:.0f}\n".encode())
+        return await asyncio.shield(self._ended)
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether nothing is left of it."""
+        return self._ended.done()
+
+    def _ready(self) -> None:
+        try:
+            chunk = self._channel.recv(_ANSWERS)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        *lines, self._answers = (self._answers + chunk).split(b"\n")
+        for line in lines:
+            self._hear(line)
+        if not chunk or len(self._answers) > _ANSWERS:
+            self._gone()
+
+    def _hear(self, line: bytes) -> None:
+        """Take one answer. It may come from inside a sandbox, so anything may be in it."""
+        found = _ANSWER.fullmatch(line)
+        if found is None:
+            return
+        value = int(found[2])
+        match found[1]:
+            case b"started":
+                self.pid = value
+                _settle(self._started, (0, b""))
+            case b"failed":
+                _settle(self._started, (value, found[3]))
+                self._gone()
+            case b"exit":
+                _settle(self.exited, value)
+            case _:
+                _settle(self._ended, value)
+                self._gone()
+
+    def _gone(self) -> None:
+        """Settle what was not answered: the supervisor has ended, and with it all that it watched over."""
+        if self._channel.fileno() >= 0:
+            self._loop.remove_reader(self._channel)
+            self._channel.close()
+        _settle(self._started, (errno.EIO, b""))
+        _settle(self.exited, -9)
+        _settle(self._ended, 0)
+
+
+def _settle(future: "asyncio.Future[T]", value: T) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+class ProcessLauncher:
+    """Starts programs through one small process, which is started at the first and ends them all when we are gone."""
+
+    def __init__(self) -> None:
+        self._mark = os.urandom(8).hex()
+        self._count = 0
+        self._control: socket.socket | None = None
+        self._child: ChildProcess | None = None
+        self._processes: set[LaunchedProcess] = set()
+
+    async def start(self, launch: Launch) -> LaunchedProcess:
+        """Start a program in a new session. Raises OSError when it, or the launcher, can't be started."""
+        self._count += 1
+        request = (
+            f"{self._mark}.{self._count}.",
+            str(launch.directory),
+            " ".join(map(str, launch.descriptors)),
+            str(len(launch.arguments)),
+            *launch.arguments,
+            *(f"{name}={value}" for name, value in launch.environment.items()),
+        )
+        process = LaunchedProcess(await self._ask(b"c", request, tuple(launch.descriptors.values())))
+        self._processes = {each for each in self._processes if not each.is_gone} | {process}
+        try:
+            await process.started(launch)
+        except asyncio.CancelledError:
+            await process.end()
+            raise
+        return process
+
+    async def listener(self, port: int) -> socket.socket:
+        """Return a socket that listens on 127.0.0.1 where the commands run. `port` 0: any. Raises OSError."""
+        channel = await self._ask(b"l", (str(port),))
+        loop = asyncio.get_running_loop()
+        with channel:
+            async with asyncio.timeout(LAUNCHER_ANSWER.seconds):
+                await _readable(loop, channel)
+            _, fds, _, _ = socket.recv_fds(channel, 1, 1)
+        if not fds:
+            raise OSError(errno.EADDRINUSE, f"port {port} can't be listened on where commands run")
+        return socket.socket(fileno=fds[0])
+
+    async def close(self) -> None:
+        """End everything that was started and still runs, then the launcher."""
+        await asyncio.gather(*(process.end() for process in self._processes))
+        if self._control is None or self._child is None:
+            return
+        self._control.close()
+        self._control = None
+        try:
+            async with asyncio.timeout(LAUNCHER_ANSWER.seconds):
+                await asyncio.shield(self._child.exited)
+        except TimeoutError:
+            self._child.kill()
+
+    async def _ask(self, kind: bytes, request: Sequence[str], fds: Sequence[int] = ()) -> socket.socket:
+        """Send a request; return the socket that its answers come over."""
+        ours, theirs = socket.socketpair()
+        ours.settimeout(0)
+        with ExitStack() as on_failure:
+            on_failure.callback(ours.close)
+            with theirs:
+                self._pass(kind, theirs)
+            data = os.fsencode("\0".join(request))
+            head = len(data).to_bytes(4, "big")
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))] if fds else []
+            ours.sendmsg([head], rights)
+            await asyncio.get_running_loop().sock_sendall(ours, data)
+            on_failure.pop_all()
+        return ours
+
+    def _pass(self, kind: bytes, channel: socket.socket) -> None:
+        """Hand a socket to the launcher, to a new one when there is none or it was killed."""
+        if self._control is not None:
+            try:
+                socket.send_fds(self._control, [kind], [channel.fileno()])
+            except OSError:
+                self._control.close()
+            else:
+                return
+        self._control = self._launch()
+        socket.send_fds(self._control, [kind], [channel.fileno()])
+
+    def _launch(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = (sys.executable, "-I", "-S", "-c", _PROGRAM, str(_ROOT), str(theirs.fileno()), self._mark)
+            popen = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={"PATH": os.defpath},
+                cwd="/",
+                start_new_session=True,
+                pass_fds=(theirs.fileno(),),
+            )
+        self._child = ChildProcess(popen)
+        return ours
+
+
+async def _readable(loop: asyncio.AbstractEventLoop, channel: socket.socket) -> None:
+    ready = loop.create_future()
+    loop.add_reader(channel, lambda: ready.done() or ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(channel)
