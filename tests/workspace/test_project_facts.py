@@ -62,7 +62,7 @@ def test_the_branch_and_that_nothing_tracked_has_changed(project: Path) -> None:
     write(project, {"a.py": "1\n", "src/b.py": "2\n"})
     committed(project)
     git(project, "checkout", "-qb", "feature/x")
-    assert facts(project)[0] == "Git: branch feature/x, no unstaged changes"
+    assert facts(project)[0] == "Git: branch feature/x, clean"
 
 
 def test_changed_and_deleted_files_are_named_and_touched_ones_are_not(project: Path) -> None:
@@ -73,7 +73,22 @@ def test_changed_and_deleted_files_are_named_and_touched_ones_are_not(project: P
     (project / "c.py").chmod(0o755)
     (project / "d.py").write_text("longer\n")
     os.utime(project / "e.py", (1, 1))
-    assert facts(project)[0] == "Git: branch main, unstaged changes: a.py, b.py, c.py and 1 more"
+    assert facts(project)[0] == "Git: branch main; unstaged: a.py, b.py, c.py and 1 more"
+
+
+def test_staged_and_new_files_are_named_too_and_fewer_of_each(project: Path) -> None:
+    write(project, {f"{name}.py": f"{name}\n" for name in "abcd"})
+    committed(project)
+    write(project, {"a.py": "A\n", "b.py": "B\n", "c.py": "C\n", "new/x.py": "", "other.py": ""})
+    git(project, "add", "a.py", "b.py", "c.py")
+    assert facts(project)[0] == "Git: branch main; staged: a.py, b.py and 1 more; untracked: new/, other.py"
+
+
+def test_what_can_not_be_told_is_said(project: Path) -> None:
+    write(project, {"a.py": "1\n"})
+    committed(project)
+    write(project, {f"{n}.txt": "" for n in range(300)})
+    assert facts(project)[0] == "Git: branch main; staged: none; unstaged: none; untracked: not known"
 
 
 @pytest.mark.parametrize("name", ["MERGE_HEAD", "info/sparse-checkout"])
@@ -94,7 +109,7 @@ def test_a_detached_head_is_no_branch(project: Path) -> None:
     write(project, {"a.py": "1\n"})
     committed(project)
     git(project, "checkout", "-q", "--detach")
-    assert facts(project)[0] == "Git: no branch is checked out, no unstaged changes"
+    assert facts(project)[0] == "Git: no branch is checked out, clean"
 
 
 def test_names_come_folders_first_without_noise(project: Path) -> None:
@@ -145,6 +160,10 @@ build = "mkdocs build"
     [
         ({"Makefile": "VAR := 1\n.PHONY: test\ntest: a b\n\t./x\nlint:\nbuild-all:\n"}, ["make"],
          "test: make test; lint: make lint; build: make build-all"),
+        ({"Makefile": "test:\n\tcd x\n\t@A=1 nose $(args)\nlint: a\n\t$(RUFF) check\n\tmypy .\n"}, ["make", "mypy"],
+         "test: make test (needs nose on the PATH); lint: make lint"),
+        ({"Makefile": "test:\n\tuv run pytest\n", "tox.ini": ""}, ["make", "tox"],
+         "test: tox, make test (needs uv on the PATH)"),
         ({"justfile": "set x := 1\ntest *ARGS:\n  pytest\n@check:\n"}, ["just"], "test: just test; lint: just check"),
         ({"package.json": '{"scripts": {"test": "x", "test:unit": "y", "test:e2e": "z", "tsc": "x", "dev": "x"}}'},
          ["npm"], "test: npm run test, npm run test:e2e; types: npm run tsc"),
@@ -176,6 +195,12 @@ def test_a_program_of_the_project_s_own_environment_is_named_by_its_path(project
     for name in (".venv/bin/pytest", "node_modules/.bin/tsc"):
         (project / name).chmod(0o755)
     assert checks(project) == "test: .venv/bin/pytest; types: node_modules/.bin/tsc --noEmit"
+
+
+def test_pytest_of_a_python_project_s_own_environment_is_a_way_to_test_it(project: Path) -> None:
+    write(project, {"setup.py": "", ".venv/bin/pytest": "", "Makefile": "test:\n\tpytest\n"})
+    (project / ".venv/bin/pytest").chmod(0o755)
+    assert checks(project, "make") == "test: .venv/bin/pytest, make test (needs pytest on the PATH)"
 
 
 def test_a_folder_without_checks_has_those_of_the_top(project: Path) -> None:

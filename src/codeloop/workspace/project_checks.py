@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,11 +62,24 @@ _MARKERS = {
 """A file whose presence says enough."""
 
 
+_COMMAND = re.compile(r"\t[ \t@+-]{0,9}(?:[A-Za-z_]\w*=\S*[ \t]){0,5}([A-Za-z][\w.+-]{0,29})(?=[ \t;]|$)", re.ASCII)
+"""A line of a recipe that begins with a program's plain name."""
+_SHELL = frozenset(
+    (
+        *("case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for", "if", "printf", "pwd"),
+        *("read", "set", "source", "test", "time", "trap", "true", "type", "umask", "unset", "until", "wait", "while"),
+    )
+)
+"""What a shell does itself."""
+_RECIPE_LINES = 20
+
+
 class Check(NamedTuple):
-    """A command of a project, and what it is for."""
+    """A command of a project, what it is for, and the programs that it runs by name."""
 
     kind: str
     command: str
+    runs: tuple[str, ...] = ()
 
 
 def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | None) -> str:
@@ -79,8 +92,12 @@ def project_checks(folder: Path, root: Path, names: Iterable[str], path: str | N
     reader = _Reader(folder, root, there)
     found: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
     for check in chain.from_iterable(source(reader) for source in _SOURCES):
-        found[check.kind].setdefault(_located(check.command, folder, there, path))
-    return "; ".join(f"{kind}: {', '.join(commands)}" for kind, commands in found.items() if commands)
+        found[check.kind].setdefault(_located(check, folder, there, path))
+    return "; ".join(f"{kind}: {', '.join(_usable_first(commands))}" for kind, commands in found.items() if commands)
+
+
+def _usable_first(commands: Iterable[str]) -> list[str]:
+    return sorted(commands, key=lambda command: command.endswith(")"))
 
 
 class _Package(msgspec.Struct):
@@ -128,8 +145,21 @@ def _named(names: Iterable[str], command: str) -> Iterator[Check]:
 def _make(reader: _Reader) -> Iterator[Check]:
     for name in ("GNUmakefile", "makefile", "Makefile"):
         if text := reader.text(name):
-            return _named(_TARGET.findall(text), "make")
+            return _targets(text)
     return iter(())
+
+
+def _targets(text: str) -> Iterator[Check]:
+    """Yield a Makefile's targets, each with what its recipe runs."""
+    lines = text.splitlines()
+    recipes: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, 1):
+        if target := _TARGET.match(line):
+            below = takewhile(lambda each: each.startswith("\t") or not each.strip(), lines[number:])
+            recipes[target[1]] = list(islice(below, _RECIPE_LINES))
+    for check in _named(recipes, "make"):
+        found = filter(None, map(_COMMAND.match, recipes[check.command.removeprefix("make ")]))
+        yield check._replace(runs=tuple(command[1] for command in found if command[1] not in _SHELL))
 
 
 def _just(reader: _Reader) -> Iterator[Check]:
@@ -156,12 +186,18 @@ def _python(reader: _Reader) -> Iterator[Check]:
     for table, scripts in tables.items():
         if hatch := _HATCH.fullmatch(table):
             prefix = "hatch run " if hatch[1] == "default" else f"hatch run {hatch[1]}:"
-            yield from (Check(kind, prefix + name.strip()) for kind, name in _named(scripts, ""))
+            yield from (Check(each.kind, prefix + each.command.strip()) for each in _named(scripts, ""))
     yield from (Check(*meaning) for name, meaning in _PYTHON.items() if name in tools)
     if "build-system" in tables:
         uv = ["uv"] if "uv.lock" in reader.names else []
         builders = (*uv, *(name for name in ("poetry", "pdm", "hatch") if name in tools))
         yield from (Check("build", f"{builder} build") for builder in builders[:1])
+
+
+def _environment(reader: _Reader) -> Iterator[Check]:
+    """Yield pytest where a Python project's own environment has it: few name it in their files, and all run it."""
+    if reader.names & {"pyproject.toml", "setup.py", "setup.cfg"} and _own(reader.folder, reader.names, "pytest"):
+        yield Check("test", "pytest")
 
 
 def _cargo(reader: _Reader) -> Iterator[Check]:
@@ -185,16 +221,28 @@ _SOURCES: tuple[Callable[[_Reader], Iterator[Check]], ...] = (
     _just,
     _package_json,
     _python,
+    _environment,
     _cargo,
     _go,
     _markers,
 )
 
 
-def _located(command: str, folder: Path, names: frozenset[str], path: str | None) -> str:
+def _located(check: Check, folder: Path, names: frozenset[str], path: str | None) -> str:
     """Return a command with its program where it is: in the project's own environment, on the PATH, or not at all."""
-    program = command.partition(" ")[0]
+    program = check.command.partition(" ")[0]
+    own = _own(folder, names, program)
+    if own:
+        return f"{own}/{check.command}"
+    if not which(program, path):
+        return f"{check.command} (not installed)"
+    missing = next((each for each in check.runs if not which(each, path)), None)
+    return f"{check.command} (needs {missing} on the PATH)" if missing else check.command
+
+
+def _own(folder: Path, names: frozenset[str], program: str) -> str | None:
+    """Return the folder of the project's own programs that has this one."""
     for own in (".venv/bin", "venv/bin", "node_modules/.bin"):
         if own.partition("/")[0] in names and os.access(folder / own / program, os.X_OK):
-            return f"{own}/{command}"
-    return command if which(program, path) else f"{command} (not installed)"
+            return own
+    return None

@@ -1,13 +1,15 @@
 """The patterns of .gitignore and .gitattributes files, matched as git does."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
+from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.kit.glob import expression
+from codeloop.workspace.git.index import read_small
 
 _PLAIN_STARS = re.compile(r"(?<![^/])\*\*+(?=[^/*])")  # to git, `**` beside other characters is `*`
 _Test = Callable[[str], object]
@@ -69,6 +71,20 @@ def is_ignored(chain: Iterable[Patterns], path: str, name: str, *, is_folder: bo
         if (decided := patterns.decides(path, name, is_folder=is_folder)) is not None:
             return decided
     return False
+
+
+def user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the user's own file of patterns that git ignores everywhere."""
+    home = environment.get("HOME", "")
+    if not home:
+        return ()
+    folder = Path(environment.get("XDG_CONFIG_HOME") or f"{home}/.config") / "git"
+    named = folder / "ignore"
+    for config in (folder / "config", Path(home, ".gitconfig")):
+        text = read_small(config, 64 * 1024).decode("utf-8", "surrogateescape")
+        for found in re.findall(r'(?im)^\s*excludesfile\s*=\s*"?([^"\n]+?)"?\s*$', text):
+            named = Path(home + found[1:] if found.startswith("~/") else found)
+    return (named,)
 
 
 def _runs(lines: Sequence[Pattern]) -> list[_Run]:

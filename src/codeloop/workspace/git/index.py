@@ -22,6 +22,7 @@ _MASK = 0xFFFFFFFF
 class Tracked(NamedTuple):
     """One tracked file: its blob (empty when it was only announced), and its stat when it was looked at last.
 
+    A stat that may be of an earlier content is that of no file.
     `size` and `inode` are cut to 32 bits, as git keeps them.
     """
 
@@ -46,12 +47,14 @@ class Repository(Struct, frozen=True):
     """A repository as a snapshot needs it. `folder`: its own git directory; `common`: the one it shares objects with.
 
     `tracked`: folder (relative to the work tree, "" for its top) -> name -> what git knows of it. Empty when the index
-    is of a kind that is not read here (split, sparse, SHA-256).
+    is of a kind that is not read here (split, sparse, SHA-256). `trees`: folder -> the tree that git has written of
+    just what is tracked in it.
     """
 
     folder: Path
     common: Path
     tracked: dict[str, dict[str, Tracked]] = struct_field(default_factory=dict[str, dict[str, Tracked]])
+    trees: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
 
     @property
     def objects(self) -> Path:
@@ -75,14 +78,16 @@ def open_repository(top: Path, *, with_index: bool) -> Repository | None:
         file = folder / "index"
         data = file.read_bytes()
         looked = file.stat().st_mtime_ns
-        tracked = parse_index(data, looked)
+        tracked, trees = parse_index(data, looked)
     except (OSError, ValueError, IndexError):
-        tracked = {}
-    return Repository(folder, common, tracked)
+        tracked, trees = {}, {}
+    return Repository(folder, common, tracked, trees)
 
 
-def parse_index(data: bytes, looked: int) -> dict[str, dict[str, Tracked]]:
-    """Read an index of version 2 to 4. `looked`: its own modification time in ns; a file as young may have changed.
+def parse_index(data: bytes, looked: int) -> tuple[dict[str, dict[str, Tracked]], dict[str, bytes]]:
+    """Read an index of version 2 to 4: `tracked` and `trees` of a Repository.
+
+    `looked`: its own modification time in ns; a file as young may have changed.
 
     Raises ValueError when it is of another kind, or broken.
     """
@@ -120,19 +125,46 @@ def parse_index(data: bytes, looked: int) -> dict[str, dict[str, Tracked]]:
             last_folder = folder
             names = found.setdefault(os.fsdecode(folder), {})
         mtime = ms * 1_000_000_000 + mn
+        if intent:
+            blob = b""
         if intent or mtime >= looked:
-            blob, mtime = b"", -1
+            mtime = -1
         names[os.fsdecode(name)] = Tracked(blob, mode, mtime, cs * 1_000_000_000 + cn, size, inode)
-    _check_extensions(data, at)
-    return found
+    return found, _trees(data, at)
 
 
-def _check_extensions(data: bytes, at: int) -> None:
-    """Raise ValueError for an extension that must be understood (its name starts in lower case)."""
+def _trees(data: bytes, at: int) -> dict[str, bytes]:
+    """Return the trees in the extension for them. Raises ValueError for one that must be understood: in lower case."""
+    trees: dict[str, bytes] = {}
     while at + 8 <= len(data) - 20:
         if data[at : at + 1].islower():
             raise ValueError(f"an index with the extension {data[at : at + 4]!r}")
-        at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")
+        end = at + 8 + int.from_bytes(data[at + 4 : at + 8], "big")
+        if data[at : at + 4] == b"TREE":
+            trees = _read_trees(data[at + 8 : end])
+        at = end
+    return trees
+
+
+def _read_trees(rows: bytes) -> dict[str, bytes]:
+    """Read the extension's rows: each folder is followed by those in it. One that changed since has no tree."""
+    trees: dict[str, bytes] = {}
+    at, above = 0, [("", 1)]
+    while at < len(rows):
+        line = rows.index(b"\n", at)
+        name, _, numbers = rows[at:line].partition(b"\0")
+        count, _, below = numbers.partition(b" ")
+        at = line + 1
+        folder, left = above.pop()
+        if left > 1:
+            above.append((folder, left - 1))
+        path = f"{folder}/{os.fsdecode(name)}" if folder else os.fsdecode(name)
+        if int(count) >= 0:
+            trees[path] = rows[at : at + 20]
+            at += 20
+        if int(below):
+            above.append((path, int(below)))
+    return trees
 
 
 def _offset(data: bytes, at: int) -> tuple[int, int]:

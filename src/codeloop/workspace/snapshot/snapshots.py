@@ -1,7 +1,6 @@
 """Snapshots of a work tree in a shadow git directory: bounded in time, never in a turn's way or in the user's git."""
 
 import os
-import re
 import time
 from collections.abc import Collection, Mapping
 from hashlib import sha1
@@ -17,7 +16,7 @@ from codeloop.schema.limits import (
     SNAPSHOT_TRACKED,
 )
 from codeloop.workspace.files.temp_files import FOLDER
-from codeloop.workspace.git.index import read_small
+from codeloop.workspace.git.ignore_patterns import user_excludes
 from codeloop.workspace.snapshot.blob import Unreadable, git_mode, read_contents
 from codeloop.workspace.snapshot.file_jobs import Failed, FileJobs
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
@@ -219,17 +218,3 @@ def _too_wide(root: Path, environment: Mapping[str, str]) -> str | None:
     if home and (Path(os.path.realpath(home)) == root or root in Path(os.path.realpath(home)).parents):
         return f"there are no snapshots of {root}, which holds a whole home; start in a project's own folder to undo"
     return None
-
-
-def user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the user's own file of patterns that git ignores everywhere."""
-    home = environment.get("HOME", "")
-    if not home:
-        return ()
-    folder = Path(environment.get("XDG_CONFIG_HOME") or f"{home}/.config") / "git"
-    named = folder / "ignore"
-    for config in (folder / "config", Path(home, ".gitconfig")):
-        text = read_small(config, 64 * 1024).decode("utf-8", "surrogateescape")
-        for found in re.findall(r'(?im)^\s*excludesfile\s*=\s*"?([^"\n]+?)"?\s*$', text):
-            named = Path(home + found[1:] if found.startswith("~/") else found)
-    return (named,)

@@ -21,10 +21,10 @@ from codeloop.tool.file_access import readable
 from codeloop.workspace.files.encoding import NotText, decode, is_binary
 from codeloop.workspace.files.media_type import media_type
 from codeloop.workspace.files.safe_open import FileRefused, load
+from codeloop.workspace.git.ignore_patterns import user_excludes
 from codeloop.workspace.git.repository import GitFailed
 from codeloop.workspace.git.working_diff import changed
 from codeloop.workspace.search.directory import entries
-from codeloop.workspace.snapshot.snapshots import user_excludes
 
 _SAMPLE = 8_192
 _HUNK = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")

@@ -1,0 +1,210 @@
+"""Reading a repository's commits and trees from its files, without asking git. Bounded; None: not understood."""
+
+import os
+import zlib
+from bisect import bisect_left
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from codeloop.kit.small_files import opened
+from codeloop.workspace.git.index import read_small
+
+_LARGEST = 256 * 1024
+"""Bytes of an object."""
+_PACKS = 8
+_FANOUT = 8 + 4 * 256
+_KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
+_BY_OFFSET, _BY_NAME = 6, 7
+_CHAIN = 50
+"""Deltas on deltas, which is as many as git makes."""
+_HEAD = "ref: "
+
+
+class Row(NamedTuple):
+    """What a tree holds under a name: git's mode, and the object."""
+
+    mode: int
+    name: bytes
+
+
+class GitObjects:
+    """The objects of a repository. `common`: the git directory that holds them."""
+
+    def __init__(self, common: Path) -> None:
+        self._folder = common / "objects"
+
+    def tree_of(self, commit: bytes) -> bytes | None:
+        """Return the tree of a commit; None: it can't be read."""
+        kind, data = self._read(commit) or (b"", b"")
+        return _hex(data[5:45]) if kind == b"commit" and data.startswith(b"tree ") else None
+
+    def rows(self, tree: bytes) -> dict[str, Row] | None:
+        """Return what a tree holds by name; None: it can't be read."""
+        kind, data = self._read(tree) or (b"", b"")
+        if kind != b"tree":
+            return None
+        rows: dict[str, Row] = {}
+        at = 0
+        while at < len(data):
+            end = data.find(b"\0", at)
+            mode, _, name = data[at:end].partition(b" ")
+            if end < 0 or not mode.isdigit():
+                return None
+            rows[os.fsdecode(name)] = Row(int(mode, 8), data[end + 1 : end + 21])
+            at = end + 21
+        return rows
+
+    def _read(self, name: bytes) -> tuple[bytes, bytes] | None:
+        digits = name.hex()
+        loose = read_small(self._folder / digits[:2] / digits[2:], _LARGEST)
+        if loose:
+            head, _, data = _inflated(loose, _LARGEST).partition(b"\0")
+            kind, _, size = head.partition(b" ")
+            return (kind, data) if size == str(len(data)).encode() else None
+        try:
+            packs = [path for path in sorted((self._folder / "pack").iterdir()) if path.suffix == ".idx"][:_PACKS]
+        except OSError:
+            return None
+        for index in packs:
+            try:
+                with opened(index) as file:
+                    at = _offset_in(file, name)
+                if at is not None:
+                    with opened(index.with_suffix(".pack")) as file:
+                        return self._packed(file, at)
+            except (OSError, IndexError, ValueError):
+                return None
+        return None
+
+    def _packed(self, pack: int, at: int) -> tuple[bytes, bytes] | None:
+        """Read an object at a place of a pack, with what it is a change of. Raises IndexError, ValueError, OSError."""
+        changes: list[bytes] = []
+        while len(changes) <= _CHAIN:
+            raw = os.pread(pack, 32, at)
+            here = 1
+            kind, size, shift = raw[0] >> 4 & 7, raw[0] & 15, 4
+            while raw[here - 1] & 0x80:
+                size |= (raw[here] & 0x7F) << shift
+                shift, here = shift + 7, here + 1
+            base: tuple[bytes, bytes] | None = None
+            back = 0
+            if kind == _BY_OFFSET:
+                back = raw[here] & 0x7F
+                while raw[here] & 0x80:
+                    here += 1
+                    back = ((back + 1) << 7) | (raw[here] & 0x7F)
+                here += 1
+            elif kind == _BY_NAME:
+                base = self._read(raw[here : here + 20])
+                here += 20
+            if size > _LARGEST:
+                return None
+            data = _inflated(os.pread(pack, size + 1024, at + here), size)
+            if kind in _KINDS:
+                base = (_KINDS[kind], data)
+            else:
+                changes.append(data)
+            if base is not None:
+                content = base[1]
+                for change in reversed(changes):
+                    content = _changed(content, change)
+                return base[0], content
+            if not back:
+                return None
+            at -= back
+        return None
+
+
+def head_commit(folder: Path, common: Path) -> bytes | None:
+    """Return the commit that is checked out; empty: there is none yet; None: that can't be told."""
+    text = read_small(folder / "HEAD", 4096).decode("utf-8", "replace").strip()
+    for _ in range(5):
+        if not text.startswith(_HEAD):
+            return _hex(text.encode())
+        ref = text.removeprefix(_HEAD)
+        if (common / "reftable").exists() or ".." in ref:
+            return None
+        found = read_small((common if ref.startswith("refs/") else folder) / ref, 4096).decode("utf-8", "replace")
+        if not found:
+            return next(_packed_ref(common, ref), b"")
+        text = found.strip()
+    return None
+
+
+def _packed_ref(common: Path, ref: str) -> Iterator[bytes | None]:
+    packed = read_small(common / "packed-refs", _LARGEST)
+    if len(packed) == _LARGEST:
+        yield None
+    end = f" {ref}".encode()
+    yield from (_hex(line[:40]) for line in packed.splitlines() if line.endswith(end))
+
+
+def _hex(digits: bytes) -> bytes | None:
+    try:
+        name = bytes.fromhex(digits.decode())
+    except ValueError:
+        return None
+    return name if len(name) == 20 else None
+
+
+def _inflated(raw: bytes, size: int) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(raw, size) if size else b""
+    except zlib.error:
+        return b""
+
+
+def _offset_in(index: int, name: bytes) -> int | None:
+    """Return where a pack has an object, from the pack's index (version 2); None: it has none of that name."""
+    fanout = os.pread(index, _FANOUT, 0)
+    if fanout[:8] != b"\xfftOc\0\0\0\2" or len(fanout) < _FANOUT:
+        raise ValueError("an index of another version")
+    counts = [int.from_bytes(fanout[at : at + 4], "big") for at in range(8, _FANOUT, 4)]
+    first, last = counts[name[0] - 1] if name[0] else 0, counts[name[0]]
+
+    def name_at(place: int) -> bytes:
+        return os.pread(index, 20, _FANOUT + 20 * place)
+
+    place = bisect_left(range(last), name, first, last, key=name_at)
+    if place == last or name_at(place) != name:
+        return None
+    at = int.from_bytes(os.pread(index, 4, _FANOUT + 24 * counts[-1] + 4 * place), "big")
+    if at & 0x80000000:
+        at = int.from_bytes(os.pread(index, 8, _FANOUT + 28 * counts[-1] + 8 * (at & 0x7FFFFFFF)), "big")
+    return at
+
+
+def _changed(base: bytes, change: bytes) -> bytes:
+    """Return what a change makes of an object. Raises IndexError and ValueError for one that makes no sense."""
+    _, at = _size(change, 0)
+    size, at = _size(change, at)
+    if size > _LARGEST:
+        raise ValueError("a large object")
+    made = bytearray()
+    while at < len(change):
+        order = change[at]
+        at += 1
+        if order & 0x80:
+            numbers = [0] * 7
+            for bit in range(7):
+                if order >> bit & 1:
+                    numbers[bit] = change[at]
+                    at += 1
+            start = int.from_bytes(bytes(numbers[:4]), "little")
+            made += base[start : start + (int.from_bytes(bytes(numbers[4:]), "little") or 0x10000)]
+        else:
+            made += change[at : at + order]
+            at += order
+        if len(made) > size or not order:
+            raise ValueError("a broken change")
+    return bytes(made)
+
+
+def _size(change: bytes, at: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while True:
+        value |= (change[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if not change[at - 1] & 0x80:
+            return value, at

@@ -1,0 +1,198 @@
+"""What of a work tree differs from its commit, as `git status` has it, from a few bounded reads and without git."""
+
+import os
+from collections.abc import Mapping
+from hashlib import sha1
+from itertools import islice
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.lazy import load
+from codeloop.kit.small_files import read_start
+from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse, user_excludes
+from codeloop.workspace.git.index import Repository, Tracked, open_repository, read_small
+
+_INDEX = 48 * 1024
+"""Bytes of an index that is compared, some 500 files; of a larger repository nothing is told."""
+_CONTENT = 256 * 1024
+_RULES = 64 * 1024
+_ENTRIES = 2_000
+"""Entries of folders that are looked at."""
+_UNKNOWN = 200
+"""Of them, that are not tracked."""
+_TREES = 50
+_UNUSUAL = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "info/sparse-checkout")
+"""What says that an index holds more than one row a file, or files that are not there on purpose."""
+_SUBMODULE, _FOLDER = 0o160000, 0o40000
+
+
+class TreeState(Struct, frozen=True):
+    """Paths from the top; a folder that differs as a whole ends with a slash. None: that can't be told."""
+
+    staged: list[str] | None
+    unstaged: list[str] | None
+    untracked: list[str] | None
+
+
+class _TooMuch(Exception):
+    """More would have to be read than is worth it."""
+
+
+def tree_state(root: Path, environment: Mapping[str, str]) -> TreeState | None:
+    """Return the state of the work tree with its top here; None: nothing can be told of it."""
+    bare = open_repository(root, with_index=False)
+    if bare is None or len(read_small(bare.folder / "index", _INDEX + 1)) > _INDEX:
+        return None
+    if any((bare.folder / name).exists() for name in _UNUSUAL):
+        return None
+    repository = open_repository(root, with_index=True)
+    if repository is None or not repository.tracked:
+        return None
+    return TreeState(
+        _staged(repository), _unstaged(root, repository), _Untracked(root, repository, environment).found()
+    )
+
+
+def _staged(repository: Repository) -> list[str] | None:
+    """Return what the index has otherwise than the commit: only folders that git has not written since are compared."""
+    objects = load("workspace.git.objects:GitObjects")(repository.common)
+    commit: bytes | None = load("workspace.git.objects:head_commit")(repository.folder, repository.common)
+    if commit is None:
+        return None
+    if not commit:
+        return sorted(_joined(folder, name) for folder, files in repository.tracked.items() for name in files)
+    tree = objects.tree_of(commit)
+    if tree is None:
+        return None
+    folders = _folders(repository)
+    found: list[str] = []
+    waiting: list[tuple[str, bytes]] = [("", tree)]
+    left = _TREES
+    while waiting:
+        path, name = waiting.pop()
+        if repository.trees.get(path) == name:
+            continue
+        left -= 1
+        rows = objects.rows(name) if left >= 0 else None
+        here = repository.tracked.get(path, {})
+        if rows is None or any(not known.blob for known in here.values()):
+            return None
+        files = {row: (each.mode, each.name) for row, each in rows.items() if each.mode not in {_SUBMODULE, _FOLDER}}
+        ours = {file: (known.mode, known.blob) for file, known in here.items()}
+        found += [_joined(path, file) for file in files.keys() | ours.keys() if files.get(file) != ours.get(file)]
+        below = {row: each.name for row, each in rows.items() if each.mode == _FOLDER}
+        inside = folders.get(path, set())
+        found += [f"{_joined(path, folder)}/" for folder in below.keys() ^ inside]
+        waiting += [(_joined(path, folder), below[folder]) for folder in below.keys() & inside]
+    return sorted(found)
+
+
+def _folders(repository: Repository) -> dict[str, set[str]]:
+    """Return the folders that hold tracked files, or folders with such files: by the folder that they are in."""
+    folders: dict[str, set[str]] = {}
+    for below in repository.tracked:
+        path = below
+        while path:
+            path, _, name = path.rpartition("/")
+            folders.setdefault(path, set()).add(name)
+    return folders
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _unstaged(root: Path, repository: Repository) -> list[str] | None:
+    """Return the tracked files that differ from the index."""
+    left = _CONTENT
+    changed: list[str] = []
+    for folder, files in repository.tracked.items():
+        for name, known in files.items():
+            path = _joined(folder, name)
+            try:
+                info = os.lstat(f"{root}/{path}")
+            except OSError:
+                changed.append(path)
+                continue
+            if known.same(info):
+                continue
+            is_resized = known.size not in {0, info.st_size & 0xFFFFFFFF}  # 0: git was not sure of it itself
+            left -= 0 if is_resized else info.st_size
+            if not known.blob or left < 0:
+                return None
+            if is_resized or not _is_blob(root / path, info, known):
+                changed.append(path)
+    return sorted(changed)
+
+
+def _is_blob(path: Path, info: os.stat_result, known: Tracked) -> bool:
+    """Return whether a file, whose times differ, still holds what the index has of it."""
+    try:
+        data = os.fsencode(path.readlink()) if path.is_symlink() else read_start(path, info.st_size + 1)
+    except OSError:
+        return False
+    is_program = bool(info.st_mode & 0o100) and not path.is_symlink()
+    if is_program != (known.mode == 0o100755):
+        return False
+    return sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).digest() == known.blob
+
+
+class _Untracked:
+    """What is in the folders of tracked files and is neither tracked nor ignored."""
+
+    def __init__(self, root: Path, repository: Repository, environment: Mapping[str, str]) -> None:
+        files = (repository.common / "info" / "exclude", *user_excludes(environment))
+        self._rules = tuple(parse(read_small(file, _RULES), "") for file in files)
+        self._root = root
+        self._tracked = repository.tracked
+        self._folders = _folders(repository)
+        self._entries, self._unknown = _ENTRIES, _UNKNOWN
+
+    def found(self) -> list[str] | None:
+        """Return the paths; None: there is too much to look at."""
+        try:
+            return sorted(self._in("", self._rules))
+        except (OSError, _TooMuch):
+            return None
+
+    def _in(self, path: str, rules: tuple[Patterns, ...]) -> list[str]:
+        found: list[str] = []
+        tracked, folders = self._tracked.get(path, {}), self._folders.get(path, ())
+        entries = self._listed(path)
+        rules = self._with_own(path, entries, rules)
+        for name, is_folder in entries.items():
+            here = _joined(path, name)
+            if is_folder and name in folders:
+                found += [] if is_ignored(rules, here, name, is_folder=True) else self._in(here, rules)
+            elif name not in tracked and name != ".git" and self._is_new(here, name, rules, is_folder=is_folder):
+                found.append(here + "/" * is_folder)
+        return found
+
+    def _is_new(self, path: str, name: str, rules: tuple[Patterns, ...], *, is_folder: bool) -> bool:
+        """Return whether a path that is not tracked is a file that is not ignored, or a folder that holds one."""
+        self._unknown -= 1
+        if self._unknown < 0:
+            raise _TooMuch
+        if is_ignored(rules, path, name, is_folder=is_folder):
+            return False
+        if not is_folder:
+            return True
+        entries = self._listed(path)
+        rules = self._with_own(path, entries, rules)
+        return ".git" in entries or any(
+            self._is_new(f"{path}/{each}", each, rules, is_folder=below) for each, below in entries.items()
+        )
+
+    def _listed(self, path: str) -> dict[str, bool]:
+        with os.scandir(f"{self._root}/{path}") as rows:
+            entries = {row.name: row.is_dir(follow_symlinks=False) for row in islice(rows, self._entries + 1)}
+        self._entries -= len(entries)
+        if self._entries < 0:
+            raise _TooMuch
+        return entries
+
+    def _with_own(self, path: str, entries: Mapping[str, bool], rules: tuple[Patterns, ...]) -> tuple[Patterns, ...]:
+        if ".gitignore" not in entries:
+            return rules
+        return (parse(read_small(self._root / path / ".gitignore", _RULES), path), *rules)
