@@ -55,7 +55,7 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     asking: PermissionRule | None = None
     allowing: PermissionRule | None = None
     for pattern in need.patterns:
-        rule = last_match(need.permission, pattern, rules) or ASK
+        rule = _last(pattern, need.spellings.get(pattern, ()), rules) or ASK
         if rule.action == "deny":
             return Verdict("deny", (pattern,), rule)
         if rule.action == "ask" and not _is_granted(need.permission, pattern, grants):
@@ -69,6 +69,17 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
         is_doubtful = doubt is not None or bool(need.unproven)
         return Verdict("ask", tuple(asked) or need.patterns, asking or doubt, is_doubtful)
     return Verdict("allow", (), allowing)
+
+
+def _last(pattern: str, spellings: Sequence[str], rules: Sequence[PermissionRule]) -> PermissionRule | None:
+    """Return the last rule that matches a pattern, or denies or asks for particular ones and may match a spelling."""
+    for rule in reversed(rules):
+        wildcard = _wildcard(rule)
+        if matches(pattern, wildcard):
+            return rule
+        if rule.action != "allow" and wildcard != "*" and any(overlaps(text, wildcard) for text in spellings):
+            return rule
+    return None
 
 
 def _counts(rule: PermissionRule, need: Need) -> bool:

@@ -47,7 +47,8 @@ class Need(Wire):
     known only in part, as texts with the marks of `kit.wildcard` in them; it may keep a need from being allowed, and
     never allows one. `writes`: what the call changes once this is allowed; None: nothing. `traits`: what is sure of it,
     which rules for `<read-only>` and `<sandboxed>` are about. `unproven`: why the meaning of a shell line is not
-    certain, so that no rule for particular commands allows it; "": it is certain.
+    certain, so that no rule for particular commands allows it; "": it is certain. `spellings`: for a pattern, what else
+    rules that deny or ask for particular commands may know it by.
     """
 
     permission: str
@@ -58,6 +59,7 @@ class Need(Wire):
     writes: Writes | None = None
     traits: tuple[Trait, ...] = ()
     unproven: str = ""
+    spellings: dict[str, tuple[str, ...]] = {}
 
 
 class QuestionTool(Wire):

@@ -1,14 +1,12 @@
 """A simple command as it was written, and as rules see it."""
 
 import re
-from posixpath import normpath
 
 from msgspec import Struct
 
 from codeloop.permission.shell.words import Word
 
-BINARIES = re.compile(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin/")
-PLAIN = re.compile(r"[A-Za-z0-9_./:,-]+(?: --?[a-z-]+=[A-Za-z0-9_./:,-]+| [A-Za-z0-9_./:,-]+)*")
+SYSTEM = re.compile(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin")
 _KEYWORDS = """
 case coproc declare do done elif else esac export fi for function if in let local readonly select then time typeset
 unset unsetenv until while
@@ -67,17 +65,5 @@ class Simple(Struct, frozen=True):
 
 def program_name(name: str) -> str:
     """Return the name that rules know a program by: without the directory, when that is one of the system's."""
-    if "/" not in name:
-        return name
-    folded = normpath(name)
-    place, _, base = folded.rpartition("/")
-    climbs = ".." in name.split("/") and place.rpartition("/")[2] in {"bin", "sbin"}
-    return base if climbs or (folded.startswith("/") and BINARIES.fullmatch("/" + place.strip("/") + "/")) else name
-
-
-def is_plain(text: str) -> bool:
-    """Return whether the line is one command of plain words, which no parser is needed for."""
-    if len(text) > 4096 or not PLAIN.fullmatch(text):
-        return False
-    name = text.split(" ", 1)[0]
-    return name not in KEYWORDS and not name[0].isdigit()
+    place, _, base = name.rpartition("/")
+    return base if base and SYSTEM.fullmatch(place) else name

@@ -1,55 +1,13 @@
-"""Commands that are sure to change nothing, and those that may delete files, as rows of data."""
+"""What a command does to files: whether it is sure to change nothing, and whether it may delete wholesale."""
 
-import re
-
-from msgspec import Struct
+from collections.abc import Sequence
 
 from codeloop.permission.shell.command import Simple
+from codeloop.permission.shell.git_read_only import check_git
+from codeloop.permission.shell.read_only import FOLLOWED, ROWS, SPECIAL, WITH_SUBCOMMANDS, Harmful, check
+from codeloop.permission.shell.words import Word
 from codeloop.permission.shell.wrappers import Wrapper, operand
 
-
-class ReadOnlyCommand(Struct, frozen=True):
-    """A program, or one subcommand of it, that only reads unless an argument matches `forbidden` (whole words)."""
-
-    program: str
-    subcommand: str = ""
-    forbidden: str = ""
-
-
-GIT_WRITES = r"--output(=.*)?|--ext-diff|--textconv|-O.*|--open-files-in-pager.*|--exec-path=.*|--paginate|-p=.*"
-_ALWAYS_READ = """
-basename cat cmp column comm cut df dirname du echo egrep expr false fgrep grep head id ls md5sum nl printenv pwd
-readlink realpath seq sha256sum stat strings tac tail test tr true type uname wc which whoami
-"""
-ROWS = (
-    *map(ReadOnlyCommand, _ALWAYS_READ.split()),
-    ReadOnlyCommand("diff", forbidden=r"--output.*"),
-    ReadOnlyCommand("file", forbidden=r"-C|--compile|-\w*C\w*"),
-    ReadOnlyCommand("find", forbidden=r"-(delete|exec|execdir|ok|okdir|fls|fprint|fprint0|fprintf)"),
-    ReadOnlyCommand("git", "blame", GIT_WRITES),
-    ReadOnlyCommand("git", "cat-file", r"--textconv|--filters"),
-    ReadOnlyCommand("git", "describe"),
-    ReadOnlyCommand("git", "diff", GIT_WRITES),
-    ReadOnlyCommand("git", "grep", GIT_WRITES),
-    ReadOnlyCommand("git", "log", GIT_WRITES),
-    ReadOnlyCommand("git", "ls-files"),
-    ReadOnlyCommand("git", "ls-tree"),
-    ReadOnlyCommand("git", "merge-base"),
-    ReadOnlyCommand("git", "rev-list"),
-    ReadOnlyCommand("git", "rev-parse"),
-    ReadOnlyCommand("git", "shortlog", GIT_WRITES),
-    ReadOnlyCommand("git", "show", GIT_WRITES),
-    ReadOnlyCommand("git", "status"),
-    ReadOnlyCommand("jq", forbidden=r"-n?i|--in-place"),
-    ReadOnlyCommand("printf", forbidden=r"-v.*"),
-    ReadOnlyCommand("rg", forbidden=r"--pre(=.*)?|--hostname-bin.*|-z|--search-zip"),
-    ReadOnlyCommand("sort", forbidden=r"-\w*o.*|--o.*|--compress-program.*|-T.*|--temporary-directory.*"),
-    ReadOnlyCommand("tree", forbidden=r"-\w*o.*|--output.*|-R"),
-    ReadOnlyCommand("uniq", forbidden=r"[^-].*"),
-)
-TABLE = {(row.program, row.subcommand): row.forbidden for row in ROWS}
-WITH_SUBCOMMANDS = frozenset(row.program for row in ROWS if row.subcommand)
-READS = frozenset({"<", "<<", "<<<"})
 DESTRUCTIVE = frozenset({"rm", "rmdir", "shred", "truncate", "dd"})
 GIT = Wrapper(
     "-C -c --git-dir --work-tree --namespace --config-env",
@@ -59,17 +17,27 @@ GIT = Wrapper(
 DESTRUCTIVE_GIT = frozenset({"clean", "reset", "checkout", "restore", "stash", "switch"})
 
 
-def only_reads(command: Simple) -> bool:
-    """Return whether a command is sure to change nothing: in the table, all words known, no redirection into a file."""
-    if command.assigns or not all(word.is_known for word in command.words):
-        return False
-    for redirect in command.redirects:
-        if redirect.is_file and redirect.operator not in READS and redirect.target.value != "/dev/null":
-            return False
-    name, *rest = [word.value for word in command.words]
-    subcommand = rest.pop(0) if name in WITH_SUBCOMMANDS and rest else ""
-    forbidden = TABLE.get((name, subcommand))
-    return forbidden is not None and not any(re.fullmatch(forbidden or "(?!)", word, re.DOTALL) for word in rest)
+def why_it_changes(name: str, words: Sequence[Word], path: str = "") -> str:
+    """Return why a command may change something; "": it is sure to change nothing.
+
+    `words`: those behind its name (for git, behind git's own options); `path`: where the program is, as far as known.
+    """
+    try:
+        if name == "git":
+            check_git(words)
+        elif name in SPECIAL:
+            SPECIAL[name](words)
+        elif name not in FOLLOWED:
+            subcommand = f"{name} {words[0].value}" if name in WITH_SUBCOMMANDS and words else ""
+            allowed = ROWS.get(subcommand)
+            rest = words[1:] if allowed else words
+            allowed = allowed or ROWS.get(name)
+            if allowed is None or (allowed.is_chosen and "/shims/" in path):
+                return f"`{name}` is not known to only read"
+            check(rest, allowed)
+    except Harmful as reason:
+        return f"`{name}`: {reason}"
+    return ""
 
 
 def is_destructive(command: Simple) -> bool:

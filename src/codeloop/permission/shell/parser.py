@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from codeloop.kit.wildcard import MARKS
 from codeloop.permission.shell import wrappers
-from codeloop.permission.shell.command import RESERVED, Redirect, Simple, is_plain, program_name
+from codeloop.permission.shell.command import RESERVED, Redirect, Simple, program_name
+from codeloop.permission.shell.grammar import read_line
 from codeloop.permission.shell.words import Word, known, word_of
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING, BASH_NODES, BASH_SIZE
+from codeloop.schema.wire import replace
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -64,10 +66,11 @@ class Script:
         short = program_name(name.value)
         words = (known(short), *command.words[1:])
         self.commands.append(Simple(words, command.redirects, command.stdin, command.is_plain_step, command.assigns))
-        if short in wrappers.SHELLS | {".", "source"} and wrappers.reads_stdin(words):
+        bare = (known(short.rpartition("/")[2] or short), *command.words[1:])
+        if bare[0].value in wrappers.SHELLS | {".", "source"} and wrappers.reads_stdin(bare):
             self._read_stdin(command, depth)
             return
-        inner = wrappers.unwrap(words)
+        inner = wrappers.unwrap(bare)
         self.is_unknown = self.is_unknown or inner.is_unknown
         for inside in inner.commands:
             self.add(Simple(inside), depth + 1)
@@ -84,8 +87,11 @@ class Script:
         """Read a script. Raises TooMuch."""
         if depth > BASH_NESTING.value or len(text) > BASH_SIZE.value:
             raise TooMuch
-        if is_plain(text):
-            self.add(Simple(tuple(map(known, text.split(" "))), is_plain_step=depth == 0), depth)
+        reading = read_line(text)
+        if not reading.unread:
+            for simple in reading.commands:
+                if simple.words[0].value != "[":
+                    self.add(replace(simple, is_plain_step=simple.is_plain_step and depth == 0), depth)
             return
         if STRANGE.search(text):
             self.is_unknown = True

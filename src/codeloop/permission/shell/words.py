@@ -65,7 +65,7 @@ def known(text: str) -> Word:
 
 def quoted(value: str, source: str = "") -> str:
     """Return one spelling of a known word: bare where it can be, else as written if that is one pair of quotes."""
-    if _PLAIN.fullmatch(value):
+    if _PLAIN.fullmatch(value) or value in {"[", "]"}:
         return value
     if source in {f"'{value}'", f'"{value}"', "\\" + value[:1]} and value:
         return source

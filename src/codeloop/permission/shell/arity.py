@@ -1,0 +1,82 @@
+"""Which words say what a command is, and what else rules may know it by."""
+
+from codeloop.permission.shell.command import Simple
+from codeloop.permission.shell.effects import GIT
+from codeloop.permission.shell.words import Word, known
+from codeloop.permission.shell.wrappers import Wrapper, operand
+
+# Commands of which two words, or three, say what they are.
+_TWO = """
+apt apt-get aws az brew bun bundle cargo cmake composer conda deno docker dotnet flutter gcloud gem gh git glab go
+gradle gradlew helm heroku hg just kubectl launchctl make mise mix mvn mvnw mypy nix npm npx nvm pdm php pip pip3 pipenv
+pnpm podman poetry pre-commit pulumi rake rbenv ruff rustup sbt snap stack
+svn swift systemctl task terraform tox turbo uv uvx vercel wrangler xcodebuild yarn zig
+"""
+_THREE = """
+aws ec2;aws iam;aws s3;aws s3api;az account;az group;az vm;bun run;bun x;cargo run;cargo test;composer run-script;
+conda env;deno task;docker builder;docker buildx;docker compose;docker container;docker image;docker network;
+docker system;docker volume;dotnet tool;
+gcloud compute;gcloud container;gh api;gh issue;gh pr;gh release;gh repo;gh run;gh workflow;
+git bisect;git config;git remote;git stash;git submodule;git worktree;go mod;go tool;go work;helm repo;kubectl config;
+kubectl rollout;npm exec;npm run;npm run-script;npx tsx;nx run;pdm run;pip cache;pipenv run;pnpm dlx;pnpm exec;pnpm run;
+podman compose;podman container;podman image;poetry run;poetry self;rustup component;rustup target;rustup toolchain;
+swift package;terraform state;terraform workspace;uv pip;uv run;uv tool;yarn dlx;yarn run;yarn workspace
+"""
+
+TWO_WORDS = frozenset(_TWO.split())
+THREE_WORDS = frozenset(row.strip() for row in _THREE.split(";"))
+OPTIONS = {
+    "aws": Wrapper("--profile --region --output --endpoint-url --query", "--debug --no-cli-pager --no-verify-ssl"),
+    "cargo": Wrapper("--color --config -C -Z", "-q -v -vv --frozen --locked --offline --quiet --verbose"),
+    "docker": Wrapper("-c -H -l --config --context --host --log-level", "-D --debug --tls --tlsverify"),
+    "gh": Wrapper("-R --repo"),
+    "git": GIT,
+    "go": Wrapper("-C"),
+    "helm": Wrapper("-n --kube-context --kubeconfig --namespace", "--debug"),
+    "kubectl": Wrapper("-n -s --as --cluster --context --kubeconfig --namespace --server --token --user"),
+    "npm": Wrapper("-w --prefix --registry --userconfig --workspace", "-g -s --global --json --silent --workspaces"),
+    "pip": Wrapper("--cache-dir --log --proxy --python --timeout", "-q -v --isolated --quiet --require-virtualenv"),
+    "pnpm": Wrapper("-C -F --dir --filter", "-r -w --recursive --silent --workspace-root"),
+    "systemctl": Wrapper("-H -M -n -o -p -t --host --machine --root", "-q --no-pager --now --quiet --system --user"),
+    "uv": Wrapper("--cache-dir --color --config-file --directory --project", "-n -q -v --no-cache --offline --quiet"),
+    "yarn": Wrapper("--cwd", "-s --silent"),
+}
+"""The options of programs with subcommands that may stand before the subcommand."""
+_MOST_SPELLINGS = 8
+
+
+def leading_words(words: list[str]) -> list[str]:
+    """Return the words that say what a command is, which an "always" allows: `git commit`, `npm run build`, `ls`."""
+    if " ".join(words[:2]) in THREE_WORDS and len(words) > 2:
+        return words[:3]
+    return words[: 2 if words[0] in TWO_WORDS else 1]
+
+
+def spellings(command: Simple) -> tuple[str, ...]:
+    """Return what else a command may be called, marks included, for rules that deny or ask for particular ones.
+
+    `./bin/RM x` is `rm x`, and `git -C d push` is `git push`. Where the options before a subcommand are not all known,
+    each word that may be the subcommand is taken for it.
+    """
+    name = command.words[0]
+    if not name.is_known:
+        return ()
+    bare = name.value.rpartition("/")[2].lower() or name.value
+    bodies = [command.words[1:], *_behind_options(bare, command.words)]
+    found = (Simple((known(bare), *body), command.redirects) for body in bodies)
+    texts = dict.fromkeys(each.possible or each.text for each in found)
+    texts.pop(command.possible or command.text, None)
+    return tuple(texts)
+
+
+def _behind_options(name: str, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+    if name not in TWO_WORDS or len(words) < 3 or not _may_be_option(words[1]):
+        return []
+    if name in OPTIONS and (at := operand(words, OPTIONS[name])) is not None and not words[1].value.startswith("+"):
+        return [words[at:]]
+    starts = [at for at in range(2, len(words)) if any(map(_may_be_option, words[max(1, at - 2) : at]))]
+    return [words[at:] for at in starts if not words[at].value.startswith("-")][:_MOST_SPELLINGS]
+
+
+def _may_be_option(word: Word) -> bool:
+    return not word.is_known or word.value[:1] in {"-", "+"}

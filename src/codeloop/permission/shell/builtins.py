@@ -1,0 +1,100 @@
+"""The commands that bash carries out itself, and the few forms of them whose meaning is certain."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from codeloop.kit.wildcard import ANY
+from codeloop.permission.shell.words import Word
+
+_ALL = """
+. : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable
+eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd
+read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias
+unset wait
+"""
+BUILTINS = frozenset(_ALL.split())
+
+_ABOUT_ONE = frozenset(["-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S"])
+_TEXTS = frozenset(["=", "==", "!="])
+_FILES = frozenset(["-nt", "-ot", "-ef"])
+_NUMBERS = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+_SETS = re.compile(r"%[^%a-zA-Z]*[hjlqtzL]*n")
+
+
+def is_whole_variable(word: Word) -> bool:
+    """Return whether a word is one quoted variable and nothing else."""
+    return word.value == ANY and word.source.startswith('"')
+
+
+def _known(words: Sequence[Word]) -> bool:
+    return all(word.is_known for word in words)
+
+
+def _anything(_: Sequence[Word]) -> bool:
+    return True
+
+
+def _formats(words: Sequence[Word]) -> bool:
+    """`printf` may set variables: with `-v`, and with `%n`."""
+    rest = words[1:] if words and words[0].value == "--" else words
+    if not rest or not rest[0].is_known or rest[0].value.startswith("-"):
+        return False
+    return _SETS.search(rest[0].value.replace("%%", "")) is None
+
+
+def _tests(words: Sequence[Word]) -> bool:
+    """`test` evaluates what `-v` and `-o` name; which word is an operator has to be certain."""
+    if words and words[0].value == "!" and len(words) > 1:
+        words = words[1:]
+    if not all(word.is_known or is_whole_variable(word) for word in words):
+        return False
+    match [word.value for word in words]:
+        case []:
+            return True
+        case [_]:
+            return True
+        case [operator, _]:
+            return operator in _ABOUT_ONE
+        case [_, operator, _] if operator in _TEXTS | _FILES:
+            return True
+        case [left, operator, right] if operator in _NUMBERS:
+            return all(_NUMBER.fullmatch(side) for side in (left, right))
+        case _:
+            return False
+
+
+def _bracket(words: Sequence[Word]) -> bool:
+    return bool(words) and words[-1].value == "]" and _tests(words[:-1])
+
+
+def _goes(words: Sequence[Word]) -> bool:
+    rest = words[1:] if words and words[0].value == "--" else words
+    return _known(rest) and len(rest) <= 1 and not any(word.value.startswith("-") for word in rest)
+
+
+def _only(pattern: str) -> Callable[[Sequence[Word]], bool]:
+    """Return a check that every word is known and matches a pattern."""
+    compiled = re.compile(pattern)
+    return lambda words: all(word.is_known and compiled.fullmatch(word.value) for word in words)
+
+
+HARMLESS_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
+    ":": _anything,
+    "[": _bracket,
+    "cd": _goes,
+    "echo": _anything,
+    "exit": _only(r"[0-9]{1,3}"),
+    "false": _anything,
+    "kill": _only(r"-[A-Z0-9]+|-[lsn]|[A-Z]+|[0-9]+"),
+    "printf": _formats,
+    "pwd": _only(r"-[LP]"),
+    "test": _tests,
+    "times": _only(r"(?!)"),
+    "true": _anything,
+    "type": _only(r"-[aptPf]+|[A-Za-z0-9_.+-]+"),
+    "ulimit": _only(r"-a"),
+    "umask": _only(r"-S|[0-7]{3,4}"),
+    "wait": _only(r"[0-9]+"),
+}
+"""A builtin's words behind its name -> whether what it does with them is certain."""

@@ -1,0 +1,156 @@
+"""The subcommands of git that only look, with their harmless options."""
+
+from collections.abc import Sequence
+
+from codeloop.permission.shell.read_only import Harmful, Parsed, ReadOnlyRow, check, row
+from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.wrappers import Wrapper
+
+HARMLESS_OPTIONS = Wrapper("-C", "-P --no-pager --no-optional-locks --literal-pathspecs --version --no-replace-objects")
+"""Options of git itself that neither choose another repository nor set anything; `-C` is followed."""
+
+_DIFF = """
+-a -B -b -D -M -p -R -r -s -t -u -W -w -z --abbrev --anchored --binary --cached --check --color
+--color-moved --color-words --combined-all-paths --compact-summary --cumulative --diff-filter --dirstat
+--exit-code --find-copies --find-copies-harder --find-renames --full-index --function-context
+--histogram --ignore-all-space --ignore-blank-lines --ignore-cr-at-eol --ignore-space-at-eol
+--ignore-space-change --ignore-submodules --indent-heuristic --inter-hunk-context --merge-base --minimal
+--name-only --name-status --no-color --no-ext-diff --no-patch --no-prefix --no-renames --no-textconv
+--numstat --patch --patch-with-raw --patch-with-stat --patience --pickaxe-all --pickaxe-regex --quiet
+--raw --relative --shortstat --src-prefix --dst-prefix --staged --stat --submodule --summary --text
+--unified --word-diff --word-diff-regex --diff-algorithm
+"""
+_DIFF_VALUED = "-G -l -S -U --unified --diff-filter --diff-algorithm"
+_LOG = """
+-E -F -P -g -i -c -m --abbrev-commit --all --all-match --ancestry-path --author-date-order
+--basic-regexp --bisect --boundary --branches --cc --cherry --cherry-mark --cherry-pick --children
+--clear-decorations --count --date-order --decorate --dense --do-walk --exclude --extended-regexp
+--first-parent --fixed-strings --follow --format --full-diff --full-history --glob --graph
+--ignore-missing --invert-grep --left-only --left-right --log-size --max-parents --merge --merges
+--min-parents --no-abbrev-commit --no-decorate --no-merges --no-notes --no-walk --not --notes --oneline
+--parents --perl-regexp --pretty --regexp-ignore-case --relative-date --remotes --remove-empty --reverse
+--right-only --show-pulls --simplify-by-decoration --simplify-merges --source --sparse --tags
+--topo-order --walk-reflogs --encoding --expand-tabs
+"""
+_LOG_VALUED = """
+-L -n --after --author --before --committer --date --grep --max-age --max-count --min-age --since --skip
+--until --decorate-refs --decorate-refs-exclude
+"""
+_LISTING = """
+-i --column --color --no-color --ignore-case --no-column --omit-empty
+"""
+_LISTING_VALUED = "--contains --format --merged --no-contains --no-merged --points-at --sort"
+_HISTORY = row(_DIFF + _LOG, _DIFF_VALUED + _LOG_VALUED)
+
+GIT_ROWS: dict[str, ReadOnlyRow] = {
+    "blame": row(
+        """-b -c -C -e -f -k -l -M -n -p -s -t -w --abbrev --color-by-age --color-lines --date --first-parent
+        --incremental --line-porcelain --porcelain --progress --root --show-email --show-name --show-number
+        --show-stats""",
+        "-L --since",
+    ),
+    "branch": row(
+        "-a -l -r -v -vv --all --list --remotes --show-current --verbose --abbrev" + _LISTING, _LISTING_VALUED
+    ),
+    "cat-file": row("-e -p -s -t --batch --batch-check --batch-all-objects --buffer --unordered --allow-unknown-type"),
+    "check-attr": row("-a -z --all --cached --stdin"),
+    "check-ignore": row("-n -q -v -z --no-index --non-matching --quiet --stdin --verbose"),
+    "config": row(
+        """-l -z --bool --default --get --get-all --get-regexp --global --int --list --local --name-only --null
+        --path --show-origin --show-scope --system --type --worktree""",
+        operands=r"[^.\s]+\.(?s:.*)",
+    ),
+    "count-objects": row("-H -v --human-readable --verbose"),
+    "describe": row(
+        "--abbrev --all --always --candidates --contains --debug --dirty --exact-match --first-parent --long --tags",
+        "--exclude --match",
+    ),
+    "diff": row(_DIFF, _DIFF_VALUED),
+    "diff-files": row(_DIFF + " -0 -1 -2 -3 -q", _DIFF_VALUED),
+    "diff-index": row(_DIFF + " -m", _DIFF_VALUED),
+    "diff-tree": row(_DIFF + " -c -m -v --cc --no-commit-id --root --stdin", _DIFF_VALUED),
+    "for-each-ref": row("--ignore-case --omit-empty --exclude", "--count " + _LISTING_VALUED),
+    "grep": row(
+        """-a -c -E -F -G -H -h -I -i -L -l -n -o -P -p -q -r -v -W -w -z --all-match --and --basic-regexp --break
+        --cached --color --column --count --extended-regexp --files-with-matches --files-without-match
+        --fixed-strings --full-name --function-context --heading --ignore-case --invert-match --line-number
+        --name-only --no-color --not --null --or --only-matching --perl-regexp --quiet --recursive
+        --show-function --text --untracked --word-regexp""",
+        "-A -B -C -e -m --after-context --before-context --context --max-count --max-depth --threads",
+    ),
+    "log": _HISTORY,
+    "ls-files": row(
+        """-c -d -f -i -k -m -o -s -t -u -v -z --abbrev --cached --deduplicate --deleted --directory --eol
+        --error-unmatch --exclude-standard --format --full-name --ignored --killed --modified
+        --no-empty-directory --others --stage --unmerged""",
+        "-x -X --exclude --exclude-from",
+    ),
+    "ls-tree": row(
+        "-d -l -r -t -z --abbrev --format --full-name --full-tree --long --name-only --name-status --object-only"
+    ),
+    "merge-base": row("-a --all --fork-point --independent --is-ancestor --octopus"),
+    "name-rev": row("--all --always --name-only --tags --exclude --refs"),
+    "reflog": _HISTORY,
+    "remote": row("-v --all --push --verbose"),
+    "rev-list": row(_LOG + " --objects --objects-edge --quiet --disk-usage --timestamp", _LOG_VALUED),
+    "rev-parse": row(
+        """-q --abbrev-ref --absolute-git-dir --all --branches --disambiguate --git-common-dir --git-dir
+        --is-bare-repository --is-inside-git-dir --is-inside-work-tree --is-shallow-repository --quiet --remotes
+        --short --show-cdup --show-object-format --show-prefix --show-superproject-working-tree --show-toplevel
+        --sq --symbolic --symbolic-full-name --tags --verify""",
+        "--git-path --default",
+    ),
+    "shortlog": row("-c -e -n -s --email --numbered --summary " + _LOG, _LOG_VALUED),
+    "show": _HISTORY,
+    "show-ref": row("-d -q -s --abbrev --branches --dereference --hash --head --heads --quiet --tags --verify"),
+    "stash": _HISTORY,
+    "status": row(
+        """-b -s -u -uall -uno -unormal -v -vv -z --ahead-behind --branch --column --find-renames
+        --ignore-submodules --ignored --long --no-ahead-behind --no-column --no-renames --porcelain --renames
+        --short --show-stash --untracked-files --verbose"""
+    ),
+    "symbolic-ref": row("-q --quiet --short --no-recurse", most=1),
+    "tag": row("-l -n --list" + _LISTING, _LISTING_VALUED),
+    "version": row("--build-options", most=0),
+    "worktree": row("-v -z --porcelain --verbose"),
+}
+_FIRST = {
+    "reflog": {"show"},
+    "remote": {"get-url"},
+    "stash": {"list", "show"},
+    "worktree": {"list"},
+}
+"""The first word behind a subcommand that has further ones, some of which change something."""
+_BARE = frozenset({"reflog", "remote"})
+_GETS = frozenset({"--get", "--get-all", "--get-regexp"})
+
+
+def check_git(words: Sequence[Word]) -> None:
+    """Hold the words behind git's own options against the rows. Raises Harmful."""
+    if not words:
+        return
+    subcommand = words[0].value
+    allowed = GIT_ROWS.get(subcommand)
+    if allowed is None:
+        raise Harmful(f"`git {subcommand}` is not known to only read")
+    if any("%G" in word.value or "signature" in word.value for word in words[1:]):
+        raise Harmful("it may run the program that checks signatures")
+    parsed = check(words[1:], allowed)
+    first = parsed.operands[0].value if parsed.operands else None
+    if subcommand in _FIRST and first not in _FIRST[subcommand] and not (first is None and subcommand in _BARE):
+        raise Harmful(f"`git {subcommand} {first or ''}` is not known to only read")
+    if _most_operands(subcommand, parsed) < len(parsed.operands):
+        raise Harmful(f"`git {subcommand}` with these words may change something")
+
+
+def _most_operands(subcommand: str, parsed: Parsed) -> int:
+    options = set(parsed.options)
+    match subcommand:
+        case "branch":
+            return 100 if "--list" in options else 0
+        case "tag":
+            return 100 if options & {"-l", "--list"} else 0
+        case "config":
+            return 2 if options & _GETS else 0 if options & {"-l", "--list"} else 1
+        case _:
+            return 1_000_000

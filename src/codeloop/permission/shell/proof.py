@@ -1,0 +1,267 @@
+"""Whether it is certain what a shell line does. Pure: what has to be looked up comes as facts.
+
+Rules that allow particular commands count for proved lines only. A line is proved when it is in the small language
+(`grammar.py`), each name in it is sure to be the program that it seems to be, and whatever its commands run is proved.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from posixpath import join, normpath
+
+from msgspec import Struct
+
+from codeloop.kit.wildcard import ANY
+from codeloop.permission.shell.builtins import BUILTINS, HARMLESS_FORMS, is_whole_variable
+from codeloop.permission.shell.command import Simple, program_name
+from codeloop.permission.shell.effects import why_it_changes
+from codeloop.permission.shell.git_read_only import HARMLESS_OPTIONS
+from codeloop.permission.shell.grammar import is_harmless, read_line
+from codeloop.permission.shell.read_only import BUILTINS as SHELL_READS
+from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.wrappers import NOTHING, SHELLS, SPECIAL, STDIN, WRAPPERS, operand, unwrap
+from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
+
+_FOLLOWED = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
+_SCRIPT_FLAGS = re.compile(r"-[eux]*c")
+_SUDO = re.compile(r"-[nEH]+|--non-interactive")
+_MOST_PLACES = 8
+
+
+class GitFacts(Struct, frozen=True):
+    """What git would find from a directory: why that may not be the project's repository; what of it runs programs.
+
+    "": it is the project's, or there is none; nothing of it runs anything. `is_below`: the directory lies below the top
+    of the work tree, where another repository may come into being.
+    """
+
+    foreign: str = ""
+    runs: str = ""
+    is_below: bool = False
+
+
+class ProgramFacts(Struct, frozen=True):
+    """Where a bare name is found: its path, and why it may not be the program of that name ("": it is)."""
+
+    path: str = ""
+    doubt: str = ""
+
+
+def _certain(_: str) -> ProgramFacts:
+    return ProgramFacts()
+
+
+def _plain_repository(_: str) -> GitFacts:
+    return GitFacts()
+
+
+class Facts(Struct, frozen=True):
+    """What a proof has to know of the world.
+
+    `places`: the directory that the line runs in, in each spelling that the shell may know it by. `doubt`: why
+    nothing can be proved at all. `program`: what runs by a bare name. `repository`: what git finds from a directory.
+    """
+
+    places: tuple[str, ...] = ("/",)
+    home: str = "/"
+    doubt: str = ""
+    program: Callable[[str], ProgramFacts] = _certain
+    repository: Callable[[str], GitFacts] = _plain_repository
+
+
+class Proved(Struct, frozen=True):
+    """A command of a proved line. `argv`: its words as bash makes them; the marks of `kit.wildcard` for variables."""
+
+    argv: tuple[str, ...]
+    command: Simple
+
+
+class Proof(Struct, frozen=True):
+    """What is certain of a line. `unproven`: why its meaning is not, else "". `changes`: why it may change something.
+
+    `commands`: those that bash itself starts, in order; what they run in turn is proved, but not listed.
+    """
+
+    unproven: str = ""
+    changes: str = ""
+    commands: tuple[Proved, ...] = ()
+
+    @property
+    def read_only(self) -> bool:
+        """It is sure to change nothing."""
+        return not self.unproven and not self.changes
+
+
+class _Unproven(Exception):
+    """A line, or a command of it, is not certain; the text says why."""
+
+
+def prove(line: str, facts: Facts) -> Proof:
+    """Prove a line, or say why that is not possible. Linear; never fails."""
+    reading = read_line(line)
+    if reading.unread or facts.doubt:
+        return Proof(reading.unread or facts.doubt, "what it does is not certain")
+    judge = _Judge(facts)
+    try:
+        for command in reading.commands:
+            judge.step(command)
+    except _Unproven as reason:
+        return Proof(str(reason), "what it does is not certain")
+    commands = tuple(Proved(tuple(_argument(word, facts.home) for word in c.words), c) for c in reading.commands)
+    return Proof("", judge.changes, commands)
+
+
+def _argument(word: Word, home: str) -> str:
+    return home + word.value[1:] if word.source.startswith("~") else word.value
+
+
+class _Judge:
+    """Goes through the commands of one line in order. `changes`: the first reason why something may be changed."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.places = facts.places
+        self.changes = ""
+        self.count = 0
+
+    def step(self, command: Simple, depth: int = 0) -> None:
+        """Judge a command that the shell itself starts. Raises _Unproven."""
+        self._command(command.words, depth, is_shell=True)
+        for redirect in command.redirects:
+            if redirect.is_file and redirect.operator != "<" and redirect.target.value != "/dev/null":
+                self._note(f"it writes to {redirect.target.text}")
+        if command.words[0].value == "cd":
+            self._go(command)
+
+    def _note(self, changes: str) -> None:
+        self.changes = self.changes or changes
+
+    def _command(self, words: Sequence[Word], depth: int, *, is_shell: bool) -> None:
+        self.count += 1
+        if self.count > BASH_COMMANDS.value or depth > BASH_NESTING.value:
+            raise _Unproven("it runs too many commands")
+        if not words[0].is_known:
+            raise _Unproven("the name of a command is only known when it runs")
+        name = program_name(words[0].value)
+        is_bare = "/" not in words[0].value
+        found = ProgramFacts()
+        if is_shell and is_bare and name in BUILTINS - {"command"}:
+            self._builtin(name, words)
+            self._note("" if name in SHELL_READS else f"`{name}` changes something")
+            return
+        if is_bare and name != "command":
+            found = self.facts.program(name)
+        if found.doubt:
+            raise _Unproven(found.doubt)
+        self._check_variables(name, words)
+        if name == "git":
+            self._git(words)
+            return
+        if name == "find" or name in WRAPPERS or name in SPECIAL:
+            self._runner(name, words, depth)
+        elif unwrap(words) != NOTHING:
+            raise _Unproven(f"`{name}` runs another program with these options")
+        self._note(why_it_changes(name, words[1:], found.path))
+
+    def _builtin(self, name: str, words: Sequence[Word]) -> None:
+        check = HARMLESS_FORMS.get(name)
+        if check is None or not check(words[1:]):
+            raise _Unproven(f"`{name}` is the shell's own and may evaluate or change more than it says")
+
+    def _check_variables(self, name: str, words: Sequence[Word]) -> None:
+        """Refuse a variable that could be an option: it has to stand behind `--`."""
+        if name in {"echo", "printf"}:
+            return
+        for word in words[1:]:
+            if word.value == "--":
+                return
+            if word.value == ANY and is_whole_variable(word):
+                raise _Unproven(f"{word.source} could be an option of `{name}`: put `--` before it")
+
+    def _runner(self, name: str, words: Sequence[Word], depth: int) -> None:
+        """Follow a program into the commands that it runs."""
+        options = [word.value for word in words[1:]]
+        if name == "find":
+            if {"-execdir", "-ok", "-okdir"}.intersection(options):
+                raise _Unproven("where `find` runs its command, or whether, is not certain")
+        elif name in SHELLS:
+            self._shell(name, words, depth)
+            return
+        elif name not in _FOLLOWED:
+            raise _Unproven(f"what `{name}` runs is not followed")
+        if name == "env":
+            self._check_env(words)
+        if name == "sudo" and any(option.startswith("-") and not _SUDO.fullmatch(option) for option in _first(options)):
+            raise _Unproven("`sudo` is given options that are not followed")
+        inner = unwrap(words)
+        if inner.is_unknown or inner.scripts:
+            raise _Unproven(f"what `{name}` runs is only known when it runs")
+        if name == "env" and not inner.commands:
+            self._note("`env` prints the environment, which may hold secrets")
+        for command in inner.commands:
+            self._command(command, depth + 1, is_shell=name == "command")
+
+    def _shell(self, name: str, words: Sequence[Word], depth: int) -> None:
+        match words[1:]:
+            case [Word(value=flags), Word() as script] if _SCRIPT_FLAGS.fullmatch(flags) and script.is_known:
+                reading = read_line(script.value)
+                if reading.unread:
+                    raise _Unproven(reading.unread)
+                for command in reading.commands:
+                    self.step(command, depth + 1)
+            case [Word() as file, *_] if _is_script(file):
+                self._note(f"`{name}` runs a script")
+            case _:
+                raise _Unproven(f"what `{name}` reads is not certain")
+
+    def _check_env(self, words: Sequence[Word]) -> None:
+        for word in words[1:]:
+            variable, is_assignment, value = word.value.partition("=")
+            if not is_assignment:
+                if word.value.startswith("-"):
+                    raise _Unproven("`env` is given options")
+                return
+            if not word.is_known or not is_harmless(variable, value):
+                raise _Unproven(f"it assigns {variable}")
+
+    def _go(self, command: Simple) -> None:
+        """Follow `cd`, which may fail; within a pipeline it leads nowhere."""
+        if not command.is_plain_step:
+            return
+        rest = [word for word in command.words[1:] if word.value != "--"]
+        target = _argument(rest[0], self.facts.home) if rest else self.facts.home
+        moved = (normpath(join(place, target)) for place in self.places)
+        self.places = tuple(dict.fromkeys((*self.places, *moved)))
+        if len(self.places) > _MOST_PLACES:
+            raise _Unproven("where it runs is not certain")
+
+    def _git(self, words: Sequence[Word]) -> None:
+        """Judge git by the repository that it finds, and by its subcommand."""
+        at = operand(words, HARMLESS_OPTIONS)
+        if at is None:
+            raise _Unproven("`git` is given options that choose another repository or configuration")
+        places = self.places
+        for option, value in pairwise(words[:at]):
+            if option.value == "-C":
+                places = tuple(normpath(join(place, _argument(value, self.facts.home))) for place in places)
+        found = [self.facts.repository(place) for place in places]
+        for one in found:
+            if one.foreign:
+                raise _Unproven(one.foreign)
+            if one.is_below and self.changes:
+                raise _Unproven("what comes before it may change which repository git finds")
+        if unwrap(words) != NOTHING:
+            raise _Unproven("`git` runs another program with these options")
+        self._note(why_it_changes("git", words[at:]) or next((one.runs for one in found if one.runs), ""))
+
+
+def _is_script(file: Word) -> bool:
+    return file.is_known and file.value[:1] not in {"", "-", "+"} and not STDIN.fullmatch(file.value)
+
+
+def _first(options: Sequence[str]) -> Iterator[str]:
+    """Return the words before the first that is no option."""
+    for option in options:
+        if not option.startswith("-"):
+            return
+        yield option

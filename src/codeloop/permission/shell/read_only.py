@@ -1,0 +1,334 @@
+"""Commands that are sure to change nothing: each with the options that are known to be harmless, and no others.
+
+An option that is not in a row may write or execute, so a command with it is not read-only. The rows hold for GNU, BSD
+and busybox programs of that name; what one of them does otherwise is left out.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from codeloop.permission.shell.words import Word
+
+BUILTINS = frozenset([":", "[", "cd", "echo", "exit", "false", "printf", "pwd", "test", "times", "true", "type"])
+"""What the shell does itself: proved to evaluate nothing, these change nothing that outlives the line."""
+FOLLOWED = frozenset(["command", "env", "nice", "stdbuf", "timeout", "xargs", "sh", "bash", "dash"])
+"""These do what the commands behind them do, which are judged by themselves."""
+
+
+class ReadOnlyRow(Struct, frozen=True):
+    """A program's harmless options: those that take nothing, or a value with `=` (`flags`), and those that take a word.
+
+    `operands`: what its other words have to match; `most`: how many there may be. `is_free`: no option of it can do
+    harm, so that words which are only known when it runs may be options. `is_chosen`: what runs by this name may be
+    chosen by a file of the project where a version manager stands in for it.
+    """
+
+    flags: frozenset[str]
+    valued: frozenset[str] = frozenset()
+    operands: str = r"(?s:.*)"
+    most: int = 1_000_000
+    is_free: bool = False
+    is_chosen: bool = False
+
+
+class Parsed(Struct, frozen=True):
+    """A command's words told apart: the options without their values, and the operands."""
+
+    options: tuple[str, ...]
+    values: tuple[tuple[str, str], ...]
+    operands: tuple[Word, ...]
+
+
+class Harmful(Exception):
+    """A command may change something; the text says which word of it."""
+
+
+def row(
+    flags: str = "", valued: str = "", operands: str = r"(?s:.*)", most: int = 1_000_000, *, is_free: bool = False
+) -> ReadOnlyRow:
+    """Return a row from options written with blanks between them."""
+    return ReadOnlyRow(frozenset(flags.split()), frozenset(valued.split()), operands, most, is_free)
+
+
+def _version(flags: str) -> ReadOnlyRow:
+    return ReadOnlyRow(frozenset(flags.split()), most=0, is_chosen=True)
+
+
+_SUMS = "-b -c -t -z --binary --check --tag --text --zero --ignore-missing --quiet --status --strict -w --warn"
+_GREP = """-a -b -c -E -F -G -H -h -I -i -L -l -n -o -P -q -R -r -s -T -U -v -w -x -y -Z -z --text --byte-offset
+        --count --extended-regexp --fixed-strings --basic-regexp --perl-regexp --with-filename --no-filename
+        --ignore-case --no-ignore-case --files-without-match --files-with-matches --line-number --only-matching
+        --quiet --silent --recursive --dereference-recursive --no-messages --initial-tab --invert-match
+        --word-regexp --line-regexp --null --null-data --color --colour --line-buffered --binary-files --include
+        --exclude --exclude-dir --exclude-from"""
+_GREP_VALUED = "-A -B -C -D -d -e -f -m --after-context --before-context --context --max-count --regexp --file"
+
+_ROWS: dict[str, ReadOnlyRow] = {
+    "arch": row(),
+    "b2sum": row(_SUMS, "-l --length", is_free=True),
+    "base64": row("-d -D -i --decode --ignore-garbage", "-w --wrap"),
+    "basename": row("-a -z --multiple --zero", "-s --suffix", is_free=True),
+    "cal": row("-1 -3 -j -m -s -y"),
+    "cat": row(
+        "-A -b -E -e -n -s -T -t -u -v --show-all --number-nonblank --show-ends --number --squeeze-blank", is_free=True
+    ),
+    "cksum": row("--tag --untagged --check -c", "-a --algorithm", is_free=True),
+    "cmp": row("-b -l -s --print-bytes --verbose --quiet --silent", "-n --bytes -i", is_free=True),
+    "column": row("-t -x -n -e -L -J --table --fillrows --json", "-s -c -o -N -R -H --separator --output-separator"),
+    "comm": row("-1 -2 -3 -i -z --check-order --nocheck-order --total --output-delimiter", is_free=True),
+    "cut": row(
+        "-n -s -w -z --complement --only-delimited --zero-terminated",
+        "-b -c -d -f --bytes --characters --delimiter --fields --output-delimiter",
+        is_free=True,
+    ),
+    "date": row("-u -R -I --utc --universal --rfc-email --rfc-3339 --iso-8601", "-d --date -r", r"\+(?s:.*)"),
+    "df": row(
+        "-a -h -H -i -k -l -m -P -T --all --human-readable --si --inodes --local --portability --print-type --total",
+        "-t -x -B --type --exclude-type --block-size",
+        is_free=True,
+    ),
+    "diff": row(
+        """-a -B -b -d -E -e -i -N -n -p -q -r -s -T -t -u -w -y -Z --text --ignore-blank-lines
+        --ignore-space-change --minimal --ignore-tab-expansion --ignore-case --new-file --brief --recursive
+        --report-identical-files --expand-tabs --unified --context --ignore-all-space --side-by-side
+        --ignore-trailing-space --color --strip-trailing-cr --suppress-common-lines --left-column
+        --no-dereference --show-c-function --normal""",
+        "-C -I -L -U -W -X -x --ignore-matching-lines --label --width --exclude --exclude-from",
+    ),
+    "dirname": row("-z --zero", is_free=True),
+    "du": row(
+        """-0 -a -b -c -D -H -h -k -L -l -m -P -S -s -x --all --apparent-size --bytes --total --human-readable
+        --summarize --one-file-system --time --inodes --si --separate-dirs --null""",
+        "-B -d -t --block-size --max-depth --threshold --exclude",
+        is_free=True,
+    ),
+    "egrep": row(_GREP, _GREP_VALUED, is_free=True),
+    "expand": row("-i --initial", "-t --tabs", is_free=True),
+    "expr": row(is_free=True),
+    "fd": row(
+        """-0 -a -F -g -H -I -i -L -p -s -u -1 -q --absolute-path --fixed-strings --glob --hidden --no-ignore
+        --ignore-case --follow --full-path --case-sensitive --unrestricted --no-ignore-vcs --print0 --prune
+        --quiet --regex --and""",
+        """-c -d -E -e -j -S -t --color --max-depth --min-depth --exact-depth --exclude --extension --threads
+        --size --type --max-results --changed-within --changed-before""",
+    ),
+    "fgrep": row(_GREP, _GREP_VALUED, is_free=True),
+    "file": row("-b -h -i -I -k -L -N -0 --brief --mime --mime-type --mime-encoding --dereference --no-dereference"),
+    "fold": row("-b -s --bytes --spaces", "-w --width", is_free=True),
+    "free": row("-b -k -m -g -h -t -w --bytes --kibi --mebi --gibi --human --total --wide", is_free=True),
+    "grep": row(_GREP, _GREP_VALUED, is_free=True),
+    "groups": row(is_free=True),
+    "head": row("-q -v -z --quiet --silent --verbose --zero-terminated", "-c -n --bytes --lines", is_free=True),
+    "hostname": row("-d -f -i -I -s", most=0),
+    "id": row("-G -g -n -r -u -z --group --groups --name --real --user --zero", is_free=True),
+    "jq": row(
+        """-a -C -c -e -j -M -n -R -r -S -s --ascii-output --color-output --compact-output --exit-status
+        --join-output --monochrome-output --null-input --raw-input --raw-output --sort-keys --slurp --tab --args
+        --jsonargs --stream""",
+        "--arg --argjson --indent",
+    ),
+    "ls": row(
+        """-1 -A -a -B -C -c -d -F -f -G -g -H -h -i -k -L -l -m -N -n -o -p -Q -q -R -r -S -s -t -U -u -v -X -x -Z
+        --all --almost-all --author --escape --ignore-backups --color --directory --classify --file-type
+        --format --full-time --no-group --group-directories-first --human-readable --si --dereference --inode
+        --numeric-uid-gid --literal --quote-name --recursive --reverse --size --sort --time --time-style --hide
+        --indicator-style""",
+        "-I -w --ignore --block-size --width --quoting-style",
+        is_free=True,
+    ),
+    "lscpu": row("-a -b -c -e -J -p -x --all --json --extended --parse"),
+    "md5sum": row(_SUMS, is_free=True),
+    "nl": row("-p", "-b -d -f -h -i -l -n -s -v -w --body-numbering --number-format --number-width", is_free=True),
+    "node": _version("--version -v"),
+    "nproc": row("--all --ignore", is_free=True),
+    "npm": _version("--version -v"),
+    "npm ls": row("-a -g -l -p --all --global --json --long --parseable --production", "--depth --omit --include"),
+    "od": row("-a -b -c -d -f -i -l -o -s -v -x", "-A -j -N -S -t -w", is_free=True),
+    "paste": row("-s -z --serial --zero-terminated", "-d --delimiters", is_free=True),
+    "pip": _version("--version -V"),
+    "pip list": row("-l --local --user --not-required --editable -e --format --exclude-editable", "--exclude"),
+    "pip show": row("-f --files -v --verbose"),
+    "ps": row(
+        "-A -a -e -f -F -H -j -l -N -T -w -x --forest --no-headers --headers --sort",
+        "-C -G -g -O -o -p -t -U -u --pid --ppid --user --format",
+        r"[aflujwx]+|[0-9]+",
+    ),
+    "python": _version("--version -V -VV"),
+    "readlink": row("-e -f -m -n -q -s -v -z --canonicalize --canonicalize-existing --no-newline", is_free=True),
+    "realpath": row(
+        "-e -L -m -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --no-symlinks --strip",
+        "--relative-to --relative-base",
+        is_free=True,
+    ),
+    "rev": row(is_free=True),
+    "rg": row(
+        """-0 -a -c -F -H -I -i -L -l -N -n -o -P -p -q -S -s -U -u -v -w -x --text --count --count-matches
+        --column --crlf --files --files-with-matches --files-without-match --fixed-strings --follow --heading
+        --no-heading --hidden --ignore-case --invert-match --json --line-number --no-line-number --line-regexp
+        --multiline --multiline-dotall --no-config --no-ignore --no-ignore-vcs --no-messages --null
+        --only-matching --passthru --pcre2 --pretty --quiet --smart-case --case-sensitive --stats --trim
+        --type-list --unrestricted --vimgrep --with-filename --no-filename --word-regexp --version --debug
+        --no-mmap --one-file-system""",
+        """-A -B -C -d -E -e -f -g -j -M -m -r -T -t --after-context --before-context --context --max-depth
+        --encoding --regexp --file --glob --iglob --threads --max-columns --max-count --replace --type
+        --type-not --sort --sortr --color --colors --max-filesize --context-separator""",
+    ),
+    "ruby": _version("--version -v"),
+    "seq": row("-w --equal-width", "-f -s --format --separator", is_free=True),
+    "sleep": row(operands=r"[0-9.]+[smh]?", most=1),
+    "sort": row(
+        """-b -C -c -d -f -g -h -i -M -m -n -R -r -s -u -V -z --ignore-leading-blanks --check --dictionary-order
+        --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --merge
+        --numeric-sort --random-sort --reverse --sort --stable --unique --version-sort --zero-terminated""",
+        "-k -S -t --key --buffer-size --field-separator --parallel",
+    ),
+    "stat": row(
+        "-L -f -l -n -q -r -s -x -t --dereference --file-system --terse", "-c -F --format --printf", is_free=True
+    ),
+    "strings": row("-a -f -w --all --print-file-name", "-e -n -t --bytes --radix --encoding"),
+    "sum": row("-r -s", is_free=True),
+    "tac": row("-b -r --before --regex", "-s --separator", is_free=True),
+    "tail": row(
+        "-F -f -q -r -v -z --follow --quiet --retry --silent --verbose --zero-terminated",
+        "-b -c -n -s --bytes --lines --pid --sleep-interval",
+        is_free=True,
+    ),
+    "tr": row("-C -c -d -s -t --complement --delete --squeeze-repeats --truncate-set1", is_free=True),
+    "tree": row(
+        """-A -a -C -c -D -d -F -f -g -h -i -J -N -n -p -q -r -S -s -t -U -u -v -X --du --prune --dirsfirst
+        --filesfirst --noreport --gitignore --inodes --device --si""",
+        "-I -L -P --filelimit --sort --timefmt --charset",
+    ),
+    "tty": row("-s"),
+    "unexpand": row("-a --all --first-only", "-t --tabs", is_free=True),
+    "uname": row("-a -i -m -n -o -p -r -s -v --all --kernel-name --kernel-release --machine --operating-system"),
+    "uniq": row(
+        "-c -D -d -i -u -z --count --repeated --ignore-case --unique --zero-terminated --all-repeated --group",
+        "-f -s -w --skip-fields --skip-chars --check-chars",
+        most=1,
+    ),
+    "uptime": row("-p -s --pretty --since"),
+    "wc": row("-c -L -l -m -w --bytes --chars --lines --max-line-length --words --total", is_free=True),
+    "which": row("-a -s", is_free=True),
+    "whoami": row(),
+    "xxd": row("-a -b -E -e -i -p -u", "-c -g -l -o -s", most=1),
+}
+_SAME = {
+    "sha1sum": "md5sum", "sha224sum": "md5sum", "sha256sum": "md5sum", "sha384sum": "md5sum", "sha512sum": "md5sum",
+    "fdfind": "fd", "python3": "python", "pip3": "pip", "npm list": "npm ls", "pip3 list": "pip list",
+    "pip3 show": "pip show",
+}  # fmt: skip
+ROWS = _ROWS | {name: _ROWS[like] for name, like in _SAME.items()}
+WITH_SUBCOMMANDS = frozenset(name.partition(" ")[0] for name in ROWS if " " in name)
+
+_FIND_FLAGS = """
+-H -L -P -a -and -o -or -not -true -false -print -print0 -ls -prune -quit -depth -d -daystart -follow
+-mount -xdev -noleaf -empty -nouser -nogroup -readable -writable -executable -x -s
+"""
+_FIND = frozenset(_FIND_FLAGS.split())
+_FIND_WITH_VALUE = """
+-maxdepth -mindepth -name -iname -path -ipath -wholename -regex -iregex -regextype -type -xtype -size
+-newer -anewer -cnewer -newermt -newerct -newerat -mtime -mmin -atime -amin -ctime -cmin -perm -user
+-group -uid -gid -links -inum -samefile -lname -ilname -printf -fstype -used
+"""
+_FIND_VALUED = frozenset(_FIND_WITH_VALUE.split())
+_ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n]|\\[^\n])*/)"
+_SED_COMMAND = (
+    rf"\s*(?:{_ADDRESS}(?:,(?:{_ADDRESS}|\+[0-9]+))?)?\s*!?\s*"
+    r"(?:[pdq=]|s/(?:[^/\\\n]|\\[^\n])*/(?:[^/\\\n]|\\[^\n])*/[gpiI0-9]*)\s*"
+)
+_SED = re.compile(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*")
+_SED_BRACKET = re.compile(r"\[\^?(?:\]|[^\]]*/)")
+"""A slash in brackets: programs differ in whether it ends the pattern."""
+_SED_ROW = row("-E -n -r -s -u -z --quiet --silent --regexp-extended --separate --null-data", "-e --expression")
+
+
+def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> Parsed:
+    """Tell a command's words apart. Raises Harmful at an option that is not allowed, or a word that could be one."""
+    options: list[str] = []
+    values: list[tuple[str, str]] = []
+    operands: list[Word] = []
+    rest = list(reversed(words))
+    while rest:
+        word = rest.pop()
+        value = word.value
+        if value == "--":
+            operands += reversed(rest)
+            break
+        if not word.is_known and (value.startswith("-") or not value[:1].isprintable()) and not allowed.is_free:
+            raise Harmful(f"{word.source or 'a word'} may be an option")
+        if not word.is_known or value in {"", "-"} or value[0] != "-":
+            operands.append(word)
+            continue
+        option, attached, needs = _option(value, allowed)
+        options.append(option)
+        if needs and rest:
+            following = rest.pop()
+            is_option = not following.is_known or re.match(r"-(?![0-9]+$)", following.value)
+            if is_option and not allowed.is_free:
+                raise Harmful(f"the value of {option} may be an option")
+            attached = following.value
+        values.append((option, attached))
+    return Parsed(tuple(options), tuple(values), tuple(operands))
+
+
+def _option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
+    """Return an option, the value that is written with it, and whether it takes the next word. Raises Harmful."""
+    name, has_value, value = text.partition("=")
+    if name in allowed.valued:
+        return name, value, not has_value
+    if name in allowed.flags:
+        return name, value, False
+    if text.startswith("--"):
+        raise Harmful(f"{name} is not known to be harmless")
+    if text[1:].isdigit():
+        return text, "", False
+    for place, letter in enumerate(text[1:], 2):
+        if "-" + letter in allowed.valued:
+            return "-" + letter, text[place:], place == len(text)
+        if "-" + letter not in allowed.flags:
+            raise Harmful(f"-{letter} is not known to be harmless")
+    return text, "", False
+
+
+def check(words: Sequence[Word], allowed: ReadOnlyRow) -> Parsed:
+    """Hold a command's words against a row. Raises Harmful."""
+    parsed = parse(words, allowed)
+    if len(parsed.operands) > allowed.most:
+        raise Harmful("it has more words than it reads")
+    for operand in parsed.operands:
+        if operand.is_known and not re.fullmatch(allowed.operands, operand.value):
+            raise Harmful(f"{operand.text} is not known to be harmless")
+    return parsed
+
+
+def check_find(words: Sequence[Word]) -> None:
+    """Hold `find` against its predicates; what `-exec` runs is judged by itself. Raises Harmful."""
+    rest = list(reversed(words))
+    while rest:
+        word = rest.pop()
+        if not word.is_known and not word.value[:1].isprintable():
+            raise Harmful("a word may be an action of `find`")
+        if word.value == "-exec":
+            last = ""
+            while rest and word.value != ";" and not (word.value == "+" and last == "{}"):
+                last, word = word.value, rest.pop()
+        elif word.value in _FIND_VALUED:
+            rest = rest[:-1]
+        elif word.value.startswith("-") and word.value not in _FIND:
+            raise Harmful(f"{word.value} is not known to be harmless")
+
+
+def check_sed(words: Sequence[Word]) -> None:
+    """Hold `sed` against scripts that print, delete and replace. Raises Harmful."""
+    parsed = parse(words, _SED_ROW)
+    scripts = [value for option, value in parsed.values if option in {"-e", "--expression"}]
+    if not scripts:
+        scripts = [parsed.operands[0].value] if parsed.operands else []
+    if not scripts or not all(_SED.fullmatch(script) and not _SED_BRACKET.search(script) for script in scripts):
+        raise Harmful("its script may write or execute")
+
+
+SPECIAL: dict[str, Callable[[Sequence[Word]], None]] = {"find": check_find, "sed": check_sed}
