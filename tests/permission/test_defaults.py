@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.permission.defaults import agent_rules, base_rules
+from codeloop.kit.wildcard import ANY
+from codeloop.permission.defaults import agent_rules, base_rules, guards
 from codeloop.permission.rules import decide, is_offered
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset
@@ -80,3 +81,57 @@ def test_what_an_agent_can_never_use_is_not_offered() -> None:
     assert not is_offered("edit", rules_of("explore"))
     assert is_offered("edit", rules_of("plan"))
     assert not is_offered("read", rules_of("title"))
+
+
+BLANKET = (
+    PermissionRule(permission="*", pattern="*", action="allow"),
+    PermissionRule(permission="read", pattern="*", action="allow"),
+    PermissionRule(permission="edit", pattern="*", action="allow"),
+    PermissionRule(permission="edit", pattern="src/*", action="allow"),
+    PermissionRule(permission="read", pattern="src/*", action="allow"),
+)
+
+
+@pytest.mark.parametrize(
+    ("permission", "path"),
+    [
+        ("read", ".env"), ("read", "src/server.key"), ("read", ".aws/credentials"), ("edit", ".git/hooks/x"),
+        ("edit", "src/.git/config"), ("edit", ".codeloop/codeloop.json"), ("edit", "AGENTS.md"), ("edit",
+        "src/.husky/x"),
+    ],
+)  # fmt: skip
+def test_a_blanket_rule_lifts_no_question_about_guarded_files(permission: str, path: str) -> None:
+    assert decide(Need(permission=permission, patterns=(path,)), guards(BLANKET)).action == "ask"
+
+
+@pytest.mark.parametrize(
+    ("permission", "pattern", "path"),
+    [
+        ("read", ".env", ".env"), ("read", "*.env", "a/prod.env"), ("read", "<secret>", "id_rsa"),
+        ("edit", ".git/info/*", ".git/info/exclude"), ("edit", "<protected>", ".git/config"),
+        ("edit", ".codeloop/plans/*.md", ".codeloop/plans/a.md"), ("*", ".env", ".env"), ("edit", "AGENTS.md",
+        "AGENTS.md"),
+    ],
+)  # fmt: skip
+def test_a_rule_that_names_guarded_files_lifts_the_question(permission: str, pattern: str, path: str) -> None:
+    own = (*BLANKET, PermissionRule(permission=permission, pattern=pattern, action="allow"))
+    need = Need(permission="read" if permission == "*" else permission, patterns=(path,))
+    assert decide(need, guards(own)).action == "allow"
+
+
+def test_rules_about_a_kind_of_file_may_also_deny_it() -> None:
+    own = (*BLANKET, PermissionRule(permission="read", pattern="<secret>", action="deny"))
+    assert decide(Need(permission="read", patterns=("app/.env",)), own).action == "deny"
+    assert decide(Need(permission="read", patterns=("app/env.py",)), own).action == "allow"
+
+
+def test_what_is_possible_is_asked_about_for_a_path_and_not_for_a_kind_of_file() -> None:
+    maybe = Need(permission="read", patterns=(), possible=(ANY,))
+    assert decide(maybe, BLANKET, guards(BLANKET)).action == "allow"
+    for pattern in ("secrets/*", "*"):
+        for action in ("ask", "deny"):
+            rule = PermissionRule(permission="read", pattern=pattern, action=action)
+            assert decide(maybe, BLANKET, (rule,)).action == action
+    assert (
+        decide(maybe, BLANKET, (PermissionRule(permission="read", pattern="<secret>", action="deny"),)).action == "deny"
+    )

@@ -3,16 +3,18 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from codeloop.kit.wildcard import expand_home
+from codeloop.permission.rules import KINDS
 from codeloop.schema.permission import Action, PermissionRule, Ruleset
-
-GIT_FOLDERS = (".git", ".git/*", "*/.git", "*/.git/*")
 
 
 def _rules(permission: str, action: Action, *patterns: str) -> list[PermissionRule]:
     return [PermissionRule(permission=permission, pattern=pattern, action=action) for pattern in patterns or ("*",)]
 
 
-SECRETS = (*_rules("read", "ask", "*.env", "*.env.*"), *_rules("read", "allow", "*.env.example"))
+SECRETS: Ruleset = tuple(_rules("read", "ask", "<secret>"))
+PROTECTED: Ruleset = tuple(_rules("edit", "ask", "<protected>"))
+"""What is asked about whatever a blanket rule allows; the rows are in `kit/guarded_paths.py`."""
 
 
 def base_rules(scratch: Path, *readable: Path) -> Ruleset:
@@ -37,18 +39,29 @@ def base_rules(scratch: Path, *readable: Path) -> Ruleset:
         *_rules("webfetch_private", "ask"),
         *_rules("read", "allow"),
         *SECRETS,
-        *_rules("edit", "ask", *GIT_FOLDERS, *_inside(readable)),
+        *PROTECTED,
+        *_rules("edit", "ask", *_inside(readable)),
     )
 
 
 def guards(*rulesets: Ruleset) -> Ruleset:
-    """Return what a call must pass beside its own rules: reaching into private networks is asked about.
+    """Return what a call must pass beside its own rules: secrets, protected files, private networks are asked about.
 
-    A person's `*: allow` does not mean that; a rule that names `webfetch_private` does.
+    A person's `*: allow` or `edit: allow` does not mean those; a rule that names them does: `"read": {".env":
+    "allow"}`,
+    `"edit": {"<protected>": "allow"}`, any rule for `webfetch_private`.
     """
-    if any(rule.permission == "webfetch_private" for ruleset in rulesets for rule in ruleset):
-        return ()
-    return (*_rules("*", "allow"), *_rules("webfetch_private", "ask"))
+    given = [rule for ruleset in rulesets for rule in ruleset]
+    asked = [] if any(rule.permission == "webfetch_private" for rule in given) else _rules("webfetch_private", "ask")
+    return (*_rules("*", "allow"), *asked, *SECRETS, *PROTECTED, *filter(_names_guarded, given))
+
+
+def _names_guarded(rule: PermissionRule) -> bool:
+    """Return whether a rule is about secrets or protected files and not just about whatever is there."""
+    if rule.pattern in KINDS:
+        return True
+    path = expand_home(rule.pattern).replace("*", "x").replace("?", "x")
+    return any(kind(path) for kind in KINDS.values())
 
 
 UNATTENDED: Ruleset = (*_rules("*", "allow"), *_rules("question", "deny"), *_rules("plan_exit", "deny"))

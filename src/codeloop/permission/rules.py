@@ -1,10 +1,11 @@
 """What is allowed: layered rules, the last one that matches counts. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import get_args
 
 from msgspec import Struct
 
+from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
 from codeloop.kit.wildcard import covers, expand_home, matches, overlaps
 from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset, Trait
 
@@ -24,15 +25,26 @@ class Verdict(Struct, frozen=True):
 ASK = PermissionRule(permission="*", pattern="*", action="ask")
 TRAITS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Trait)}
 """The patterns of rules that are about a trait."""
+KINDS: dict[str, Callable[[str], bool]] = {
+    "<secret>": is_secret,
+    "<protected>": lambda path: is_protected(path) or is_confirmed(path),
+}
+"""The patterns of rules that are about a kind of file. They ask about files that are known, and deny those that may
+be."""
 
 
 def last_match(permission: str, pattern: str, rules: Iterable[PermissionRule]) -> PermissionRule | None:
     """Return the last rule whose permission and pattern wildcards both match."""
     found = None
     for rule in rules:
-        if matches(permission, rule.permission) and matches(pattern, _wildcard(rule)):
+        if matches(permission, rule.permission) and _is_about(rule, pattern):
             found = rule
     return found
+
+
+def _is_about(rule: PermissionRule, text: str) -> bool:
+    kind = KINDS.get(rule.pattern)
+    return kind(text) if kind else matches(text, _wildcard(rule))
 
 
 def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
@@ -49,7 +61,7 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     """
     rules = [rule for ruleset in rulesets for rule in ruleset if _counts(rule, need)]
     grants = () if need.unproven else grants
-    if not need.patterns:
+    if not need.patterns and not need.possible:
         return Verdict("ask", ("*",), ASK)
     asked: list[str] = []
     asking: PermissionRule | None = None
@@ -67,7 +79,7 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
         return Verdict("deny", need.patterns, doubt, is_doubtful=True)
     if asked or doubt is not None:
         is_doubtful = doubt is not None or bool(need.unproven)
-        return Verdict("ask", tuple(asked) or need.patterns, asking or doubt, is_doubtful)
+        return Verdict("ask", tuple(asked) or need.patterns or ("*",), asking or doubt, is_doubtful)
     return Verdict("allow", (), allowing)
 
 
@@ -92,8 +104,8 @@ def _counts(rule: PermissionRule, need: Need) -> bool:
 
 
 def _wildcard(rule: PermissionRule) -> str:
-    """Return what a rule's pattern is as a wildcard; one for a trait is for everything that has it."""
-    return "*" if rule.pattern in TRAITS else expand_home(rule.pattern)
+    """Return what a rule's pattern is as a wildcard; one for a trait or a kind of file is for all that has it."""
+    return "*" if rule.pattern in TRAITS or rule.pattern in KINDS else expand_home(rule.pattern)
 
 
 def strictest(verdicts: Sequence[Verdict]) -> Verdict:
@@ -132,6 +144,8 @@ def _doubtful(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -
     """Return the rule that could deny a text, else the last one that could ask for it; None: it is sure to pass."""
     asking: PermissionRule | None = None
     for rule in reversed(rules):
+        if rule.pattern in KINDS and rule.action != "deny":
+            continue
         pattern = _wildcard(rule)
         if rule.action == "deny" and overlaps(text, pattern):
             return rule

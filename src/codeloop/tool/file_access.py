@@ -11,10 +11,8 @@ from msgspec import Struct
 
 from codeloop.kit.diff import Diff, trim_indent, unified
 from codeloop.kit.lazy import load
-from codeloop.permission.defaults import SECRETS
-from codeloop.permission.rules import decide
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.permission import Need, PermissionRule, Writes
+from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.atomic_write import Replacement, replace_files
@@ -144,15 +142,6 @@ def permission_path(workspace: Workspace, target: ResolvedPath) -> str:
 def is_repository_data(pattern: str) -> bool:
     """Return whether a path is, or lies in, a `.git`."""
     return ".git" in {part.lower() for part in Path(pattern).parts}
-
-
-PLAIN = (PermissionRule(permission="read", pattern="*", action="allow"), *SECRETS)
-"""The rules of reading, without a person's own."""
-
-
-def is_secret(path: str) -> bool:
-    """Return whether the default rules ask before a file is read: `.env` and the like."""
-    return decide(Need(permission="read", patterns=(path,)), PLAIN).action != "allow"
 
 
 async def ask_edit(ctx: ToolContext, targets: Sequence[ResolvedPath], metadata: JSON) -> None:

@@ -8,10 +8,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from codeloop.kit.glob import has_magic, split_root
+from codeloop.kit.guarded_paths import is_secret
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.file_access import is_secret, permission_path, search_target
+from codeloop.tool.file_access import permission_path, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, printable

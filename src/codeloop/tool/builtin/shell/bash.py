@@ -9,12 +9,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from codeloop.kit.guarded_paths import is_secret
 from codeloop.kit.suggest import meant, near
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, is_secret, missing
+from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 

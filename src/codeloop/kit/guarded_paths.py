@@ -1,0 +1,120 @@
+"""Files that are asked about whatever a blanket rule allows: those that hold keys, and those that make programs run.
+
+Names are wildcards in one name (`*.pem`), folders may have several parts (`.config/gh`); both count wherever they
+lie, so
+also below a home directory that is worked in. A path is compared as a disk that ignores case would see it.
+"""
+
+import re
+from collections.abc import Iterable
+from fnmatch import translate
+from functools import cache
+
+_SECRETS = """
+.env .env.* .env-* .env_* .envrc .envrc.* *.env
+id_rsa* id_dsa* id_ecdsa* id_ed25519* *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk *.asc.key secring.*
+.netrc _netrc .npmrc .pypirc .pgpass .my.cnf .htpasswd .git-credentials .vault-token .dockercfg .boto .s3cfg
+credentials credentials.json credentials.yml credentials.yaml credentials.toml credentials.ini credentials.csv
+credentials.xml credentials.properties credentials.yml.enc credentials.db credentials.tfrc.json
+*service-account*.json *service_account*.json *serviceaccount*.json *firebase-adminsdk*.json client_secret*.json
+application_default_credentials.json gha-creds-*.json
+"""
+_PLAIN = "*.example *.sample *.template *.dist *.pub"
+SECRET_NAMES = tuple(_SECRETS.split())
+PLAIN_NAMES = tuple(_PLAIN.split())
+"""Endings by which a file is no secret, whatever else its name says: `.env.example`, `id_rsa.pub`."""
+SECRET_FOLDERS = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker/config.json", ".config/gcloud", ".config/gh/hosts.yml",
+    ".config/glab-cli", ".config/hub", ".config/op", ".config/rclone", ".config/doctl",
+    ".terraform.d/credentials.tfrc.json",
+    ".password-store", ".local/share/keyrings", ".local/share/kwalletd", "Library/Keychains", ".mozilla",
+    ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".thunderbird",
+    "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox", ".cargo/credentials",
+    ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties",
+)  # fmt: skip
+"""Folders, and files in a certain folder, that hold keys."""
+
+_PROTECTED = """
+codeloop.json codeloop.jsonc opencode.json opencode.jsonc .gitconfig .gitmodules
+.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
+.mkshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment
+"""
+PROTECTED_NAMES = tuple(_PROTECTED.split())
+PROTECTED_FOLDERS = (
+    ".git", ".codeloop", ".opencode", ".config/codeloop", ".config/opencode", ".local/share/codeloop",
+    ".local/state/codeloop", ".cache/codeloop", ".config/git", ".ssh", ".gnupg", ".aws", ".kube", ".config/fish",
+    ".config/nushell", ".config/autostart", ".config/systemd", ".config/environment.d", ".local/share/systemd",
+    ".local/bin",
+    ".local/share/applications", "Library/LaunchAgents", "Library/LaunchDaemons", "etc/cron.d", "etc/cron.daily",
+    "etc/cron.hourly", "etc/cron.weekly", "etc/cron.monthly", "etc/crontab", "etc/profile.d", "etc/profile",
+    "etc/sudoers.d", "etc/sudoers", "etc/systemd", "etc/ld.so.preload", "var/spool/cron",
+)  # fmt: skip
+"""What decides how we and the person's programs run. Each change is asked about; no "always" covers it."""
+CONFIRMED_NAMES = (
+    "AGENTS.md", "CLAUDE.md", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", "pip.conf", ".condarc",
+    ".gemrc", ".envrc", ".pre-commit-config.yaml", ".lefthook.yml", "lefthook.yml",
+)  # fmt: skip
+CONFIRMED_FOLDERS = (
+    ".husky", ".vscode/tasks.json", ".vscode/launch.json", ".idea", ".devcontainer", ".cargo/config",
+    ".cargo/config.toml",
+    ".config/pip", ".bundle/config", ".m2/settings.xml", ".gradle/init.gradle", ".gradle/init.d", ".config/uv",
+)  # fmt: skip
+"""Files of a project by which something runs later on. The first change in a session is asked about."""
+
+_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+"""Characters that HFS+ leaves out when it compares names."""
+
+
+def patterns(names: Iterable[str], folders: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return wildcards of rules, for paths relative to a work tree and absolute ones."""
+    found = [pattern for name in names for pattern in (name, f"*/{name}")]
+    return (*found, *(each for name in folders for each in (name, f"{name}/*", f"*/{name}", f"*/{name}/*")))
+
+
+def folded(path: str) -> str:
+    """Return a path as disks that ignore case, invisible characters, or dots and blanks at an end see it.
+
+    >>> folded("a/.GIT /Hooks")
+    'a/.git/hooks'
+    """
+    if path.isascii() and path.islower() and "~" not in path and ":" not in path and not re.search(r"[. ](/|$)", path):
+        return path
+    return "/".join(_folded(part) for part in path.split("/"))
+
+
+def _folded(part: str) -> str:
+    name = _IGNORED.sub("", part).casefold().partition(":")[0]
+    name = name.rstrip(". ") or name
+    return ".git" if re.fullmatch(r"git~\d+|gi[0-9a-f]{4}~\d", name) else name
+
+
+def is_secret(path: str) -> bool:
+    """Return whether a file holds keys by its name or place."""
+    place, name = f"/{folded(path)}/", folded(path).rpartition("/")[2]
+    if _regex(PLAIN_NAMES).fullmatch(name):
+        return False
+    return bool(_regex(SECRET_NAMES).fullmatch(name)) or _lies_in(place, SECRET_FOLDERS)
+
+
+def is_protected(path: str) -> bool:
+    """Return whether each change of a file is asked about."""
+    return _is_one(path, PROTECTED_NAMES, PROTECTED_FOLDERS)
+
+
+def is_confirmed(path: str) -> bool:
+    """Return whether the first change of a file in a session is asked about."""
+    return _is_one(path, CONFIRMED_NAMES, CONFIRMED_FOLDERS)
+
+
+def _is_one(path: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:
+    plain = folded(path)
+    return bool(_regex(names).fullmatch(plain.rpartition("/")[2])) or _lies_in(f"/{plain}/", folders)
+
+
+def _lies_in(place: str, folders: tuple[str, ...]) -> bool:
+    return any(f"/{folder.casefold()}/" in place for folder in folders)
+
+
+@cache
+def _regex(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(name.casefold()) for name in names), re.DOTALL)
