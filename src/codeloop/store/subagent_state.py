@@ -30,6 +30,16 @@ class SubagentStanding(Wire):
     reason: str | None = None
 
 
+def lineage(store: Store, session_id: str) -> Iterator[Session]:
+    """Yield a session and then those that it is a child of, the nearest first; each once."""
+    seen: set[str] = set()
+    current: str | None = session_id
+    while current is not None and current not in seen and (session := store.find_session(current)) is not None:
+        seen.add(current)
+        yield session
+        current = session.parent_id
+
+
 def note(store: Store, session_id: str, state: State, *, background: bool, reason: str | None = None) -> None:
     """Store how a subagent stands; clients see it in its session's metadata."""
     if store.find_session(session_id) is None:

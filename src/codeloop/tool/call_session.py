@@ -26,7 +26,7 @@ from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import next_created, shown_from
 from codeloop.store.store import Store
-from codeloop.store.subagent_state import State, report_of, standing_of
+from codeloop.store.subagent_state import State, lineage, report_of, standing_of
 from codeloop.tool.superseded import UNCHANGED, CacheAge, superseded
 
 
@@ -97,6 +97,10 @@ class CallSession:
     def file_edited(self, path: Path, directory: Path) -> None:
         """Show every client that a file was changed by a call in `directory`."""
         self._store.publish_live(FileEdited(properties=FilePath(file=str(path))), str(directory))
+
+    def includes(self, session_id: str) -> bool:
+        """Return whether a session is this one, or that of a subagent of it, of one of theirs, and so on."""
+        return any(session.id == self._id for session in lineage(self._store, session_id))
 
     def subagents(self) -> list[Session]:
         """Return the sessions of the subagents, newest first."""

@@ -6,6 +6,9 @@ import pytest
 
 from codeloop.kit.processes import processes
 from codeloop.permission.gate import Denied
+from codeloop.schema.event import session_created
+from codeloop.schema.ids import new_id
+from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.builtin.shell.bash_kill import BashKillParams, bash_kill
 from codeloop.tool.builtin.shell.bash_output import BashOutputParams, bash_output
@@ -192,6 +195,35 @@ async def test_a_server_is_started_watched_used_and_ended(tmp_path: Path) -> Non
     last = await bash_output.run(BashOutputParams(id=name), ctx)
     assert last.metadata["status"] == "killed"
     assert "killed before" in (await bash_kill.run(BashKillParams(id=name), ctx)).output
+
+
+async def test_a_session_sees_its_own_jobs_and_those_of_its_subagents(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    started = await run(ctx, "exec sleep 60", run_in_background=True)
+    assert (name := started.metadata["id"]) == "bash_1"
+    other, child = opened(ctx, None), opened(ctx, ctx.session_id)
+    grandchild = opened(ctx, child.session_id)
+    for stranger in (other, child, grandchild):
+        for given in (name, "1"):
+            with pytest.raises(ToolFailure, match="Known: none"):
+                await bash_output.run(BashOutputParams(id=given), stranger)
+            with pytest.raises(ToolFailure, match="Known: none"):
+                await bash_kill.run(BashKillParams(id=given), stranger)
+    below = (await run(grandchild, "exec sleep 60", run_in_background=True)).metadata["id"]
+    for above in (ctx, child, grandchild):
+        assert (await bash_output.run(BashOutputParams(id=below), above)).metadata["status"] == "running"
+    with pytest.raises(ToolFailure, match="Known: none"):
+        await bash_kill.run(BashKillParams(id=below), other)
+    assert "ended" in (await bash_kill.run(BashKillParams(id=below), ctx)).output
+    assert (await bash_output.run(BashOutputParams(id=name), ctx)).metadata["status"] == "running"
+    await ctx.workspace.shared(Shells).close()
+
+
+def opened(ctx: TestContext, parent: str | None) -> TestContext:
+    """Return a context of another session of the same project."""
+    session = replace(ctx.store.session(ctx.session_id), id=new_id("ses"), parent_id=parent)
+    ctx.store.append(session_created(session))
+    return TestContext(session.id, new_id("msg"), "call_1", ctx.workspace, ctx.store)
 
 
 async def test_an_unknown_job_is_refused_with_those_there_are(tmp_path: Path) -> None:

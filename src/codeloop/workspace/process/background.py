@@ -27,10 +27,11 @@ class JobOutput(Struct, frozen=True):
 
 
 class Job:
-    """One background command. `id` names it to the model."""
+    """One background command. `id` names it to the model; `session` is the one that started it."""
 
-    def __init__(self, name: str, command: str, running: RunningCommand) -> None:
+    def __init__(self, name: str, session: str, command: str, running: RunningCommand) -> None:
         self.id = name
+        self.session = session
         self.command = command
         self.status: Status = "running"
         self.code: int | None = None
@@ -79,19 +80,15 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._count = 0
 
-    def add(self, command: str, running: RunningCommand) -> Job:
+    def add(self, session: str, command: str, running: RunningCommand) -> Job:
         """Take over a started command. The oldest that have ended are forgotten."""
         self._count += 1
-        job = Job(f"bash_{self._count}", command, running)
+        job = Job(f"bash_{self._count}", session, command, running)
         self._jobs[job.id] = job
         ended = [one.id for one in self._jobs.values() if one.status != "running"]
         for name in ended[:-_KEPT]:
             del self._jobs[name]
         return job
-
-    def get(self, name: str) -> Job | None:
-        """Return the job of that id."""
-        return self._jobs.get(name)
 
     def all(self) -> tuple[Job, ...]:
         """Return every job that is known, the oldest first."""

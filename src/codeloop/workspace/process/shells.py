@@ -128,7 +128,8 @@ class Shells:
             raise ValueError(
                 f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
             )
-        return self.jobs.add(command.text, await self._start(place, command, OutputBuffer(place.scratch, at_once=True)))
+        running = await self._start(place, command, OutputBuffer(place.scratch, at_once=True))
+        return self.jobs.add(place.session, command.text, running)
 
     @property
     def is_busy(self) -> bool:

@@ -40,11 +40,14 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
 
 
 def job_named(name: str, ctx: ToolContext) -> Job:
-    """Return the background command of that id. Raises ToolFailure, naming those there are."""
-    jobs = ctx.workspace.shared(Shells).jobs
+    """Return the background command of that id, if this session or a subagent of it started it.
+
+    Raises ToolFailure, naming those there are; one of another session's is as unknown as any.
+    """
+    jobs = {job.id: job for job in ctx.workspace.shared(Shells).jobs.all() if ctx.session.includes(job.session)}
     job = jobs.get(name) or jobs.get(f"bash_{name}")
     if job is None:
-        known = ", ".join(f"{one.id} ({one.status})" for one in jobs.all()) or "none"
+        known = ", ".join(f"{one.id} ({one.status})" for one in jobs.values()) or "none"
         other = " Ask task_output about a task." if name.startswith("ses_") else ""
         raise ToolFailure(f"There is no background command {name}.{other} Known: {known}.")
     return job
