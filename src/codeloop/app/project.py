@@ -188,9 +188,7 @@ class Project:
             agents = agents_of(found.config, self.engine.rules)
             self.engine.agents.clear()
             self.engine.agents.update(agents)
-            self._notify(
-                "The configuration has changed: rules hold from the next call on, the rest from the next turn."
-            )
+            self._notify(_change(found))
         return self._watch.is_outdated
 
     def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
@@ -219,6 +217,13 @@ class Project:
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
         await self._closing.aclose()
+
+
+def _change(found: ProjectSettings) -> str:
+    """Return what followers are told of a changed configuration."""
+    if found.distrust is not None:
+        return f"{found.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
+    return "The configuration has changed: rules hold from the next call on, the rest from the next turn."
 
 
 def _tools(settings: ProjectSettings) -> tuple[Tool, ...]:

@@ -11,7 +11,7 @@ from codeloop.config.load import Loaded, load
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, candidates
-from codeloop.config.trust.store import is_trusted
+from codeloop.config.trust.state import TrustState, trust_state
 from codeloop.extend.folders import entries_of, find_homes
 from codeloop.extend.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills
@@ -64,6 +64,8 @@ class ProjectSettings(Struct, frozen=True):
     trusted: bool
     skills: Skills = struct_field(default_factory=Skills)
     files: FileStates = struct_field(default_factory=FileStates)
+    distrust: str | None = None
+    """Why a project that somebody trusted no longer is."""
 
     @property
     def config(self) -> Config:
@@ -117,10 +119,12 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
     """
     paths = find_paths(startup.environment)
     place = find_project_root(startup.directory, paths, startup.environment)
-    trusted = startup.trust or is_trusted(paths, place.root)
     homes = find_homes(place, paths)
     sources = candidates(place, paths, config_file=startup.config_file, environment=startup.environment)
-    files = file_states((*sources, paths.trust, *(path for home in homes for path in entries_of(home))))
+    found = (path for home in homes for path in entries_of(home))
+    files = file_states((*sources, paths.trust, *found))  # before they are compared and read: what changes then counts
+    state = TrustState(trusted=True) if startup.trust else trust_state(paths, place.root, place.directory)
+    trusted = state.trusted
     extra = find_pages(place, homes, trusted=trusted)
     loaded = load(
         place,
@@ -129,11 +133,13 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
         environment=startup.environment,
         command_line=startup.settings,
         trusted=trusted,
-        extra=replace(extra, layers=(*extra.layers, *more)),
+        extra=replace(extra, layers=(*extra.layers, *more), distrust=state.why),
     )
     skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
-    loaded = replace(loaded, warnings=(*loaded.warnings, *skills.warnings))
-    return ProjectSettings(startup, paths, place, loaded, trusted, skills, FileStates(files.states | loaded.files))
+    states = file_states(state.files).states | files.states | loaded.files
+    notes = (state.note,) if state.note else ()
+    loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings))
+    return ProjectSettings(startup, paths, place, loaded, trusted, skills, FileStates(states), state.why)
 
 
 def providers_of(settings: ProjectSettings) -> Providers:

@@ -66,7 +66,7 @@ def read_instructions(place: ProjectRoot, paths: Paths, config: Config, *, trust
         found = False
         for base in bases:
             for file in _matching(base, str(start.relative_to(base) if is_named else start), reading):
-                found = reading.add(file, is_ours=is_named) or found
+                found = reading.add(file, is_ours=is_named, is_exact=not _MAGIC.search(pattern)) or found
         if not found:
             reading.warnings.append(f"instructions: no readable file matches {pattern!r}.")
     return Instructions(tuple(reading.files), tuple(reading.warnings))
@@ -90,16 +90,20 @@ class _Reading(Struct):
     seen: set[Path] = struct_field(default_factory=set[Path])
     entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
 
-    def add(self, file: Path, *, is_ours: bool = False) -> bool:
-        """Read a file once; tell whether there is one. `is_ours`: the person named it, not the project."""
+    def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True) -> bool:
+        """Read a file once; tell whether there is one. `is_ours`: the person named it, not the project.
+
+        What a pattern finds (not `is_exact`) is not part of what was trusted, so its links stay inside too.
+        """
         try:
             real = file.resolve(strict=True)
         except (OSError, RuntimeError, ValueError):
             return False
         if real in self.seen:
             return True
-        if not (self.trusted or is_ours or real.is_relative_to(self.place.root)):
-            self.warnings.append(f"{file} leads out of a directory that is not trusted: not read.")
+        if not ((self.trusted and is_exact) or is_ours or real.is_relative_to(self.place.root)):
+            where = "the project; name it without a pattern" if self.trusted else "a directory that is not trusted"
+            self.warnings.append(f"{file} leads out of {where}: not read.")
             return False
         if len(self.files) >= INSTRUCTION_FILES.value:
             self.warnings.append(f"{file}: more than {INSTRUCTION_FILES.value} instruction files, not read.")

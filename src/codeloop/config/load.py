@@ -112,8 +112,8 @@ def load(
             heard.append(layer)
         _merge(merged, merged.values, values, values.values, ())
     warnings.extend(_pending(heard))
-    if ignored:
-        warnings.append(_ignored(place, ignored))
+    if ignored or extra.distrust is not None:
+        warnings.append(_ignored(extra.distrust or f"{dotted((str(place.root),))} is not trusted", ignored))
     provenance = {dotted(keys): origin for keys, origin in merged.origins.items()}
     return Loaded(_converted(merged), provenance, tuple(warnings), tuple(sources), tuple(dict.fromkeys(ignored)), read)
 
@@ -137,13 +137,11 @@ def _pending(layers: list[Layer]) -> list[str]:
     return [f"Not supported yet and ignored: {', '.join(listed[:_MOST_NAMED])}{more}."]
 
 
-def _ignored(place: ProjectRoot, names: list[str]) -> str:
+def _ignored(why: str, names: list[str]) -> str:
     names = list(dict.fromkeys(names))
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return (
-        f"{dotted((str(place.root),))} is not trusted, so its configuration can only tighten yours. "
-        f"Ignored: {', '.join(names[:_MOST_NAMED])}{more}. To use it: codeloop trust"
-    )
+    what = f"Ignored: {', '.join(names[:_MOST_NAMED])}{more}. " if names else ""
+    return f"{why}, so its configuration can only tighten yours. {what}To use it: codeloop trust"
 
 
 def _merge(merged: _Merged, into: JSON, source: Values, new: JSON, keys: Keys) -> None:

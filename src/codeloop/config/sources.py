@@ -85,6 +85,8 @@ class ExtraLayers(Struct, frozen=True):
     layers: tuple[Layer, ...] = ()
     ignored: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    distrust: str | None = None
+    """Why the project is not trusted, when that is not simply because nobody has trusted it."""
 
 
 NO_EXTRA_LAYERS = ExtraLayers()

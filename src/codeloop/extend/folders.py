@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
+from codeloop.config.trust.contents import OWN_HOMES, PAGES, SKILL_HOMES, SKILLS
 from codeloop.schema.limits import EXTEND_DEPTH, EXTEND_ENTRIES
 
 _NAME = r"\w[\w.-]*(/\w[\w.-]*)*"
 
 
-FOLDERS = frozenset(("agent", "agents", "mode", "modes", "command", "commands", "skill", "skills"))
+FOLDERS = PAGES | SKILLS
 """The folders of a home that are read."""
 
 
@@ -42,8 +43,8 @@ def find_homes(place: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
     step = place.root
     for part in ("", *place.directory.relative_to(place.root).parts):
         step /= part
-        found += [_home(step / name, is_project=True, only_skills=True) for name in (".claude", ".agents")]
-        found += [_home(step / name, is_project=True) for name in (".opencode", ".codeloop")]
+        found += [_home(step / name, is_project=True, only_skills=True) for name in SKILL_HOMES]
+        found += [_home(step / name, is_project=True) for name in OWN_HOMES]
     return tuple(home for home in found if home is not None)
 
 

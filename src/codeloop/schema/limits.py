@@ -33,6 +33,12 @@ PROJECT_ID = Limit(
 TRUST_LOCK = Limit(
     "config.trust_lock", 2_000, "ms", "waiting for another process that changes the trust file, then an error"
 )
+TRUST_FILES = Limit(
+    "config.trust_files", 5_000, "count", "files that trust is bound to; with more it holds only once, by --trust"
+)
+TRUST_BYTES = Limit(
+    "config.trust_bytes", 16 * 1024 * 1024, "bytes", "what these files may hold; with more it holds only once"
+)
 INSTRUCTION_BYTES = Limit(
     "config.instruction_bytes", 64 * 1024, "bytes", "a longer instruction file is cut, with a warning"
 )

@@ -11,13 +11,17 @@ import pytest
 
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.trust import store as module
-from codeloop.config.trust.store import distrust, is_trusted, read_trust, trust
+from codeloop.config.trust.store import distrust, read_trust, record_of, trust
 from codeloop.schema.errors import CodeloopError
 
 
 @pytest.fixture
 def paths(tmp_path: Path) -> Paths:
     return find_paths({"CODELOOP_HOME": str(tmp_path / "home")})
+
+
+def is_trusted(paths: Paths, root: Path) -> bool:
+    return record_of(paths, root) is not None
 
 
 def folder(path: Path) -> Path:

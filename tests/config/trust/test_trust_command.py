@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from codeloop.cli.commands.trust import trust
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.trust.store import is_trusted
+from codeloop.config.trust.store import record_of
 from codeloop.schema.errors import CodeloopError
 
 
@@ -20,6 +20,10 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
     monkeypatch.chdir(tmp_path / "project" / "inner")
     monkeypatch.setenv("CODELOOP_HOME", str(tmp_path / "home"))
     return find_paths(os.environ)
+
+
+def is_trusted(paths: Paths, root: Path) -> bool:
+    return record_of(paths, root) is not None
 
 
 def run(*arguments: str) -> Result:

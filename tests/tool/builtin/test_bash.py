@@ -200,7 +200,8 @@ async def test_a_server_is_started_watched_used_and_ended(tmp_path: Path) -> Non
 async def test_a_session_sees_its_own_jobs_and_those_of_its_subagents(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     started = await run(ctx, "exec sleep 60", run_in_background=True)
-    assert (name := started.metadata["id"]) == "bash_1"
+    name = started.metadata["id"]
+    assert name == "bash_1"
     other, child = opened(ctx, None), opened(ctx, ctx.session_id)
     grandchild = opened(ctx, child.session_id)
     for stranger in (other, child, grandchild):

@@ -18,7 +18,7 @@ from codeloop.config.paths import find_paths
 from codeloop.config.project_root import find_project_root
 from codeloop.config.redact import masked
 from codeloop.config.sources import dotted
-from codeloop.config.trust.store import is_trusted
+from codeloop.config.trust.state import TrustState, trust_state
 from codeloop.extend.folders import find_homes
 from codeloop.extend.markdown import find_pages
 from codeloop.kit.jsonc import Path as Keys
@@ -26,6 +26,7 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.terminal_text import inert, inert_json
 from codeloop.schema.config import Config
 from codeloop.schema.limits import all_limits
+from codeloop.schema.wire import replace
 from codeloop.workspace.snapshot.snapshots import Skipped
 
 
@@ -42,8 +43,9 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
     """Print the effective configuration as JSON. Values with names like `key` or `token` are masked."""
     paths = find_paths(os.environ)
     place = find_project_root(Path.cwd(), paths, os.environ)
-    trusted = as_trusted or is_trusted(paths, place.root)
-    extra = find_pages(place, find_homes(place, paths), trusted=trusted)
+    state = TrustState(trusted=True) if as_trusted else trust_state(paths, place.root, place.directory)
+    trusted = state.trusted
+    extra = replace(find_pages(place, find_homes(place, paths), trusted=trusted), distrust=state.why)
     loaded = load(place, paths, config_file=config, environment=os.environ, trusted=trusted, extra=extra)
     for warning in loaded.warnings:
         click.echo(inert(f"codeloop: {warning}"), err=True)

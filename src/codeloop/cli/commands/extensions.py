@@ -11,6 +11,7 @@ from codeloop.cli.options import JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import open_settings
 from codeloop.config.sources import dotted
+from codeloop.config.trust.store import amend
 from codeloop.extend.agents import NATIVES, agents_of
 from codeloop.extend.commands import commands_of
 from codeloop.extend.folders import is_name
@@ -74,6 +75,8 @@ def create(name: str, *, description: str | None, mode: str, for_all: bool) -> N
         raise UsageProblem(f"{file} already exists. Edit it, or choose another name.") from None
     except OSError as error:
         raise UsageProblem(f"{file} can't be written: {error.strerror}.") from error
+    if not for_all and settings.trusted:  # it is the person's own change
+        amend(settings.paths, settings.place.root, settings.place.directory, file)
     click.echo(f"Wrote {file}. Describe in it what the agent should do.")
     if name in NATIVES:
         click.echo(f"It changes the built-in agent {name}.")

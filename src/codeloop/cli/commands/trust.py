@@ -1,14 +1,20 @@
 """`codeloop trust`: choose which directories' configuration may do more than restrict."""
 
 import os
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from codeloop.cli.output.streams import has_terminal
+from codeloop.cli.output.style import has_colour
+from codeloop.cli.questions.trust_text import changes_text
 from codeloop.config.paths import Paths, find_paths
-from codeloop.config.project_root import find_project_root
+from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.trust import store
+from codeloop.config.trust.state import trust_changes, trust_state
+from codeloop.kit.terminal_text import inert
 from codeloop.schema.errors import CodeloopError
 
 
@@ -16,31 +22,50 @@ from codeloop.schema.errors import CodeloopError
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
 @click.option("--remove", is_flag=True, help="Revoke the trust.")
 @click.option("--list", "is_list", is_flag=True, help="List trusted directories.")
-def trust(directory: Path | None, *, remove: bool, is_list: bool) -> None:
+@click.option("--show", is_flag=True, help="Only show what has changed since it was trusted.")
+def trust(directory: Path | None, *, remove: bool, is_list: bool, show: bool) -> None:
     """Trust the project that contains DIRECTORY (default: the current one).
 
     A trusted project's configuration may run programs, set servers and allow tools; otherwise it can only restrict.
+    Trust is for what its files hold now: when they change, it is asked again, with the difference.
     """
     paths = find_paths(os.environ)
     known = store.read_trust(paths)
     if known.warning:
         click.echo(f"codeloop: {known.warning}", err=True)
+    if is_list + remove + show > 1 or (is_list and directory):
+        raise click.UsageError("--list, --remove and --show can't be combined, nor --list with a directory.")
     if is_list:
-        if directory or remove:
-            raise click.UsageError("--list can't be combined with anything else.")
-        _show(known)
+        _list(paths, known)
     elif remove:
         _remove(paths, directory or Path.cwd())
     else:
-        root = find_project_root(directory or Path.cwd(), paths, os.environ).root
-        store.trust(paths, root)
-        click.echo(f"Trusted: {root}")
+        _trust(paths, find_project_root(directory or Path.cwd(), paths, os.environ), only_show=show)
 
 
-def _show(known: store.TrustList) -> None:
+def _trust(paths: Paths, place: ProjectRoot, *, only_show: bool) -> None:
+    changes = trust_changes(paths, place.root, place.directory)
+    if changes:
+        click.echo(changes_text(changes, colour=has_colour(sys.stdout)))
+    elif only_show:
+        is_known = store.record_of(paths, place.root) is not None
+        where = inert(str(place.root))
+        click.echo(f"Nothing has changed in {where} since it was trusted." if is_known else f"Not trusted: {where}")
+    if only_show:
+        return
+    if changes and has_terminal() and not click.confirm("Trust it as it is now?", default=False):
+        raise CodeloopError("Nothing was changed: its configuration can only tighten yours.")
+    store.trust(paths, place.root, place.directory)
+    click.echo(f"Trusted: {place.root}")
+
+
+def _list(paths: Paths, known: store.TrustList) -> None:
     for root, entry in sorted(known.directories.items()):
         since = datetime.fromtimestamp(entry.time / 1000, UTC).astimezone()
-        gone = "" if Path(root).is_dir() else "  (no longer there)"
+        folder = Path(root)
+        gone = "" if folder.is_dir() else "  (no longer there)"
+        if not gone and entry.files is not None and trust_state(paths, folder, folder).why:
+            gone = "  (has changed since)"
         click.echo(f"{since:%Y-%m-%d %H:%M}  {root}{gone}")
     if not known.directories:
         click.echo("No directory is trusted.")

@@ -2,16 +2,18 @@
 
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
+from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.questions.permission_text import LABEL, Asking, in_words, marked
 from codeloop.cli.questions.prompter import Prompter, ask_line
 from codeloop.cli.questions.reply_words import chosen, meaning
+from codeloop.cli.questions.trust_text import changes_text
 from codeloop.client.client import Client
+from codeloop.config.trust.state import trust_changes
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_requests import MessageId, SessionId
 from codeloop.schema.errors import OperationError
@@ -104,10 +106,15 @@ async def origin(client: Client, request: PermissionRequest | QuestionRequest) -
     return Asking(tool, subagent)
 
 
-async def trusts(terminal: Output, root: Path, ignored: Sequence[str]) -> bool:
-    """Ask whether to trust the directory `root`, of whose configuration `ignored` needs that."""
+async def trusts(terminal: Output, settings: ProjectSettings) -> bool:
+    """Ask whether to trust a project whose configuration needs that, or has changed since it was trusted."""
+    root, ignored = inert(str(settings.place.root)), settings.loaded.ignored
+    about = f"{root} has its own configuration: {inert(', '.join(ignored))}\n"
+    if settings.distrust is not None:
+        changes = trust_changes(settings.paths, settings.place.root, settings.place.directory)
+        about = f"{changes_text(changes, colour=has_colour(sys.stderr))}\n{inert(settings.distrust)}.\n"
     question = (
-        f"\n{inert(str(root))} has its own configuration: {inert(', '.join(ignored))}\n"
+        f"\n{about}"
         "It can run programs and choose where your prompts and keys go.\n"
         "  y  trust this directory from now on (`codeloop trust --remove` revokes it)\n"
         "  n  ignore its risky settings, and ask again next time\n"

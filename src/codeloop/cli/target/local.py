@@ -1,12 +1,12 @@
 """A project opened in this process for `run` or a conversation."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
 from codeloop.app.project import open_project
 from codeloop.app.prompt_parts import mime_of
-from codeloop.app.settings import Startup, find_settings
+from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Output
@@ -30,9 +30,7 @@ async def open_local(options: Options, terminal: Output | None) -> AsyncGenerato
 @asynccontextmanager
 async def _opened(options: Options, terminal: Output | None, record: Recording | None) -> AsyncGenerator[Target]:
     startup = _startup(options, record.path if record is not None else None)
-    if terminal is not None:
-        await ask_trust(startup, terminal)
-    project = await open_project(startup)
+    project = await open_project(await ask_trust(startup, terminal) if terminal is not None else startup)
     try:
         client = LocalClient(project)
         notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
@@ -77,11 +75,16 @@ def _attachment(path: Path) -> FilePartInput:
     return FilePartInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)
 
 
-async def ask_trust(startup: Startup, terminal: Output) -> None:
-    """Ask whether to trust the directory if its configuration needs that; a yes is stored, a no is asked again."""
+async def ask_trust(startup: Startup, terminal: Output) -> ProjectSettings:
+    """Ask whether to trust the directory if its configuration needs that, and return what it is opened with.
+
+    A yes is stored, a no is asked again next time.
+    """
     settings = find_settings(startup)
-    if settings.trusted or not settings.loaded.ignored:
-        return
-    trusts: Callable[[Output, Path, Sequence[str]], Awaitable[bool]] = load("cli.questions.ask_person:trusts")
-    if await trusts(terminal, settings.place.root, settings.loaded.ignored):
-        trust(settings.paths, settings.place.root)
+    if settings.trusted or not (settings.loaded.ignored or settings.distrust):
+        return settings
+    trusts: Callable[[Output, ProjectSettings], Awaitable[bool]] = load("cli.questions.ask_person:trusts")
+    if not await trusts(terminal, settings):
+        return settings
+    trust(settings.paths, settings.place.root, settings.place.directory)
+    return find_settings(startup)

@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from codeloop.config.files import reason, write_private
 from codeloop.config.paths import Paths
+from codeloop.config.trust.contents import TooManyFiles, TrustedContents, is_in_view, read_contents, stored_path
+from codeloop.config.trust.copies import forget_copies, keep_copies
 from codeloop.kit.small_files import locked, make_private, read_start
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, TRUST_LOCK
@@ -18,9 +20,13 @@ _DAMAGED = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class TrustedDirectory(msgspec.Struct, frozen=True):
-    """Since when a directory is trusted, in ms since 1970."""
+    """Since when a directory is trusted, in ms since 1970, and what its files held then, by path.
+
+    `files` None: it was trusted before that was kept.
+    """
 
     time: int
+    files: dict[str, str] | None = None
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -50,21 +56,73 @@ def _directories(paths: Paths) -> dict[str, TrustedDirectory]:
     return msgspec.json.decode(read_start(paths.trust, CONFIG_BYTES.value), type=_File).directories
 
 
-def is_trusted(paths: Paths, root: Path) -> bool:
-    """Return whether a work tree is trusted. Trust holds for exactly this root, not for what is around or below it.
+def record_of(paths: Paths, root: Path) -> TrustedDirectory | None:
+    """Return what is kept of a trusted work tree. Trust holds for exactly this root, not for what is around or below.
 
     Nothing is written: a damaged file trusts nothing, and stays until `read_trust` can say so.
     """
     try:
-        return str(root.resolve()) in _directories(paths)
+        return _directories(paths).get(str(root.resolve()))
     except (OSError, *_DAMAGED):
-        return False
+        return None
 
 
-def trust(paths: Paths, root: Path) -> None:
-    """Trust a work tree until it is taken back. Raises CodeloopError when that can't be stored."""
+def trust(paths: Paths, root: Path, directory: Path | None = None) -> None:
+    """Trust a work tree with what its files hold now, until it is taken back.
+
+    `directory`: the folder in it that it is seen from; what other folders brought stays as it was trusted.
+    Raises CodeloopError when that can't be stored, or there is too much of it.
+    """
+    place = _resolved(root)
+    found = _contents(paths, place, directory)
     with _changing(paths) as directories:
-        directories[_resolved(root)] = TrustedDirectory(time=int(time.time() * 1000))
+        old = directories.get(str(place))
+        elsewhere = {
+            path: digest
+            for path, digest in ((old and old.files) or {}).items()
+            if not is_in_view(path, place, directory or place)
+        }
+        keep_copies(paths, found)
+        now = int(time.time() * 1000)
+        directories[str(place)] = TrustedDirectory(time=now, files={**elsewhere, **found.digests()})
+
+
+def adopt(paths: Paths, root: Path, directory: Path) -> None:
+    """Keep what the files hold now of a work tree that was trusted before that was kept. Raises as `trust` does."""
+    place = _resolved(root)
+    found = _contents(paths, place, directory)
+    with _changing(paths) as directories:
+        old = directories.get(str(place))
+        if old is not None and old.files is None:
+            keep_copies(paths, found)
+            directories[str(place)] = TrustedDirectory(time=old.time, files=found.digests())
+
+
+def amend(paths: Paths, root: Path, directory: Path, file: Path) -> None:
+    """Trust what the person just had written to one file of a trusted work tree, and the files that it names.
+
+    Raises as `trust` does.
+    """
+    place = _resolved(root)
+    found = _contents(paths, place, directory)
+    key = stored_path(place, file)
+    digests = found.digests()
+    with _changing(paths) as directories:
+        old = directories.get(str(place))
+        if old is not None and old.files is not None:
+            keep_copies(paths, found)
+            own = {path: digests[path] for path in (key, *found.named.get(key, ())) if path in digests}
+            directories[str(place)] = TrustedDirectory(time=old.time, files={**old.files, **own})
+
+
+def _contents(paths: Paths, root: Path, directory: Path | None) -> TrustedContents:
+    try:
+        return read_contents(paths, root, root if directory is None else directory)
+    except TooManyFiles as error:
+        raise CodeloopError(
+            f"{error} is more than can be compared later, so {root} can't be trusted for good. "
+            "Make its folders of agents, commands, skills, plugins and tools smaller, or use --trust each time."
+        ) from error
 
 
 def distrust(paths: Paths, root: Path) -> bool:
@@ -73,14 +131,15 @@ def distrust(paths: Paths, root: Path) -> bool:
         return directories.pop(str(root.resolve()), None) is not None
 
 
-def _resolved(root: Path) -> str:
+def _resolved(root: Path) -> Path:
     resolved = root.resolve()
     if not resolved.is_dir():
         raise CodeloopError(f"{root} is not a directory, so it can't be trusted.")
     try:
-        return resolved.as_posix().encode().decode()
+        str(resolved).encode()
     except UnicodeEncodeError as error:
         raise CodeloopError(f"The path {str(root)!a} is not UTF-8, so it can't be stored as trusted.") from error
+    return resolved
 
 
 @contextmanager
@@ -91,6 +150,7 @@ def _changing(paths: Paths) -> Generator[dict[str, TrustedDirectory]]:
         with locked(paths.trust.parent, TRUST_LOCK.seconds):
             directories = dict(read_trust(paths).directories)
             yield directories
+            forget_copies(paths, {digest for each in directories.values() for digest in (each.files or {}).values()})
             text = msgspec.json.encode(_File(directories=directories))
             write_private(paths.trust, msgspec.json.format(text, indent=2).decode() + "\n")
     except TimeoutError as error:

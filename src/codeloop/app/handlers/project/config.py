@@ -15,6 +15,7 @@ from codeloop.config.normalise import normalise
 from codeloop.config.redact import shown
 from codeloop.config.sources import PROJECT_FILES, Layer, dotted
 from codeloop.config.trust.filter import narrowed
+from codeloop.config.trust.store import amend
 from codeloop.kit.jsonc import Document, parse
 from codeloop.kit.suggest import meant
 from codeloop.schema.api.project import UpdateConfig
@@ -91,6 +92,8 @@ def _write(settings: ProjectSettings, startup: Startup, file: Path, change: JSON
         layer = Layer("project", str(file), file.parent, parse(text, depth=CONFIG_DEPTH.value), is_project=True)
         find_settings(startup, (layer,))
         replace_file(Replacement(file, before, text.encode()))
+        if settings.trusted:  # it is the person's own change
+            amend(settings.paths, settings.place.root, settings.place.directory, file)
     except NotPlain as error:
         raise OperationError("BadRequest", f"{file} is not changed: {error}. Edit {file} by hand.") from error
     except UnicodeError as error:

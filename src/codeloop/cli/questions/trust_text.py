@@ -1,0 +1,21 @@
+"""How a trusted project has changed, as a person reads it before saying yes to it."""
+
+from collections.abc import Sequence
+
+from codeloop.cli.output.style import Look, paint
+from codeloop.config.trust.state import TrustChange
+from codeloop.kit.terminal_text import inert
+
+_LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
+_MOST = 400
+
+
+def changes_text(changes: Sequence[TrustChange], *, colour: bool) -> str:
+    """Return each changed file with its patch; beyond 400 lines, how many more there are."""
+    lines: list[str] = []
+    for change in changes:
+        lines.append(paint(f"{change.what}: {inert(change.path)}", "bold", colour=colour))
+        patch = inert(change.patch).rstrip("\n").split("\n")[2:] if change.patch else ["(its text is not shown)"]
+        lines += [paint(line, _LOOKS[line[0]], colour=colour) if line[:1] in _LOOKS else line for line in patch]
+    left = len(lines) - _MOST
+    return "\n".join(lines[:_MOST]) + (f"\n({left} more lines: read the files before you say yes)" if left > 0 else "")

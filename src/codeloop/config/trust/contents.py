@@ -1,0 +1,178 @@
+"""The files of a project that have effect once it is trusted: trust is bound to what they held."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec import field as struct_field
+
+from codeloop.config.paths import Paths
+from codeloop.config.sources import FOLDERS, PROJECT_FILES
+from codeloop.config.substitute import REFERENCE
+from codeloop.kit.jsonc import JsoncError, is_list, is_object, parse
+from codeloop.kit.small_files import read_start
+from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH, TRUST_BYTES, TRUST_FILES
+
+PAGES = frozenset(("agent", "agents", "mode", "modes", "command", "commands"))
+SKILLS = frozenset(("skill", "skills"))
+OWN_HOMES = (".opencode", ".codeloop")
+SKILL_HOMES = (".claude", ".agents")
+_PROGRAMS = frozenset(("plugin", "plugins", "tool", "tools"))
+_HOMES = frozenset((*OWN_HOMES, *SKILL_HOMES))
+_INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+_MAGIC = frozenset("*?[")
+_UNREADABLE = b"\0unreadable"
+
+
+class TooManyFiles(Exception):
+    """A project has more files, or larger ones, than are compared; the message is the path where that was seen."""
+
+
+class TrustedContents(Struct, frozen=True):
+    """What the files held, by their path relative to the work tree's top.
+
+    `files`: configuration, agents, commands, skills, plugins, tools, instructions that the configuration names.
+    `hidden`: what may be a secret and is never shown: what `{file:..}` names, and whatever links lead out to.
+    `named`: the paths that each configuration file names.
+    """
+
+    files: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
+    hidden: dict[str, bytes] = struct_field(default_factory=dict[str, bytes])
+    named: dict[str, set[str]] = struct_field(default_factory=dict[str, set[str]])
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of what each file held."""
+        from hashlib import sha256
+
+        return {path: sha256(data).hexdigest() for path, data in sorted((self.files | self.hidden).items())}
+
+
+def read_contents(paths: Paths, root: Path, directory: Path) -> TrustedContents:
+    """Read what counts from a work tree's top down to a directory in it. Both are resolved. Blocks.
+
+    Raises TooManyFiles.
+    """
+    reading = _Reading(root)
+    for step in _steps(root, directory):
+        for file in _configured(step):
+            if (data := reading.take(file)) is not None:
+                _take_named(reading, paths, directory, file, data)
+        for file in _extensions(step):
+            reading.take(file)
+        for name in _INSTRUCTIONS:  # the texts are data; where a link leads is not
+            if (step / name).is_symlink() and not reading.is_inside(step / name):
+                reading.take(step / name)
+    return reading.found
+
+
+def is_in_view(path: str, root: Path, directory: Path) -> bool:
+    """Return whether a stored path would be found again from a directory if it was still there."""
+    folders = Path(path).parent.parts
+    at = next((at for at, part in enumerate(folders) if part in _HOMES), len(folders))
+    return root.joinpath(*folders[:at]) in _steps(root, directory)
+
+
+def stored_path(root: Path, file: Path) -> str:
+    """Return a path relative to the work tree's top as it is stored: bytes that are no characters are written out."""
+    return str(file.relative_to(root)).encode("utf-8", "backslashreplace").decode()
+
+
+def _steps(root: Path, directory: Path) -> list[Path]:
+    steps = [root]
+    for part in directory.relative_to(root).parts:
+        steps.append(steps[-1] / part)
+    return steps
+
+
+class _Reading:
+    """What was read so far, and what may still be."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.found = TrustedContents()
+        self._room = TRUST_BYTES.value
+
+    def take(self, file: Path, *, is_hidden: bool = False) -> bytes | None:
+        """Note and return what a file of the work tree holds; None when it is not there."""
+        key = stored_path(self.root, file)
+        try:
+            data = read_start(file, CONFIG_BYTES.value + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError):
+            data = _UNREADABLE
+        self._room -= len(data) + len(key)
+        if self._room < 0 or len(data) > CONFIG_BYTES.value or len(self.found.files) >= TRUST_FILES.value:
+            raise TooManyFiles(key)
+        (self.found.hidden if is_hidden or not self.is_inside(file) else self.found.files)[key] = data
+        return data
+
+    def is_inside(self, file: Path) -> bool:
+        """Return whether a file is in the work tree, links followed."""
+        return Path(os.path.realpath(file)).is_relative_to(self.root)
+
+
+def _configured(step: Path) -> Iterator[Path]:
+    yield from (step / name for name in PROJECT_FILES)
+    yield from (step / folder / name for folder, names in FOLDERS for name in names)
+
+
+def _extensions(step: Path) -> Iterator[Path]:
+    for home in (*SKILL_HOMES, *OWN_HOMES):
+        try:
+            present = {each.name for each in (step / home).iterdir()}
+        except OSError:
+            continue
+        for name in sorted(present & SKILLS):
+            yield from (file for file in _below(step / home / name) if file.name == "SKILL.md")
+        if home in OWN_HOMES:
+            for name in sorted(present & (PAGES | _PROGRAMS)):
+                yield from _below(step / home / name)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    entries = 0
+    for top, folders, files in os.walk(folder):
+        entries += len(folders) + len(files)
+        if entries > TRUST_FILES.value:
+            raise TooManyFiles(str(folder))
+        yield from (Path(top, name) for name in files)
+
+
+def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, data: bytes) -> None:
+    """Take the files of the work tree that a configuration file names, as the text of a value and as instructions.
+
+    A file elsewhere is the person's own: nobody else can change it, and its name is in what was trusted.
+    """
+    try:
+        values = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
+    except (JsoncError, UnicodeDecodeError):
+        return
+    instructions: Any = values.get("instructions") if is_object(values) else None
+    texts = [each for each in _texts(instructions if is_list(instructions) else []) if not _MAGIC.intersection(each)]
+    named = [(step / paths.expand(text), False) for text in texts for step in _steps(reading.root, directory)]
+    named += [
+        (file.parent / paths.expand(found[2].strip()), True)
+        for text in _texts(values)
+        for found in REFERENCE.finditer(text)
+        if found[1] == "file"
+    ]
+    names = reading.found.named.setdefault(stored_path(reading.root, file), set())
+    for each, is_hidden in named:
+        plain = Path(os.path.normpath(each))
+        if plain.is_relative_to(reading.root) and "\0" not in str(plain):
+            names.add(stored_path(reading.root, plain))
+            reading.take(plain, is_hidden=is_hidden)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif is_object(value):
+        for each in value.values():
+            yield from _texts(each)
+    elif is_list(value):
+        for each in value:
+            yield from _texts(each)

@@ -1,0 +1,44 @@
+"""What the files of trusted directories held, kept by its SHA-256, so that a later change can be shown."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from codeloop.config.files import write_private
+from codeloop.config.paths import Paths
+from codeloop.config.trust.contents import TrustedContents
+from codeloop.kit.small_files import read_start
+from codeloop.schema.limits import CONFIG_BYTES
+
+
+def keep_copies(paths: Paths, contents: TrustedContents) -> None:
+    """Keep what is text and may be shown. Raises OSError."""
+    digests = contents.digests()
+    for path, data in contents.files.items():
+        copy = _folder(paths) / digests[path]
+        with suppress(UnicodeDecodeError):
+            text = data.decode()
+            if not copy.exists():
+                write_private(copy, text)
+
+
+def copy_of(paths: Paths, digest: str) -> str | None:
+    """Return what a file held; None when it was not kept, or is not what it was."""
+    from hashlib import sha256
+
+    try:
+        data = read_start(_folder(paths) / digest, CONFIG_BYTES.value)
+        return data.decode() if sha256(data).hexdigest() == digest else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def forget_copies(paths: Paths, wanted: set[str]) -> None:
+    """Remove what no trusted directory refers to."""
+    with suppress(OSError):
+        for copy in _folder(paths).iterdir():
+            if copy.name not in wanted:
+                copy.unlink()
+
+
+def _folder(paths: Paths) -> Path:
+    return paths.trust.with_name("trusted")

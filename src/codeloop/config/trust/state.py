@@ -1,0 +1,113 @@
+"""Whether a project is trusted now: somebody trusted it, and its files are as they were then."""
+
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.config.paths import Paths
+from codeloop.config.trust.contents import TooManyFiles, TrustedContents, is_in_view, read_contents
+from codeloop.config.trust.copies import copy_of
+from codeloop.config.trust.store import TrustedDirectory, adopt, record_of
+from codeloop.kit.diff import unified
+from codeloop.schema.errors import CodeloopError
+
+_MOST_NAMED = 5
+
+
+class TrustChange(Struct, frozen=True):
+    """How a file differs from what was trusted. `patch`: empty when it can't be shown."""
+
+    path: str
+    what: Literal["added", "changed", "removed"]
+    patch: str = ""
+
+
+class TrustState(Struct, frozen=True):
+    """Whether a project is trusted. `why`: why it no longer is, though somebody trusted it; `note`: a line to say once.
+
+    `files`: what the answer depends on.
+    """
+
+    trusted: bool
+    why: str | None = None
+    note: str | None = None
+    files: tuple[Path, ...] = ()
+
+
+def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
+    """Compare a project with what was trusted. Blocks; both paths are resolved.
+
+    One that was trusted before its files were kept is taken as it is now, once.
+    """
+    record = record_of(paths, root)
+    if record is None:
+        return TrustState(trusted=False)
+    try:
+        found = read_contents(paths, root, directory)
+    except TooManyFiles as error:
+        return TrustState(trusted=False, why=f"{_shown(str(error))} is more than can be compared with what was trusted")
+    files = tuple(root / path for path in (*found.files, *found.hidden))
+    if record.files is None:
+        return TrustState(trusted=True, note=_adopted(paths, root, directory), files=files)
+    changes = _changes(record, found, root, directory)
+    if not changes:
+        return TrustState(trusted=True, files=files)
+    named = [f"{_shown(change.path)} {change.what}" for change in changes]
+    more = f", {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    why = f"{_shown(str(root))} was trusted, but has changed since ({', '.join(named[:_MOST_NAMED])}{more})"
+    return TrustState(trusted=False, why=why, files=files)
+
+
+def trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChange, ...]:
+    """Return how a project differs from what was trusted, with patches; nothing when nobody trusted it. Blocks.
+
+    Raises CodeloopError when there is too much to compare.
+    """
+    record = record_of(paths, root)
+    try:
+        found = read_contents(paths, root, directory) if record is not None else TrustedContents()
+    except TooManyFiles as error:
+        raise CodeloopError(f"{error} is more than can be compared with what was trusted.") from error
+    if record is None or record.files is None:
+        return ()
+    return tuple(
+        TrustChange(change.path, change.what, _patch(paths, record, found, change.path))
+        for change in _changes(record, found, root, directory)
+    )
+
+
+def _changes(record: TrustedDirectory, found: TrustedContents, root: Path, directory: Path) -> list[TrustChange]:
+    before, now = record.files or {}, found.digests()
+    gone = [path for path in before if path not in now and is_in_view(path, root, directory)]
+    changes = [TrustChange(path, "removed") for path in gone]
+    changes += [
+        TrustChange(path, "changed" if path in before else "added")
+        for path, digest in now.items()
+        if before.get(path) != digest
+    ]
+    return sorted(changes, key=lambda change: change.path)
+
+
+def _patch(paths: Paths, record: TrustedDirectory, found: TrustedContents, path: str) -> str:
+    digest = (record.files or {}).get(path)
+    before = copy_of(paths, digest) if digest is not None else ""
+    try:
+        after = found.files.get(path, b"").decode()
+    except UnicodeDecodeError:
+        return ""
+    is_hidden = path in found.hidden or before is None
+    return "" if is_hidden else unified(path, before or "", after).patch
+
+
+def _adopted(paths: Paths, root: Path, directory: Path) -> str:
+    where = _shown(str(root))
+    try:
+        adopt(paths, root, directory)
+    except CodeloopError as error:
+        return f"{where} is trusted, but not what it holds, since that can't be kept: {error}"
+    return f"{where} was trusted before files were compared: it is taken as it is now, later changes are asked about."
+
+
+def _shown(path: str) -> str:
+    return path if path.isprintable() else ascii(path)
