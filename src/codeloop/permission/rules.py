@@ -87,7 +87,7 @@ def _last(pattern: str, spellings: Sequence[str], rules: Sequence[PermissionRule
     """Return the last rule that matches a pattern, or denies or asks for particular ones and may match a spelling."""
     for rule in reversed(rules):
         wildcard = _wildcard(rule)
-        if matches(pattern, wildcard):
+        if _is_about(rule, pattern):
             return rule
         if rule.action != "allow" and wildcard != "*" and any(overlaps(text, wildcard) for text in spellings):
             return rule
