@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.config.trust.restrict import configured_rules
+from codeloop.config.trust.restrict import Overlaps, configured_rules
 from codeloop.kit.terminal_text import one_line
 from codeloop.permission.defaults import agent_rules
 from codeloop.permission.rules import last_match
@@ -41,7 +41,8 @@ NATIVES: dict[str, Native] = {
 def agents_of(config: Config, base: Ruleset) -> dict[str, Agent]:
     """Return the agents by name, each with the rules that follow `base`: its own, then what is configured."""
     names = [*NATIVES, *(name for name, own in config.agent.items() if name not in NATIVES and not _is_empty(own))]
-    found = {name: _agent(name, config, base) for name in names}
+    overlaps = Overlaps()
+    found = {name: _agent(name, config, base, overlaps) for name in names}
     return {name: agent for name, agent in found.items() if name not in config.agent or not config.agent[name].disable}
 
 
@@ -50,13 +51,13 @@ def _is_empty(own: AgentConfig) -> bool:
     return own == AgentConfig(restrictions=own.restrictions, steps=own.steps) and own != AgentConfig(steps=own.steps)
 
 
-def _agent(name: str, config: Config, base: Ruleset) -> Agent:
+def _agent(name: str, config: Config, base: Ruleset, overlaps: Overlaps) -> Agent:
     own = config.agent.get(name, AgentConfig())
     native = NATIVES.get(name)
     return Agent(
         name=name,
         mode=own.mode or (native.mode if native else "all"),
-        permission=list(configured_rules(config, name, base, agent_rules(name))),
+        permission=list(configured_rules(config, name, base, agent_rules(name), overlaps)),
         options=own.options,
         description=own.description or (native.description if native else None),
         native=True if native else None,

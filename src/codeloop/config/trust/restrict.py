@@ -4,8 +4,7 @@ The last matching rule wins, so appending a project's `ask` would lift an earlie
 for each rule of the project, the part of every earlier rule that overlaps it, at the stricter action of the two.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
 
 from codeloop.kit.wildcard import expand_home
 from codeloop.schema.config import AgentConfig, Config
@@ -14,45 +13,75 @@ from codeloop.schema.permission import Action, PermissionRule, Ruleset
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _LARGEST = 16 * 1024
+_WORK = 40_000  # steps, about a microsecond each: all agents of a project together
+_RULE = 4  # steps of a rule that is added
 
 
 class TooManyOverlaps(Exception):
     """Two wildcards overlap in more ways than are worth writing down."""
 
 
-def configured_rules(config: Config, agent: str, base: Ruleset, built_in: Ruleset = ()) -> Ruleset:
+class Overlaps:
+    """The overlaps that were worked out, and what is left of the work that they may take."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._left = _WORK
+
+    def of(self, one: str, other: str) -> tuple[str, ...]:
+        """Return the overlap of two wildcards (see `overlap`). Raises TooManyOverlaps."""
+        if other in {one, "*"}:
+            return (one,)
+        found = self._known.get((one, other))
+        if found is None:
+            found = self._known[one, other] = overlap(one, other, self.spend)
+        return found
+
+    def spend(self, steps: int) -> None:
+        """Take so many steps off. Raises TooManyOverlaps when none are left."""
+        self._left -= steps
+        if self._left < 0:
+            raise TooManyOverlaps
+
+
+def configured_rules(
+    config: Config, agent: str, base: Ruleset, built_in: Ruleset = (), overlaps: Overlaps | None = None
+) -> Ruleset:
     """Return the rules that follow `base` for an agent: built-in ones, the configuration's, its own configured ones.
 
     The restrictions of an untrusted project end them; with them no verdict on `base` and these rules is looser.
+    `overlaps`: what the agents of a project have in common.
     """
     own = config.agent.get(agent, AgentConfig())
     rules = (*built_in, *config.permission, *own.permission)
-    return (*rules, *restricting((*base, *rules), (*config.restrictions, *own.restrictions)))
+    return (*rules, *restricting((*base, *rules), (*config.restrictions, *own.restrictions), overlaps))
 
 
-def restricting(base: Ruleset, restrictions: Sequence[PermissionRule]) -> Ruleset:
+def restricting(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps: Overlaps | None = None) -> Ruleset:
     """Return the rules to append to `base` so that the stricter verdict of both holds for every permission and pattern.
 
     In `restrictions` too the last match counts; an `allow` there, or no match, leaves the verdict of `base` as it is.
     """
     rules: list[PermissionRule] = []
+    overlaps = overlaps or Overlaps()
     is_narrowed = False
     for rule in restrictions:
         if rule.action == "deny":
             rules.append(rule)
         elif rule.action == "ask" or is_narrowed:
-            rules.extend(_stricter(base, rule))
+            rules.extend(_stricter(base, rule, overlaps))
         is_narrowed = is_narrowed or rule.action != "allow"
     return tuple(rules)
 
 
-def _stricter(base: Ruleset, rule: PermissionRule) -> list[PermissionRule]:
+def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[PermissionRule]:
     """Return `base` within what the rule matches, each part at the stricter action. What nothing matches is asked."""
     found = [_like(rule, rule.permission, rule.pattern, "ask")]
     try:
         for other in base:
-            permissions = overlap(rule.permission, other.permission)
-            patterns = overlap(expand_home(rule.pattern), expand_home(other.pattern))
+            permissions = overlaps.of(rule.permission, other.permission)
+            patterns = overlaps.of(expand_home(rule.pattern), expand_home(other.pattern)) if permissions else ()
+            overlaps.spend(1 + _RULE * len(permissions) * len(patterns))
             action = max(rule.action, other.action, key=_STRICTNESS.__getitem__)
             parts = [_like(rule, permission, pattern, action) for permission in permissions for pattern in patterns]
             is_whole = permissions == (rule.permission,) and patterns == (expand_home(rule.pattern),)
@@ -68,9 +97,11 @@ def _like(rule: PermissionRule, permission: str, pattern: str, action: Action) -
     return PermissionRule(permission=permission, pattern=pattern, action=action)
 
 
-@lru_cache(maxsize=1024)
-def overlap(one: str, other: str) -> tuple[str, ...]:
-    """Return wildcards that together match exactly the texts that both wildcards match. Raises TooManyOverlaps."""
+def overlap(one: str, other: str, spend: Callable[[int], None] = lambda _: None) -> tuple[str, ...]:
+    """Return wildcards that together match exactly the texts that both wildcards match. Raises TooManyOverlaps.
+
+    `spend` hears of the steps that this takes before they are taken.
+    """
     if other in {one, "*"}:
         return (one,)
     if one == "*":
@@ -78,7 +109,7 @@ def overlap(one: str, other: str) -> tuple[str, ...]:
     found: set[str] = set()
     for left in _plain(one):
         for right in _plain(other):
-            found |= _meet(left, right)
+            found |= _meet(left, right, spend)
     return tuple(sorted(_written(found)))
 
 
@@ -99,13 +130,25 @@ def _written(plain: Iterable[str]) -> set[str]:
     return found
 
 
-def _meet(one: str, other: str) -> set[str]:
+def _differ(one: str, other: str) -> bool:
+    """Return whether two wildcards begin or end with different letters: then no text matches both."""
+    for left, right in ((one, other), (one[::-1], other[::-1])):
+        first = next((at for at, pair in enumerate(zip(left, right, strict=False)) if pair[0] != pair[1]), None)
+        if first is not None and not {"*", "?"} & {*left[: first + 1], *right[: first + 1]}:
+            return True
+    return False
+
+
+def _meet(one: str, other: str, spend: Callable[[int], None]) -> set[str]:
     """Return the overlap of two wildcards in which a star is only a star, by dynamic programming from their ends."""
     if len(one) * len(other) > _LARGEST:
         raise TooManyOverlaps
+    if _differ(one, other):
+        return set()
     below: list[set[str]] = []
     for i in range(len(one), -1, -1):
         row: list[set[str]] = [set() for _ in range(len(other) + 1)]
+        spend(len(other) + sum(map(len, below)) * (len(one) + len(other)) // 64)
         for j in range(len(other), -1, -1):
             row[j] = _cell(one[i:], other[j:], below, row, j)
             if len(row[j]) > CONFIG_OVERLAPS.value:
