@@ -2,7 +2,7 @@
 
 A text may itself be only partly known: `ANY` in it stands for any run of characters, `WORDS` for nothing or a blank and
 any run. For such texts there are two questions: `overlaps` (could it match?) and `covers` (must it match?).
-Every function is linear in the text, whatever the pattern.
+Every function is linear in the text, and never takes more than text times pattern.
 """
 
 import re
@@ -16,13 +16,30 @@ MARKS = frozenset((ANY, WORDS))
 _MOST_ALTERNATIVES = 64
 
 
+class _Piece:
+    """A part between two stars: it has a fixed length, so looking for it never backtracks."""
+
+    def __init__(self, part: str) -> None:
+        self.part = part
+        self.size = len(part)
+        body = "".join("." if char == "?" else re.escape(char) for char in part)
+        self.regex = re.compile(body, re.DOTALL) if "?" in part else None
+
+    def is_at(self, text: str, at: int) -> bool:
+        """Return whether the text has it at a place."""
+        return text.startswith(self.part, at) if self.regex is None else self.regex.match(text, at) is not None
+
+    def find(self, text: str, at: int) -> int:
+        """Return where the text first has it from a place on, -1: nowhere."""
+        if self.regex is None:
+            return text.find(self.part, at)
+        found = self.regex.search(text, at)
+        return -1 if found is None else found.start()
+
+
 @lru_cache(maxsize=1024)
-def _pieces(pattern: str) -> tuple[re.Pattern[str], ...]:
-    """Return the parts between the stars; each has a fixed length, so searching for one never backtracks."""
-    return tuple(
-        re.compile("".join("." if char == "?" else re.escape(char) for char in part), re.DOTALL)
-        for part in pattern.split("*")
-    )
+def _pieces(pattern: str) -> tuple[_Piece, ...]:
+    return tuple(_Piece(part) for part in pattern.split("*"))
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -38,20 +55,19 @@ def matches(text: str, pattern: str) -> bool:
 
 def _matches_whole(text: str, pattern: str) -> bool:
     first, *rest = _pieces(pattern)
-    if not rest:
-        return first.fullmatch(text) is not None
-    head = first.match(text)
-    if head is None:
+    if not first.is_at(text, 0):
         return False
-    position = head.end()
+    if not rest:
+        return len(text) == first.size
+    position = first.size
     *middle, last = rest
     for piece in middle:
-        found = piece.search(text, position)
-        if found is None:
+        found = piece.find(text, position)
+        if found < 0:
             return False
-        position = found.end()
-    length = len(pattern) - pattern.rindex("*") - 1
-    return len(text) - length >= position and last.fullmatch(text, len(text) - length) is not None
+        position = found + piece.size
+    end = len(text) - last.size
+    return end >= position and last.is_at(text, end)
 
 
 def expand_home(pattern: str) -> str:

@@ -200,6 +200,13 @@ def test_more_rules_than_anybody_needs_are_refused(world: World) -> None:
     assert len(world.load(trusted=True).config.permission) == 201
 
 
+def test_rules_that_would_take_long_to_compare_are_refused(world: World) -> None:
+    world.write("codeloop.json", {"permission": {"bash": {f"*{'a?' * 30}{number}*": "ask" for number in range(100)}}})
+    with pytest.raises(CodeloopError, match=r"codeloop.json:1:\d+: the permission rules .* are too long"):
+        world.load(trusted=False)
+    assert len(world.load(trusted=True).config.permission) == 100
+
+
 def test_restrictions_keep_their_origin(world: World) -> None:
     file = world.write(
         "codeloop.json", '{\n"instructions": ["/x", "a.md"],\n"agent": {"b": {"permission": {"bash":\n"deny"}}}}'

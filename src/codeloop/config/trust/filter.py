@@ -10,10 +10,12 @@ from codeloop.config.sources import dotted
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CONFIG_RULES, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.limits import CONFIG_PATTERNS, CONFIG_RULES, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import JSON
 
 _MODEL = re.compile(r"[\w.-]+/[\w.:@/+-]+")
+_SINGLE = 19
+"""What a `?` counts more than another character: looking for a part with such wildcards takes that much longer."""
 _SHARE = {"auto": 0, "manual": 1, "disabled": 2}
 _SMALLEST = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTES.value}
 
@@ -67,6 +69,13 @@ def _restrict(kept: Values, section: JSON, rules: list[JSON], keys: Keys, ignore
         where = kept.layer.place(kept.origin((*keys, "permission", CONFIG_RULES.value)))
         raise CodeloopError(
             f"{where}: more than {CONFIG_RULES.value} permission rules in a project that is not trusted. "
+            "Look at them, then trust it with `codeloop trust`, or remove some."
+        )
+    written = "".join(rule["permission"] + rule["pattern"] for rule in rules)
+    if len(written) + _SINGLE * written.count("?") > CONFIG_PATTERNS.value:
+        raise CodeloopError(
+            f"{kept.layer.place(kept.origin((*keys, 'permission')))}: the permission rules of a project that is not "
+            "trusted are too long to be compared with each command. "
             "Look at them, then trust it with `codeloop trust`, or remove some."
         )
     section["restrictions"] = rules
