@@ -70,7 +70,7 @@ def test_a_pattern_made_to_be_slow_never_takes_long(pattern: str, path: str) -> 
 
 
 def test_a_pattern_that_stands_for_too_many_is_refused() -> None:
-    with pytest.raises(ValueError, match="more than 500"):
+    with pytest.raises(ValueError, match="expands to more than"):
         compiled("{a,b}" * 20)
 
 

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 
 _ALTERNATIVES = 500
+_EXPANDED = 6_000  # characters; compiling each takes some microseconds
 _MAGIC = frozenset("*?[{")
 _CLASS_NAME = re.compile(r"\[:(\w+):\]")
 _NAMED = {
@@ -48,8 +49,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 def _expanded(pattern: str) -> list[str]:
     """Return the patterns without braces that one with braces stands for."""
-    waiting, plain = [pattern], list[str]()
+    waiting, plain, size = [pattern], list[str](), len(pattern)
     while waiting:
+        if size > _EXPANDED:
+            raise ValueError(f"the pattern {pattern[:100]} expands to more than {_EXPANDED:,} characters")
         if len(waiting) + len(plain) > _ALTERNATIVES:
             raise ValueError(f"the pattern {pattern} expands to more than {_ALTERNATIVES} patterns")
         one = waiting.pop()
@@ -61,6 +64,7 @@ def _expanded(pattern: str) -> list[str]:
             raise ValueError(f"the pattern {pattern} has a }} that nothing opens")
         options, end = _options(one, start, pattern)
         waiting += [one[:start] + option + one[end:] for option in options]
+        size += sum(map(len, options)) + (len(one) - end + start) * len(options) - len(one)
     return plain
 
 

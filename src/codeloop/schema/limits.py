@@ -28,7 +28,10 @@ CONFIG_OVERLAPS = Limit(
 )
 CONFIG_RULES = Limit("config.rules", 200, "count", "more permission rules of an untrusted project are an error")
 CONFIG_PATTERNS = Limit(
-    "config.patterns", 32_000, "characters", "longer rules of an untrusted project, in all, are an error; `?` counts as 20"
+    "config.patterns",
+    32_000,
+    "characters",
+    "longer rules of an untrusted project, in all, are an error; `?` counts as 20",
 )
 PROJECT_ID = Limit(
     "config.project_id", 10_000, "ms", "git looking for the root commit, then the path names the project"

@@ -1,7 +1,7 @@
 """The patterns of .gitignore and .gitattributes files, matched as git does."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -12,17 +12,47 @@ from codeloop.kit.glob import expression
 from codeloop.workspace.git.index import read_small
 
 _PLAIN_STARS = re.compile(r"(?<![^/])\*\*+(?=[^/*])")  # to git, `**` beside other characters is `*`
-_Test = Callable[[str], object]
-_Run = tuple[bool, _Test | None, _Test | None]
+_MAGIC = re.compile(r"[*?\[\\]")
+_ENDING = re.compile(r"\*[^*?\[\\/]+")
+_WILD = 8 * 1024
+"""Characters of one file's patterns with wildcards, but for `*.end`. Further ones exclude nothing: each costs time for
+every file of a project."""
 
 
 class Pattern(Struct, frozen=True):
-    """One line. `regex` is for the name alone, or (`anchored`) for the path relative to the file's folder."""
+    """One line. It is for the name alone, or (`anchored`) for the path relative to the file's folder.
 
-    regex: str
+    What it is compared with: the `plain` text, the `ending` of a name, or the `regex`.
+    """
+
     anchored: bool
+    plain: str = ""
+    ending: str = ""
+    regex: str = ""
     negated: bool = False
     folders_only: bool = False
+
+
+class _Run:
+    """Lines of one sign that follow one another: the order within them does not matter."""
+
+    def __init__(self, negated: bool, lines: Sequence[Pattern]) -> None:
+        self.negated = negated
+        self._names = frozenset(line.plain for line in lines if line.plain and not line.anchored)
+        self._paths = frozenset(line.plain for line in lines if line.plain and line.anchored)
+        self._endings = tuple(line.ending for line in lines if line.ending)
+        self._name = _joined([line.regex for line in lines if line.regex and not line.anchored])
+        self._path = _joined([line.regex for line in lines if line.regex and line.anchored])
+
+    def matches(self, inside: str, name: str) -> bool:
+        """Return whether any line matches a path relative to the folder, or its name."""
+        return (
+            name in self._names
+            or inside in self._paths
+            or name.endswith(self._endings)
+            or (self._name is not None and self._name.fullmatch(name) is not None)
+            or (self._path is not None and self._path.fullmatch(inside) is not None)
+        )
 
 
 class Patterns(Struct, frozen=True, dict=True):
@@ -34,9 +64,9 @@ class Patterns(Struct, frozen=True, dict=True):
     def decides(self, path: str, name: str, *, is_folder: bool) -> bool | None:
         """Return whether the last matching line excludes (True) or includes (False) `path`; None: no line matches."""
         inside = path[len(self.base) + 1 :] if self.base else path
-        for negated, by_name, by_path in self._for_folders if is_folder else self._for_files:
-            if (by_name is not None and by_name(name)) or (by_path is not None and by_path(inside)):
-                return not negated
+        for run in self._for_folders if is_folder else self._for_files:
+            if run.matches(inside, name):
+                return not run.negated
         return None
 
     @cached_property
@@ -50,19 +80,26 @@ class Patterns(Struct, frozen=True, dict=True):
 
 def parse(text: bytes, base: str) -> Patterns:
     """Read a .gitignore. A line that git would not understand is skipped."""
-    found = (_line(line) for line in text.decode("utf-8", "surrogateescape").split("\n"))
-    return Patterns(base, tuple(line for line in found if line is not None))
+    return Patterns(base, _lines(text.decode("utf-8", "surrogateescape").split("\n")))
 
 
 def parse_attributes(text: bytes, base: str, words: Iterable[str]) -> Patterns:
     """Read a .gitattributes: only the lines that set one of the attributes `words`."""
     wanted = tuple(words)
-    lines: list[Pattern] = []
-    for line in text.decode("utf-8", "surrogateescape").splitlines():
-        pattern, *rest = line.split() or [""]
-        if any(word.partition("=")[0] in wanted for word in rest) and (found := _line(pattern)) is not None:
-            lines.append(found)
-    return Patterns(base, tuple(lines))
+    rows = (line.split() or [""] for line in text.decode("utf-8", "surrogateescape").splitlines())
+    named = (row[0] for row in rows if any(word.partition("=")[0] in wanted for word in row[1:]))
+    return Patterns(base, _lines(named))
+
+
+def _lines(texts: Iterable[str]) -> tuple[Pattern, ...]:
+    found: list[Pattern] = []
+    room = _WILD
+    for text in texts:
+        pattern = _line(text, room)
+        if pattern is not None:
+            found.append(pattern)
+            room -= len(text) if pattern.regex else 0
+    return tuple(found)
 
 
 def is_ignored(chain: Iterable[Patterns], path: str, name: str, *, is_folder: bool) -> bool:
@@ -82,30 +119,25 @@ def user_excludes(environment: Mapping[str, str]) -> tuple[Path, ...]:
     named = folder / "ignore"
     for config in (folder / "config", Path(home, ".gitconfig")):
         text = read_small(config, 64 * 1024).decode("utf-8", "surrogateescape")
-        for found in re.findall(r'(?im)^\s*excludesfile\s*=\s*"?([^"\n]+?)"?\s*$', text):
+        for line in re.findall(r"(?im)^[ \t]*excludesfile[ \t]*=([^\n]+)$", text):
+            found = line.strip().strip('"')
             named = Path(home + found[1:] if found.startswith("~/") else found)
     return (named,)
 
 
 def _runs(lines: Sequence[Pattern]) -> list[_Run]:
-    """Join neighbours of one sign: within such a run their order does not matter. The last run comes first."""
-    runs: list[_Run] = []
-    for negated, group in groupby(lines, key=lambda line: line.negated):
-        members = list(group)
-        by_name = [line.regex for line in members if not line.anchored]
-        by_path = [line.regex for line in members if line.anchored]
-        runs.insert(0, (negated, _joined(by_name), _joined(by_path)))
-    return runs
+    """Join neighbours of one sign. The last run comes first."""
+    return [_Run(negated, list(group)) for negated, group in groupby(lines, key=lambda line: line.negated)][::-1]
 
 
-def _joined(regexes: list[str]) -> _Test | None:
-    return re.compile("|".join(f"(?:{regex})" for regex in regexes), re.DOTALL).fullmatch if regexes else None
+def _joined(regexes: list[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(f"(?:{regex})" for regex in regexes), re.DOTALL) if regexes else None
 
 
-def _line(line: str) -> Pattern | None:
+def _line(line: str, room: int) -> Pattern | None:
     line = line.removesuffix("\r")
-    while line.endswith(" ") and not line.endswith("\\ "):
-        line = line[:-1]
+    bare = line.rstrip(" ")
+    line = line[: len(bare) + bare.endswith("\\")]
     if not line or line.startswith("#"):
         return None
     negated = line.startswith("!")
@@ -113,12 +145,19 @@ def _line(line: str) -> Pattern | None:
     folders_only = line.endswith("/")
     line = line[:-1] if folders_only else line
     anchored = "/" in line
+    text = line.removeprefix("/")
+    if text and not _MAGIC.search(text):
+        return Pattern(anchored, plain=text, negated=negated, folders_only=folders_only)
+    if not anchored and _ENDING.fullmatch(text):
+        return Pattern(anchored, ending=text[1:], negated=negated, folders_only=folders_only)
+    if len(line) > room:
+        return None
     try:
-        regex = _translate(line.removeprefix("/"))
+        regex = _translate(text)
         re.compile(regex)
     except (ValueError, re.error):
         return None
-    return Pattern(regex, anchored, negated, folders_only)
+    return Pattern(anchored, regex=regex, negated=negated, folders_only=folders_only)
 
 
 def _translate(glob: str) -> str:

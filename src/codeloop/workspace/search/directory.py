@@ -1,13 +1,14 @@
 """What is in a folder, and what of it git ignores."""
 
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import FILES_ENTRIES
+from codeloop.schema.limits import FILES_ENTRIES, SEARCH_TIME
 from codeloop.workspace.files.safe_open import open_folder
 from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse
 from codeloop.workspace.git.index import open_repository, read_small
@@ -34,6 +35,7 @@ def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[Director
     """
     path = "" if folder == root else str(folder.relative_to(root))
     found: list[DirectoryEntry] = []
+    deadline = time.monotonic() + SEARCH_TIME.seconds
     with open_folder(folder) as place:
         rules, all_ignored = _rules(root, path, excludes)
         fd = os.open(".", _READ, dir_fd=place)
@@ -45,6 +47,8 @@ def entries(root: Path, folder: Path, excludes: Iterable[Path]) -> list[Director
                     if len(found) >= FILES_ENTRIES.value:
                         most = f"more than {FILES_ENTRIES.value:,} entries"
                         raise CodeloopError(f"{printable(str(folder))} has {most}. Look for a name with /find/file.")
+                    if time.monotonic() > deadline:
+                        raise CodeloopError(f"{printable(str(folder))} can't be listed in {SEARCH_TIME.seconds:g} s.")
                     is_folder = _is_folder(root, folder, row)
                     ignored = all_ignored or is_ignored(rules, join(path, row.name), row.name, is_folder=is_folder)
                     found.append(DirectoryEntry(row.name, is_folder, ignored))

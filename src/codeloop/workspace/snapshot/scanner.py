@@ -29,6 +29,8 @@ from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, Sta
 _YOUNG_NS = 20_000_000  # twice the coarsest tick of a kernel's clock
 _OTHER = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
+_TOO_LONG = f"the work tree takes more than {SNAPSHOT_SCAN.seconds:g} s to scan"
+
 
 class ScanOptions(msgspec.Struct, frozen=True):
     """What else matters to a work tree. `avoid`: folders of our own; `excludes`: the user's own patterns for git."""
@@ -117,7 +119,7 @@ class Scanner:
     def _run(self, look: _Look, *, whole: bool) -> None:
         while look.waiting:
             if time.monotonic() > look.deadline:
-                raise ScanRefused(f"the work tree takes more than {SNAPSHOT_SCAN.seconds:g} s to scan")
+                raise ScanRefused(_TOO_LONG)
             if self.table.files > SNAPSHOT_FILES.value:
                 raise ScanRefused(f"the work tree has more than {SNAPSHOT_FILES.value:,} files")
             if self.watch is None and whole and not self._unwatchable and self.table.files > SNAPSHOT_WATCH.value:
@@ -198,6 +200,8 @@ class Scanner:
             name = item.name
             if name == ".git":
                 continue
+            if time.monotonic() > look.deadline:
+                raise ScanRefused(_TOO_LONG)
             if item.is_dir(follow_symlinks=False):
                 if self._below(path, name, folder, look, whole=whole):
                     below.add(name)
