@@ -27,12 +27,7 @@ CONFIG_OVERLAPS = Limit(
     "config.overlaps", 64, "count", "overlaps of two wildcards; beyond, an untrusted project's `ask` becomes a `deny`"
 )
 CONFIG_RULES = Limit("config.rules", 200, "count", "more permission rules of an untrusted project are an error")
-CONFIG_PATTERNS = Limit(
-    "config.patterns",
-    32_000,
-    "characters",
-    "longer rules of an untrusted project, in all, are an error; `?` counts as 20",
-)
+CONFIG_PATTERNS = Limit("config.patterns", 32_000, "characters", "longer rules of an untrusted project are an error")
 PROJECT_ID = Limit(
     "config.project_id", 10_000, "ms", "git looking for the root commit, then the path names the project"
 )
@@ -298,11 +293,11 @@ WEB_HOPS = Limit("web.hops", 10, "count", "redirects that are followed, then an 
 WEB_BYTES = Limit("web.bytes", 5 * 1024 * 1024, "bytes", "read of a page, also after decompression; text is cut there")
 WEB_ERROR = Limit("web.error", 500, "characters", "shown of what a server says with an error status")
 WEB_URL = Limit("web.url", 8_192, "characters", "a longer URL is refused")
+PAGE_TIME = Limit("web.page_time", 20_000, "ms", "converting an HTML page, at most what is left of the fetch's time")
+PAGE_MEMORY = Limit("web.page_memory", 768 * 1024 * 1024, "bytes", "memory for converting a page, then an error")
 PDF_TIME = Limit("web.pdf_time", 20_000, "ms", "reading a PDF, then the pages read so far are given")
 PDF_PAGES = Limit("web.pdf_pages", 200, "count", "pages read of a PDF; the number of the others is said")
-PDF_MEMORY = Limit(
-    "web.pdf_memory", 1024 * 1024 * 1024, "bytes", "memory of the process that reads a PDF, then an error"
-)
+PDF_MEMORY = Limit("web.pdf_memory", 1024 * 1024 * 1024, "bytes", "memory for reading a PDF, then an error")
 PDF_TEXT = Limit("web.pdf_text", 2_000_000, "characters", "text taken from a PDF; what follows is cut")
 WEBSEARCH_TIME = Limit("web.search_time", 30_000, "ms", "waiting for a search service, then an error")
 WEBSEARCH_BYTES = Limit("web.search_bytes", 4 * 1024 * 1024, "bytes", "a longer answer of a search service is an error")

@@ -1,6 +1,7 @@
 """What a body becomes."""
 
 import os
+import resource
 import time
 
 import pytest
@@ -157,6 +158,23 @@ async def test_a_pdf_that_takes_too_long_is_given_up_and_leaves_no_process() -> 
     assert not [one for one in processes(mark) if one.marked]
 
 
+async def test_a_page_of_nested_quotes_ends_within_its_time_and_memory() -> None:
+    from codeloop.kit.processes import processes
+
+    name, value = "CODELOOP_TEST_PAGE", f"{os.getpid()}.{time.monotonic_ns()}"
+    page = PageSource(URL, "text/html", (b"<blockquote>x" * 400_000)[: WEB_BYTES.value])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ToolFailure, match=r"can't be converted: that takes .* Fetch it with the format html"):
+        await convert(page, "markdown", {**ENVIRONMENT, name: value}, seconds=3)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
+    assert not [one for one in processes(f"{name}={value}") if one.marked]
+
+
+async def test_an_error_page_is_converted_within_its_time_too() -> None:
+    page = PageSource(URL, "text/html", b"<blockquote>x" * 400_000)
+    assert await plain_text(page, ENVIRONMENT, seconds=0.2) == ""
+
+
 async def test_what_is_cut_is_said_for_text_and_refused_for_documents() -> None:
     page = await convert(PageSource(URL, "text/plain", b"abc", is_cut=True), "text", ENVIRONMENT)
     assert page.note == "only the first 5 MB were read"
@@ -165,8 +183,11 @@ async def test_what_is_cut_is_said_for_text_and_refused_for_documents() -> None:
             await convert(PageSource(URL, "", data, is_cut=True), "text", ENVIRONMENT)
 
 
-def test_the_text_of_an_error_page_is_one_line_and_never_bytes() -> None:
-    assert plain_text(PageSource(URL, "text/html", b"<h1>Not\nfound</h1><script>x()</script>")) == "Not found"
-    assert plain_text(PageSource(URL, "application/json", b'{"a":\n 1}')) == '{"a": 1}'
-    assert plain_text(PageSource(URL, "image/png", png())) == ""
-    assert plain_text(PageSource(URL, "application/zip", b"PK\0\0")) == ""
+async def test_the_text_of_an_error_page_is_one_line_and_never_bytes() -> None:
+    assert (
+        await plain_text(PageSource(URL, "text/html", b"<h1>Not\nfound</h1><script>x()</script>"), ENVIRONMENT)
+        == "Not found"
+    )
+    assert await plain_text(PageSource(URL, "application/json", b'{"a":\n 1}'), ENVIRONMENT) == '{"a": 1}'
+    assert await plain_text(PageSource(URL, "image/png", png()), ENVIRONMENT) == ""
+    assert await plain_text(PageSource(URL, "application/zip", b"PK\0\0"), ENVIRONMENT) == ""

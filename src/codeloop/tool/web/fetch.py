@@ -56,7 +56,10 @@ class FetchRequest(Struct, frozen=True):
 
 
 class FetchResponse(Struct, frozen=True):
-    """An answer. `headers` have lower-case names; `notes` say what a reader must know of the way here."""
+    """An answer. `headers` have lower-case names; `notes` say what a reader must know of the way here.
+
+    `left`: seconds that are left of those that were wanted.
+    """
 
     url: str
     status: int
@@ -65,6 +68,7 @@ class FetchResponse(Struct, frozen=True):
     data: bytes
     is_cut: bool
     notes: tuple[str, ...] = ()
+    left: float = 0.0
 
 
 async def fetch(wanted: FetchRequest, ask: Ask, network: Network) -> FetchResponse:
@@ -252,6 +256,7 @@ class _Fetch:
             data=body.data,
             is_cut=body.is_cut,
             notes=tuple(self._notes),
+            left=self._budget.left,
         )
 
 

@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
-from codeloop.schema.limits import WEB_BYTES
+from codeloop.schema.limits import PAGE_MEMORY, PAGE_TIME, PDF_TIME, WEB_BYTES
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.charset import decode
+from codeloop.tool.web.converter import converted
 from codeloop.tool.web.pdf import read_pdf
 from codeloop.workspace.files.image import FittedImage, ImageRefused, fit_image
 from codeloop.workspace.files.media_type import media_type
@@ -24,6 +26,7 @@ TEXTUAL = frozenset(f"application/{name}" for name in _APPLICATIONS.split())
 UNNAMED = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
 DROPPED = ["svg", 'img[src^="data:"]', "iframe", "nav", "template"]
 _SNIFFED = 1024
+_LONGEST = 16 * 1024 * 1024  # bytes of a converted page
 _CONTROLS = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -51,11 +54,13 @@ class Page(Struct, frozen=True):
     image: FittedImage | None = None
 
 
-async def convert(source: PageSource, form: Format, environment: Mapping[str, str]) -> Page:
-    """Turn a body into what was asked for. Raises ToolFailure for what can be shown in no way."""
+async def convert(
+    source: PageSource, form: Format, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds
+) -> Page:
+    """Turn a body into what was asked for, in `seconds`. Raises ToolFailure for what can be shown in no way."""
     kind = media_type(source.data[:_SNIFFED])
     if kind is not None:
-        return await _document(source, kind, environment)
+        return await _document(source, kind, environment, seconds)
     if not is_text(source):
         size = f"{'more than ' if source.is_cut else ''}{len(source.data):,} bytes"
         raise ToolFailure(
@@ -65,7 +70,7 @@ async def convert(source: PageSource, form: Format, environment: Mapping[str, st
     text, charset = decode(source.data, source.content_type, is_cut=source.is_cut)
     note = f"only the first {WEB_BYTES.value // 1024 // 1024} MB were read" if source.is_cut else ""
     if form != "html" and is_html(source):
-        text, left_out = await asyncio.to_thread(_converted, text, source.url, form)
+        text, left_out = await _from_html(text, source.url, form, environment, seconds)
         note = "; ".join(part for part in (note, left_out) if part)
     return Page(text, charset, note)
 
@@ -91,26 +96,26 @@ def is_text(source: PageSource) -> bool:
     return strange == 0 or (stated and b"\0" not in head and strange * 50 < len(head))
 
 
-def plain_text(source: PageSource) -> str:
+async def plain_text(source: PageSource, environment: Mapping[str, str], seconds: float = PAGE_TIME.seconds) -> str:
     """Return the text of an error page on one line, "" when it has none. Never fails."""
     if not source.data or media_type(source.data[:_SNIFFED]) or not is_text(source):
         return ""
     text, _ = decode(source.data, source.content_type, is_cut=True)
     if is_html(source):
         try:
-            text, _ = _converted(text, source.url, "text")
+            text, _ = await _from_html(text, source.url, "text", environment, seconds)
         except ToolFailure:
             return ""
     return " ".join(text.split())
 
 
-async def _document(source: PageSource, kind: str, environment: Mapping[str, str]) -> Page:
+async def _document(source: PageSource, kind: str, environment: Mapping[str, str], seconds: float) -> Page:
     what = "PDF" if kind == "application/pdf" else "picture"
     if source.is_cut:
         limit = WEB_BYTES.value // 1024 // 1024
         raise ToolFailure(f"{source.url} is a {what} of more than {limit} MB. Download it with a command instead.")
     if kind == "application/pdf":
-        pdf = await read_pdf(source.data, environment)
+        pdf = await read_pdf(source.data, environment, min(seconds, PDF_TIME.seconds))
         return Page(pdf.text, kind, pdf.note)
     try:
         picture = await asyncio.to_thread(fit_image, source.data)
@@ -119,21 +124,26 @@ async def _document(source: PageSource, kind: str, environment: Mapping[str, str
     return Page(f"Image attached: {source.url} ({len(picture.data):,} bytes, {picture.note})", kind, image=picture)
 
 
-def _converted(html: str, url: str, form: Format) -> tuple[str, str]:
-    """Return HTML as markdown or text, and a note when a part of it could not be converted."""
-    import html_to_markdown as engine
+class _Said(Struct):
+    text: str = ""
+    deep: bool = False
+    error: str = ""
 
-    options = engine.ConversionOptions(
-        output_format="plain" if form == "text" else "markdown",
-        base_url=url,
-        exclude_selectors=DROPPED,
-        extract_metadata=False,
-        preprocessing=engine.PreprocessingOptions(remove_navigation=False, remove_forms=False),
-    )
-    try:
-        result = engine.convert(html, options)
-    except (engine.ConversionError, ValueError) as error:
-        raise ToolFailure(f"The page can't be converted ({error}). Fetch it with the format html.") from None
-    deep = any("depth" in str(warning.kind) for warning in result.warnings)
-    note = "parts that are nested too deeply are left out; the format html has them" if deep else ""
-    return (result.content or "").strip(), note
+
+async def _from_html(
+    html: str, url: str, form: Format, environment: Mapping[str, str], seconds: float
+) -> tuple[str, str]:
+    """Return HTML as markdown or text, and a note when a part of it could not be converted."""
+    kind = "plain" if form == "text" else "markdown"
+    limits = (PAGE_TIME.value // 1000, PAGE_MEMORY.value)
+    data = f"{url}\n{html}".encode("utf-8", "replace")
+    most = min(seconds, PAGE_TIME.seconds)
+    done = await converted("page_program.py", (kind, *limits, *DROPPED), data, environment, most, _LONGEST)
+    if not done.lines:
+        why = f"that takes more than {most:g} s" if done.late else "that takes too much memory, or it is too long"
+        raise ToolFailure(f"The page can't be converted: {why}. Fetch it with the format html.")
+    said = await asyncio.to_thread(msgspec.json.decode, done.lines[0], type=_Said)
+    if said.error:
+        raise ToolFailure(f"The page can't be converted ({said.error}). Fetch it with the format html.")
+    note = "parts that are nested too deeply are left out; the format html has them" if said.deep else ""
+    return said.text, note

@@ -1,18 +1,15 @@
 """The text of a PDF, read by a process that may be ended at any time."""
 
-import asyncio
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from codeloop.schema.limits import PDF_MEMORY, PDF_PAGES, PDF_TEXT, PDF_TIME
 from codeloop.tool.tool import ToolFailure
+from codeloop.tool.web.converter import converted
 
-_PROGRAM = Path(__file__).with_name("pdf_program.py")
 _LINE = 4 * PDF_TEXT.value * 6
 
 
@@ -32,44 +29,16 @@ class Pdf(Struct, frozen=True):
 
 async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
     """Return the text of a PDF. Raises ToolFailure when it is encrypted, broken or only images."""
+    limits = [limit.value for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY)]
+    done = await converted("pdf_program.py", limits, data, environment, seconds, _LINE)
     lines = list[_Said]()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", str(_PROGRAM), *(str(limit.value) for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY))),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=dict(environment),
-        start_new_session=True,
-        limit=_LINE,
-    )
-    late = False
-    try:
-        async with asyncio.timeout(seconds):
-            await _exchange(process, data, lines)
-    except TimeoutError:
-        late = True
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-    return _pdf(lines, late=late, failed=process.returncode != 0)
-
-
-async def _exchange(process: asyncio.subprocess.Process, data: bytes, lines: list[_Said]) -> None:
-    if process.stdin is None or process.stdout is None:
-        return
-    with suppress(ConnectionError):
-        process.stdin.write(data)
-        await process.stdin.drain()
-    process.stdin.close()
-    with suppress(ValueError, msgspec.DecodeError):  # an endless or half-written line ends the reading
-        while line := await process.stdout.readline():
+    with suppress(msgspec.DecodeError):  # a half-written line ends the reading
+        for line in done.lines:
             lines.append(msgspec.json.decode(line, type=_Said))
-    await process.wait()
+    return _pdf(lines, late=done.late, failed=done.failed)
 
 
-def _pdf(lines: list[_Said], *, late: bool, failed: bool) -> Pdf:
+def _pdf(lines: Sequence[_Said], *, late: bool, failed: bool) -> Pdf:
     if lines and lines[0].error:
         raise ToolFailure("The PDF is encrypted with a password and can't be read. Ask the user for its content.")
     texts = [line.text.strip() for line in lines if line.text is not None]

@@ -17,8 +17,9 @@ def main(pages: int, characters: int, memory: int) -> None:
     """Read and write; `characters` and `pages` end the work, `memory` (bytes) the process."""
     import resource
 
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    for limit, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)):
+        with suppress(ValueError, OSError):
+            resource.setrlimit(limit, (most, most))
     logging.disable()
     from pypdf import PdfReader
 

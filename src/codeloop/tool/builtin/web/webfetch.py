@@ -52,9 +52,11 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
         "truncated": fetched.is_cut,
     }
     if not 200 <= fetched.status < 300:
-        raise ToolFailure(_failure(fetched, source), metadata)
+        raise ToolFailure(
+            _failure(fetched, await plain_text(source, ctx.workspace.environment, fetched.left)), metadata
+        )
     try:
-        page = await convert(source, params.format, ctx.workspace.environment)
+        page = await convert(source, params.format, ctx.workspace.environment, fetched.left)
     except ToolFailure as error:
         raise ToolFailure(str(error), metadata) from None
     notes = [*fetched.notes, *([page.note] if page.note else [])]
@@ -64,11 +66,10 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(title, output, metadata, _attached(ctx, page, fetched))
 
 
-def _failure(fetched: FetchResponse, source: PageSource) -> str:
+def _failure(fetched: FetchResponse, said: str) -> str:
     from http import HTTPStatus
 
     reason = fetched.reason or next((s.phrase for s in HTTPStatus if s.value == fetched.status), "")
-    said = plain_text(source)
     said = said if len(said) <= WEB_ERROR.value else said[: WEB_ERROR.value] + "..."
     after = fetched.headers.get("retry-after", "")
     parts = [

@@ -1,0 +1,46 @@
+"""The program that turns HTML into markdown or text: on standard input what links are relative to, and the page.
+
+It is a process of its own because a hostile page can take any time and memory: the caller ends it at its deadline, the
+system at its memory limit. It imports nothing of ours and runs as a file. Its arguments: `plain` or `markdown`, the
+seconds and bytes of memory that it may use, and the elements that are left out.
+On standard output one line: `{"text": ..., "deep": whether parts were nested too deeply}` or `{"error": why}`.
+"""
+
+import json
+import sys
+from contextlib import suppress
+
+
+def main(form: str, seconds: int, memory: int, *dropped: str) -> None:
+    """Read, convert and write."""
+    import resource
+
+    for name, most in (("RLIMIT_AS", memory), ("RLIMIT_CPU", seconds), ("RLIMIT_CORE", 0)):
+        with suppress(ValueError, OSError, AttributeError):
+            resource.setrlimit(getattr(resource, name), (most, most))
+    import html_to_markdown as engine
+
+    base, _, html = sys.stdin.buffer.read().decode("utf-8", "replace").partition("\n")
+    options = engine.ConversionOptions(
+        output_format="plain" if form == "plain" else "markdown",
+        base_url=base,
+        exclude_selectors=list(dropped),
+        extract_metadata=False,
+        preprocessing=engine.PreprocessingOptions(remove_navigation=False, remove_forms=False),
+    )
+    try:
+        result = engine.convert(html, options)
+    except (engine.ConversionError, ValueError) as error:
+        _say({"error": str(error)[:500]})
+        return
+    deep = any("depth" in str(warning.kind) for warning in result.warnings)
+    _say({"text": (result.content or "").strip(), "deep": deep})
+
+
+def _say(line: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
