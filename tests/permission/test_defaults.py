@@ -135,3 +135,7 @@ def test_what_is_possible_is_asked_about_for_a_path_and_not_for_a_kind_of_file()
     assert (
         decide(maybe, BLANKET, (PermissionRule(permission="read", pattern="<secret>", action="deny"),)).action == "deny"
     )
+
+
+def test_without_a_readable_folder_edits_are_free_too() -> None:
+    assert decide(Need(permission="edit", patterns=("src/a.py",)), rules_of("build")).action == "allow"

@@ -39,8 +39,7 @@ def base_rules(scratch: Path, *readable: Path) -> Ruleset:
         *_rules("webfetch_private", "ask"),
         *_rules("read", "allow"),
         *SECRETS,
-        *PROTECTED,
-        *_rules("edit", "ask", *_inside(readable)),
+        *_rules("edit", "ask", "<protected>", *_inside(readable)),
     )
 
 
