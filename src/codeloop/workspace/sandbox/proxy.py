@@ -29,15 +29,15 @@ A command that needs more than that can ask to run outside the sandbox.
 
 
 class Refusal(Struct, frozen=True):
-    """One connection that was refused. `number` counts them; `asked_at`: the proxy's address that was asked."""
+    """One connection that was refused. `number` counts them; `port`: of the proxy, where it was asked for."""
 
     number: int
-    asked_at: str
+    port: int
     text: str
 
 
 class HostProxy:
-    """Serves a listening socket of the sandbox from `serve` to `close`."""
+    """Serves listening sockets of the sandbox until `close`. A socket for each session tells whose a refusal is."""
 
     def __init__(self, hosts: Hosts, outside: Outside) -> None:
         self.count = 0
@@ -64,12 +64,9 @@ class HostProxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def refused(self, after: int = 0, asked_at: str | None = None) -> list[str]:
-        """Return what was refused since the count was `after`, a line each, none twice.
-
-        `asked_at`: only what came to that address of the proxy.
-        """
-        rows = (row for row in self._refused if row.number > after and asked_at in {None, row.asked_at})
+    def refused(self, after: int, port: int) -> list[str]:
+        """Return what was refused at a port of the proxy since the count was `after`, a line each, none twice."""
+        rows = (row for row in self._refused if row.number > after and row.port == port)
         return list(dict.fromkeys(row.text for row in rows))
 
     def _accept(self, service: int | None) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
@@ -143,7 +140,7 @@ class HostProxy:
     def _note(self, client: Stream, blocked: Blocked) -> str:
         self.count += 1
         text = f"blocked: connection to {blocked.place}, {blocked}"
-        self._refused.append(Refusal(self.count, client.writer.get_extra_info("sockname")[0], text))
+        self._refused.append(Refusal(self.count, client.writer.get_extra_info("sockname")[1], text))
         return text
 
 
