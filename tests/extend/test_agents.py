@@ -16,7 +16,7 @@ from codeloop.schema.permission import Need, PermissionRule
 from tests.extend.settings import write
 from tests.support.project import Rig, call, calls, rig
 
-BASE = base_rules(Path("/scratch"))
+BASE = base_rules("auto", Path("/scratch"))
 
 
 def agents(**own: AgentConfig) -> dict[str, Agent]:

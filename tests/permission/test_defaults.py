@@ -5,21 +5,27 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.wildcard import ANY
-from codeloop.permission.defaults import agent_rules, base_rules, guards
-from codeloop.permission.rules import decide, is_offered
+from codeloop.permission.defaults import agent_rules, base_rules, firm_agent_rules, firm_rules, guards
+from codeloop.permission.rules import decide, is_offered, strictest
 from codeloop.permission.shell.analyse import analyse, need_of
-from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset
+from codeloop.schema.permission import TRAITS, Action, Need, PermissionRule, Profile, Ruleset
 
 SCRATCH = Path("/data/scratch")
 SKILLS = Path("/data/skills")
 
 
-def rules_of(agent: str, *readable: Path) -> Ruleset:
-    return (*base_rules(SCRATCH, *readable), *agent_rules(agent))
+def rules_of(agent: str, *readable: Path, profile: Profile = "auto") -> Ruleset:
+    return (*base_rules(profile, SCRATCH, *readable), *agent_rules(agent))
+
+
+def wanted(permission: str, pattern: str) -> Need:
+    """A trait as the pattern means a command that has it."""
+    traits = (TRAITS[pattern],) if pattern in TRAITS else ()
+    return Need(permission=permission, patterns=("make" if traits else pattern,), traits=traits)
 
 
 def action(agent: str, permission: str, pattern: str) -> Action:
-    return decide(Need(permission=permission, patterns=(pattern,)), rules_of(agent, SKILLS)).action
+    return decide(wanted(permission, pattern), rules_of(agent, SKILLS)).action
 
 
 @pytest.mark.parametrize(
@@ -51,7 +57,10 @@ def action(agent: str, permission: str, pattern: str) -> Action:
         ("general", "question", "*", "deny"),
         ("explore", "edit", "a", "deny"),
         ("explore", "grep", "x", "allow"),
-        ("explore", "bash", "ls", "allow"),
+        ("explore", "bash", "make", "deny"),
+        ("explore", "bash", "<read-only>", "allow"),
+        ("plan", "bash", "make", "deny"),
+        ("plan", "bash", "<read-only>", "allow"),
         ("explore", "external_directory", "/etc/*", "deny"),
         ("explore", "read", ".env", "ask"),
         ("title", "read", "a", "deny"),
@@ -65,6 +74,77 @@ def test_the_built_in_agents(agent: str, permission: str, pattern: str, expected
     assert action(agent, permission, pattern) == expected
 
 
+@pytest.mark.parametrize(
+    ("profile", "permission", "pattern", "expected"),
+    [
+        ("ask", "read", "src/a.py", "allow"),
+        ("ask", "grep", "x", "allow"),
+        ("ask", "read", ".env", "ask"),
+        ("ask", "bash", "make", "ask"),
+        ("ask", "bash", "<sandboxed>", "ask"),
+        ("ask", "bash", "<read-only>", "allow"),
+        ("ask", "edit", "src/a.py", "ask"),
+        ("ask", "webfetch", "https://a.example", "ask"),
+        ("ask", "mcp_tool", "*", "ask"),
+        ("ask", "external_directory", "/etc/*", "ask"),
+        ("ask", "external_directory", "/data/scratch/*", "allow"),
+        ("ask", "sandbox", "make", "ask"),
+        ("auto", "edit", "src/a.py", "allow"),
+        ("auto", "edit", ".git/config", "ask"),
+        ("auto", "webfetch", "https://a.example", "allow"),
+        ("auto", "webfetch_private", "http://10.0.0.1", "ask"),
+        ("auto", "sandbox", "make", "ask"),
+        ("plan", "read", "src/a.py", "allow"),
+        ("plan", "bash", "make", "deny"),
+        ("plan", "bash", "<sandboxed>", "deny"),
+        ("plan", "bash", "<read-only>", "allow"),
+        ("plan", "edit", "src/a.py", "deny"),
+        ("plan", "edit", ".codeloop/plans/a.md", "allow"),
+        ("plan", "mcp_tool", "*", "deny"),
+        ("plan", "webfetch", "https://a.example", "allow"),
+        ("plan", "sandbox", "make", "deny"),
+        ("plan", "external_directory", "/etc/*", "ask"),
+    ],
+)
+def test_the_profiles(profile: Profile, permission: str, pattern: str, expected: Action) -> None:
+    rules = (*base_rules(profile, SCRATCH, SKILLS), *agent_rules("build"))
+    verdicts = [decide(wanted(permission, pattern), each) for each in (rules, firm_rules(profile)) if each]
+    assert strictest(verdicts).action == expected
+
+
+@pytest.mark.parametrize(
+    ("firm", "permission", "pattern", "expected"),
+    [
+        (firm_rules("plan"), "bash", "make", "deny"),
+        (firm_rules("plan"), "bash", "<read-only>", "allow"),
+        (firm_rules("plan"), "edit", "a", "deny"),
+        (firm_rules("plan"), "mcp_tool", "*", "deny"),
+        (firm_rules("plan"), "read", ".env", "allow"),
+        (firm_rules("plan"), "external_directory", "/etc/*", "allow"),
+        (firm_rules("yolo"), "bash", "make", "allow"),
+        (firm_rules("yolo"), "sandbox", "make", "deny"),
+        (firm_agent_rules("plan"), "bash", "make", "deny"),
+        (firm_agent_rules("plan"), "edit", "a", "deny"),
+        (firm_agent_rules("plan"), "webfetch", "https://a.example", "allow"),
+        (firm_agent_rules("explore"), "bash", "make", "deny"),
+        (firm_agent_rules("explore"), "bash", "<read-only>", "allow"),
+        (firm_agent_rules("explore"), "edit", ".codeloop/plans/a.md", "deny"),
+    ],
+)
+def test_what_a_blanket_permission_does_not_lift(
+    firm: Ruleset, permission: str, pattern: str, expected: Action
+) -> None:
+    assert decide(wanted(permission, pattern), firm).action == expected
+
+
+def test_what_nobody_means_by_allowing_everything_is_asked_unless_it_is_named() -> None:
+    everything = (PermissionRule(permission="*", pattern="*", action="allow"),)
+    for permission in ("sandbox", "webfetch_private"):
+        assert decide(wanted(permission, "x"), guards(everything)).action == "ask"
+        named = PermissionRule(permission=permission, pattern="*", action="allow")
+        assert decide(wanted(permission, "x"), guards((*everything, named))).action == "allow"
+
+
 def test_a_plain_session_runs_any_line_without_a_question() -> None:
     for line in ('for f in *; do echo "$f"; done', 'eval "$x"', "$cmd", "(("):
         assert decide(need_of(line, analyse(line)), rules_of("build")).action == "allow"
@@ -72,8 +152,7 @@ def test_a_plain_session_runs_any_line_without_a_question() -> None:
 
 def test_a_persons_own_rule_wins_over_the_git_folder() -> None:
     own = (PermissionRule(permission="edit", pattern=".git/info/exclude", action="allow"),)
-    wanted = Need(permission="edit", patterns=(".git/info/exclude",))
-    assert decide(wanted, rules_of("build"), own).action == "allow"
+    assert decide(wanted("edit", ".git/info/exclude"), rules_of("build"), own).action == "allow"
 
 
 def test_what_an_agent_can_never_use_is_not_offered() -> None:

@@ -10,14 +10,34 @@ import pytest
 import pytest_asyncio
 
 from codeloop.kit.wildcard import ANY
-from codeloop.permission.gate import Denied, Gate, Rejected
+from codeloop.permission.gate import CallRules, Denied, Gate, Rejected
+from codeloop.permission.rules import RuleLayer
 from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied, session_created, session_deleted
+from codeloop.schema.limits import STORE_DECISIONS
 from codeloop.schema.message import Session, SessionTime
-from codeloop.schema.permission import Action, Need, PermissionRequest, PermissionRule, QuestionTool, Reply
+from codeloop.schema.permission import (
+    AUTO,
+    NOBODY,
+    Action,
+    Need,
+    PermissionRequest,
+    PermissionRule,
+    QuestionTool,
+    Reply,
+)
+from codeloop.schema.wire import replace
+from codeloop.store import permission_records
+from codeloop.store.permission_records import PLACE
 from codeloop.store.store import Store
 
 TOOL = QuestionTool(message_id="msg_1", call_id="call_1")
-ASK = (PermissionRule(permission="*", pattern="*", action="ask"),)
+
+
+def rules(*given: PermissionRule, answers_itself: bool = False) -> CallRules:
+    return CallRules(((RuleLayer("built-in", given),),), answers_itself=answers_itself)
+
+
+ASK = rules(PermissionRule(permission="*", pattern="*", action="ask"))
 
 
 def session(session_id: str, parent: str | None = None) -> Session:
@@ -69,13 +89,13 @@ def reply(gate: Gate, request: PermissionRequest, answer: Reply, message: str | 
 
 async def test_what_the_rules_allow_passes_without_a_trace(store: Store) -> None:
     before = store.last_seq()
-    await Gate(store).pass_through(need("ls"), "ses_a", TOOL, (rule("*", "allow"),))
+    await Gate(store).pass_through(need("ls"), "ses_a", TOOL, rules(rule("*", "allow")))
     assert store.last_seq() == before
 
 
 async def test_what_a_rule_denies_names_the_rule(store: Store) -> None:
     with pytest.raises(Denied, match=r"by the rule bash rm \*: deny: bash rm x"):
-        await Gate(store).pass_through(need("rm x"), "ses_a", TOOL, (rule("*", "allow"), rule("rm *", "deny")))
+        await Gate(store).pass_through(need("rm x"), "ses_a", TOOL, rules(rule("*", "allow"), rule("rm *", "deny")))
 
 
 async def test_once_lets_this_call_pass_and_the_next_one_asks_again(store: Store) -> None:
@@ -89,27 +109,97 @@ async def test_once_lets_this_call_pass_and_the_next_one_asks_again(store: Store
     assert store.pending_permissions() == []
 
 
-async def test_always_lets_later_calls_pass_in_the_session_and_its_children_only(store: Store) -> None:
+LS = ("ls *",)
+
+
+async def test_always_holds_for_the_directory_it_was_given_in_and_no_other(store: Store) -> None:
+    store.append(session_created(replace(session("ses_clone"), directory="/other")))
     gate = Gate(store)
-    task = ask(gate, need("ls", always=("ls *",)))
+    task = ask(gate, need("ls", always=LS))
     reply(gate, (await waiting(store, 1))[0], "always")
     await task
-    await gate.pass_through(need("ls -la", always=("ls *",)), "ses_a", TOOL, ASK)
-    await gate.pass_through(need("ls -la", always=("ls *",)), "ses_child", TOOL, ASK)
-    assert gate.grants("ses_b") == ()
+    for session_id in ("ses_a", "ses_child", "ses_b"):
+        await gate.pass_through(need("ls -la", always=LS), session_id, TOOL, ASK)
+    assert gate.grants("ses_clone", need("ls", always=LS)) == []
+    elsewhere = replace(need("ls", always=LS), metadata={PLACE: "vendor"})
+    assert gate.grants("ses_a", elsewhere) == []
+    assert gate.grants("ses_a", need("ls")) == []
     with pytest.raises(Denied):
-        await gate.pass_through(need("ls -la", always=("ls *",)), "ses_a", TOOL, (rule("ls *", "deny"),))
+        await gate.pass_through(need("ls -la", always=LS), "ses_a", TOOL, rules(rule("ls *", "deny")))
+
+
+async def test_a_revoked_always_is_asked_again(store: Store) -> None:
+    gate = Gate(store)
+    task = ask(gate, need("ls", always=LS))
+    reply(gate, (await waiting(store, 1))[0], "always")
+    await task
+    (grant,) = store.permissions.grants()
+    assert (grant.directory, grant.session_id, grant.patterns) == ("/w", "ses_a", ["ls *"])
+    store.permissions.revoke([grant.id])
+    again = ask(gate, need("ls", always=LS))
+    assert reply(gate, (await waiting(store, 1))[0], "once")
+    await again
+
+
+async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
+    gate = Gate(store)
+    allowing, denying = rule("*", "allow"), rule("rm *", "deny")
+    await gate.pass_through(need("ls"), "ses_a", TOOL, rules(allowing))
+    with pytest.raises(Denied):
+        await gate.pass_through(need("ls", "rm x"), "ses_a", TOOL, rules(allowing, denying))
+    await gate.pass_through(need("make"), "ses_a", TOOL, rules(rule("*", "ask"), answers_itself=True))
+    answers: list[tuple[Reply, str | None]] = [
+        ("once", None), ("once", AUTO), ("always", None), ("reject", "no"), ("reject", NOBODY),
+    ]  # fmt: skip
+    for answer, message in answers:
+        task = ask(gate, need("ls a", always=LS))
+        reply(gate, (await waiting(store, 1))[0], answer, message)
+        await asyncio.gather(task, return_exceptions=True)
+        for grant in store.permissions.grants():
+            await gate.pass_through(need("ls b", always=LS), "ses_a", TOOL, ASK)
+            store.permissions.revoke([grant.id])
+    found = store.permissions.decisions()
+    assert [(each.action, each.by.split(" per_")[0]) for each in found] == [
+        ("allow", "rule"),
+        ("deny", "rule"),
+        ("allow", "profile yolo"),
+        ("allow", "person, once"),
+        ("allow", "--auto"),
+        ("allow", "person, always"),
+        ("allow", "grant"),
+        ("deny", "person, reject"),
+        ("deny", "nobody"),
+    ]
+    assert (found[1].patterns, found[1].rule, found[1].origin, found[1].call) == (["rm x"], denying, "built-in", TOOL)
+    assert store.permissions.decisions("ses_b") == []
+    assert len(store.permissions.decisions(denied=True)) == 3
+    assert store.permissions.decisions(limit=1) == found[-1:]
+
+
+async def test_only_the_newest_decisions_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(permission_records, "STORE_DECISIONS", replace(STORE_DECISIONS, value=50))
+    for number in range(200):
+        await Gate(store).pass_through(need(str(number)), "ses_a", TOOL, rules(rule("*", "allow")))
+    assert [each.patterns for each in store.permissions.decisions()] == [[str(number)] for number in range(150, 200)]
 
 
 async def test_always_settles_the_others_that_it_covers(store: Store) -> None:
     gate = Gate(store)
-    covered = [ask(gate, need("ls", always=("ls *",))), ask(gate, need("ls b")), ask(gate, need("ls c"), "ses_child")]
-    others = [ask(gate, need("ls b", "rm x")), ask(gate, need("ls"), "ses_b"), ask(gate, need("ls", possible=(ANY,)))]
-    pending = await waiting(store, 6)
-    first = next(request for request in pending if request.always)
+    covered = [
+        ask(gate, need(text, always=LS), session_id) for text, session_id in (("ls", "ses_a"), ("ls b", "ses_a"))
+    ]
+    covered.append(ask(gate, need("ls c", always=LS), "ses_child"))
+    others = [
+        ask(gate, need("ls b", "rm x", always=LS)),
+        ask(gate, need("ls", always=LS), "ses_b"),
+        ask(gate, need("ls", possible=(ANY,), always=LS)),
+        ask(gate, need("ls > x")),
+    ]
+    pending = await waiting(store, 7)
+    first = next(request for request in pending if request.patterns == ["ls"] and request.session_id == "ses_a")
     reply(gate, first, "always")
     await asyncio.gather(*covered)
-    assert len(store.pending_permissions()) == 3
+    assert len(store.pending_permissions()) == 4
     assert not any(task.done() for task in others)
     for task in others:
         task.cancel()
@@ -162,7 +252,7 @@ async def test_a_second_answer_changes_nothing(store: Store) -> None:
     assert reply(gate, request, "once")
     assert not reply(gate, request, "always")
     await task
-    assert gate.grants("ses_a") == ()
+    assert store.permissions.grants() == []
 
 
 async def test_an_answer_given_before_the_question_is_followed_is_not_missed(store: Store) -> None:
@@ -197,6 +287,9 @@ import sys
 from pathlib import Path
 from codeloop.permission.gate import Gate
 from codeloop.schema.event import PermissionAnswer
+from codeloop.schema.wire import replace
+from codeloop.store import permission_records
+from codeloop.store.permission_records import PLACE
 from codeloop.store.store import Store
 
 store = Store(Path(sys.argv[1]))

@@ -17,7 +17,7 @@ import pytest
 from codeloop.store import database
 from codeloop.store.database import MIGRATIONS, StoreError, open_database
 from codeloop.store.store import Store
-from tests.store.states import created, deleted, put, said, session, text, updated, user
+from tests.store.states import asked, created, deleted, put, question, replied, said, session, text, updated, user
 from tests.support.examples import examples
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,6 +111,29 @@ def test_a_migration_keeps_the_data_and_makes_a_private_backup(path: Path, monke
         assert db.execute("PRAGMA user_version").fetchone()[0] == 1
         assert db.execute("SELECT count(*) FROM part").fetchone()[0] == 1
     assert not list(path.parent.glob("*.part"))
+
+
+def test_what_was_always_allowed_before_holds_for_its_session_as_it_did(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = session(), session()
+    child = session(parent=one.id)
+    always, once = question(one.id), question(one.id)
+    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS[:2])
+    with monkeypatch.context() as patch:
+        patch.setattr("codeloop.store.tables.DELETE_SESSION", ())
+        old = Store(path)
+        old.append(created(one), created(other), created(child), asked(always), asked(once))
+        old.append(replied(always, "always"), replied(once, "once"))
+        old.close()
+    monkeypatch.setattr(database, "MIGRATIONS", MIGRATIONS)
+    new = Store(path)
+    assert [(each.id, each.directory) for each in new.permissions.grants()] == [(always.id, "")]
+    for holds in (one, child):
+        assert [each.patterns for each in new.permissions.granted(holds.id)] == [always.always]
+    assert new.permissions.granted(other.id) == []
+    new.append(deleted(one))
+    assert new.permissions.grants() == []
 
 
 def test_a_database_of_the_first_version_opens_and_keeps_facts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,22 +8,27 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.agent.subagent.supervisor import Supervisor
+from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.suggest import meant, near
 from codeloop.model.chat import ChatModel
 from codeloop.permission.defaults import guards
-from codeloop.permission.gate import Gate
+from codeloop.permission.gate import CallRules, Gate
+from codeloop.permission.rules import RuleLayer, RuleLayers
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
-from codeloop.schema.message import ModelRef
+from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.part import ToolPart
-from codeloop.schema.permission import Ruleset
+from codeloop.schema.permission import PROFILES, Profile, Ruleset
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.workspace import Workspace
+
+PROFILE = "profile"
+"""Where a session keeps in its metadata the profile that was chosen for it."""
 
 
 class Models(Protocol):
@@ -85,8 +90,7 @@ class Engine(Struct, frozen=True):
     toolbox: Toolbox
     models: Models
     agents: dict[str, Agent]
-    rules: Ruleset
-    """The base rules, before the agent's own."""
+    rulebook: Rulebook
     instructions: Callable[[], tuple[tuple[Path, str], ...]]
     spawn: Spawn
     """How a subagent is run: it needs the loop, which stands above the calls."""
@@ -107,29 +111,52 @@ class Engine(Struct, frozen=True):
             raise OperationError("NotFoundError", f"Agent not found: {name}.{there}")
         return found
 
-    def rulesets(self, session_id: str, agent: Agent) -> tuple[Ruleset, ...]:
-        """Return the rules of a session in their order: base, the agent's (with the user's), the session's own.
+    def profile(self, session_id: str) -> Profile:
+        """Return the profile of a session: its own, that of a session it is a child of, or the configured one."""
+        current: str | None = session_id
+        while current is not None and (session := self.store.find_session(current)) is not None:
+            chosen = (session.metadata or {}).get(PROFILE)
+            if chosen is not None and chosen in PROFILES:
+                return chosen
+            current = session.parent_id
+        return self.rulebook.profile
 
+    def call_rules(self, session_id: str, agent: Agent) -> CallRules:
+        """Return what a call of a session is judged by: its rules, then the lists that it must pass as well.
+
+        Those are what holds firm of the profile and the agent, what a blanket permission does not cover, and the rules
+        of the sessions that it is a child of, so that a child is never allowed more than its parents.
         The agent's are those of now, should they have changed since a step began with it.
         """
+        profile = self.profile(session_id)
         session = self.store.session(session_id)
-        agent = self.agents.get(agent.name, agent)
-        return (self.rules, tuple(agent.permission), tuple(session.permission or ()))
-
-    def ceilings(self, session_id: str, agent: Agent) -> tuple[Ruleset, ...]:
-        """Return the rule lists that a call must pass besides the session's own.
-
-        Those of the sessions that it is a child of, so that a child is never allowed more than its parents, and what
-        a blanket permission does not cover.
-        """
-        lists = [guards(*self.rulesets(session_id, agent)[1:])]
-        parent_id = self.store.session(session_id).parent_id
+        own = self._layers(session, agent, profile)
+        blanket = RuleLayer("built-in", guards(*(layer.rules for layer in own[1:])))
+        lists = [own, (blanket,), *self.rulebook.ceilings(agent.name, profile)]
+        parent_id = session.parent_id
         while parent_id is not None and (parent := self.store.find_session(parent_id)) is not None:
             above = self.agents.get(parent.agent or "")
-            rules = (*self.rules, *(above.permission if above else ()), *(parent.permission or ()))
-            lists.append(rules)
+            if above is None:
+                lists.append((self.rulebook.layers("", profile)[0], _session_layer(parent)))
+            else:
+                lists += [self._layers(parent, above, profile), *self.rulebook.ceilings(above.name, profile)]
             parent_id = parent.parent_id
-        return tuple(rules for rules in lists if rules)
+        kept = tuple(layers for layers in lists if any(layer.rules for layer in layers))
+        return CallRules(kept, answers_itself=profile == "yolo")
+
+    def _layers(self, session: Session, agent: Agent, profile: Profile) -> RuleLayers:
+        known = self.rulebook.layers(agent.name, profile)
+        if agent.name not in self.agents:
+            known = (known[0], RuleLayer(f"agent {agent.name}", tuple(agent.permission)))
+        return (*known, _session_layer(session))
+
+    def rulesets(self, session_id: str, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
+        """Return the lists of `call_rules`, each as the rulesets that it is made of."""
+        return tuple(tuple(layer.rules for layer in layers) for layers in self.call_rules(session_id, agent).lists)
+
+
+def _session_layer(session: Session) -> RuleLayer:
+    return RuleLayer(f"session {session.id}", tuple(session.permission or ()))
 
 
 def model_ref(model: ModelRef) -> str:

@@ -127,14 +127,13 @@ def make_request(
     """Put together what the model is sent for the step `info`: system prompt, tools, the whole conversation."""
     session_id = info.session_id
     view = engine.store.context_view(session_id)
-    rulesets = engine.rulesets(session_id, agent)
-    ceilings = engine.ceilings(session_id, agent)
+    rulesets, *ceilings = engine.rulesets(session_id, agent)
     if not engine.policy.attended:
-        ceilings = (*ceilings, UNATTENDED)
+        ceilings.append((UNATTENDED,))
     return ModelRequest(
         system=cache.system(engine, view.session, agent, model.info),
         turns=cache.turns(view, model.info, info.time.created),
-        tools=cache.tools(engine.toolbox, model.info, rulesets, ceilings),
+        tools=cache.tools(engine.toolbox, model.info, rulesets, tuple(ceilings)),
         session_id=session_id,
         temperature=agent.temperature,
         top_p=agent.top_p,

@@ -36,11 +36,10 @@ class CallContext:
     async def ask(self, need: Need) -> None:
         """Return when allowed; otherwise raise Denied or Rejected."""
         self._engine.refresh()
-        rulesets = self._engine.rulesets(self.session_id, self._agent)
+        rules = self._engine.call_rules(self.session_id, self._agent)
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
-        ceilings = self._engine.ceilings(self.session_id, self._agent)
         self.asks_first = self.asks_first is None
-        await self._engine.gate.pass_through(need, self.session_id, tool, *rulesets, within=ceilings)
+        await self._engine.gate.pass_through(need, self.session_id, tool, rules)
         self.asks_first = False
         if self._recorder is not None and need.writes is not None:
             await self._recorder.before(need.writes.files, everything=need.writes.ignored)

@@ -16,12 +16,11 @@ from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_
 from codeloop.app.toolbox import search_tools, toolbox_of
 from codeloop.config.instructions import instruction_files
 from codeloop.config.project_root import record_root
-from codeloop.extend.agents import agents_of
+from codeloop.extend.rulebook import Rulebook
 from codeloop.extend.skills import skill_tool
 from codeloop.kit.lazy import load
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.providers import Providers
-from codeloop.permission.defaults import base_rules
 from codeloop.permission.gate import Gate
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CATALOG_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
@@ -113,8 +112,8 @@ class Project:
         }
         if settings.config.shell:
             environment["SHELL"] = settings.config.shell
-        rules = base_rules(scratch, *settings.skills.readable)
-        agents = agents_of(settings.config, rules)
+        rulebook = Rulebook(settings.loaded, scratch, settings.skills.readable)
+        agents = rulebook.agents()
         cut = settings.config.tool_output
         return Engine(
             store=store,
@@ -123,7 +122,7 @@ class Project:
             toolbox=toolbox_of(_tools(settings), agents),
             models=self.models,
             agents=agents,
-            rules=rules,
+            rulebook=rulebook,
             instructions=partial(_instructions, settings),
             spawn=spawn,
             refresh=self.refresh,
@@ -185,9 +184,9 @@ class Project:
             self._notify(f"The configuration has changed and can't be used, so the one before holds: {error}", "error")
             return self._watch.is_outdated
         if found is not None:
-            agents = agents_of(found.config, self.engine.rules)
+            self.engine.rulebook.take(found.loaded)
             self.engine.agents.clear()
-            self.engine.agents.update(agents)
+            self.engine.agents.update(self.engine.rulebook.agents())
             self._notify(_change(found))
         return self._watch.is_outdated
 

@@ -5,11 +5,15 @@ from pathlib import Path
 
 from codeloop.kit.wildcard import expand_home
 from codeloop.permission.rules import KINDS
-from codeloop.schema.permission import Action, PermissionRule, Ruleset
+from codeloop.schema.permission import Action, PermissionRule, Profile, Ruleset
 
 
 def _rules(permission: str, action: Action, *patterns: str) -> list[PermissionRule]:
     return [PermissionRule(permission=permission, pattern=pattern, action=action) for pattern in patterns or ("*",)]
+
+
+def _each(action: Action, permissions: str) -> Ruleset:
+    return tuple(rule for permission in permissions.split() for rule in _rules(permission, action))
 
 
 SECRETS: Ruleset = tuple(_rules("read", "ask", "<secret>"))
@@ -17,8 +21,30 @@ PROTECTED: Ruleset = tuple(_rules("edit", "ask", "<protected>"))
 """What is asked about whatever a blanket rule allows; the rows are in `kit/guarded_paths.py`."""
 
 
-def base_rules(scratch: Path, *readable: Path) -> Ruleset:
-    """Return the rules of every agent.
+_LOOKS = (*_rules("bash", "deny"), *_rules("bash", "allow", "<read-only>"))
+_FIRM: dict[str, Ruleset] = {
+    "plan": (*_LOOKS, *_rules("edit", "deny"), *_rules("edit", "allow", ".codeloop/plans/*.md")),
+    "explore": (*_LOOKS, *_rules("edit", "deny")),
+}
+"""What the agents that only look may not do, whatever the rules for all agents allow."""
+_FREE = _each("allow", "read grep glob list todowrite skill task")
+_STARTS: dict[Profile, Ruleset] = {
+    "ask": (*_rules("*", "ask"), *_FREE),
+    "auto": tuple(_rules("*", "allow")),
+    "plan": (*_rules("*", "deny"), *_FREE, *_each("allow", "webfetch websearch")),
+    "yolo": tuple(_rules("*", "allow")),
+}
+_ENDS: dict[Profile, Ruleset] = {
+    "ask": (*_rules("bash", "ask"), *_rules("bash", "allow", "<read-only>"), *_rules("edit", "ask")),
+    "auto": (),
+    "plan": _FIRM["plan"],
+    "yolo": (),
+}
+"""What a profile says before and after the rules that all profiles share."""
+
+
+def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
+    """Return the rules of every agent under a profile.
 
     The tools multiedit, batch and todoread cost more tokens than they save: parallel calls and the conversation itself
     do the same. They are not offered unless a person allows them.
@@ -26,7 +52,7 @@ def base_rules(scratch: Path, *readable: Path) -> Ruleset:
     to change what is in a readable one does.
     """
     return (
-        *_rules("*", "allow"),
+        *_STARTS[profile],
         *_rules("doom_loop", "ask"),
         *_rules("external_directory", "ask"),
         *_rules("external_directory", "allow", *_inside((scratch, *readable))),
@@ -37,21 +63,40 @@ def base_rules(scratch: Path, *readable: Path) -> Ruleset:
         *_rules("batch", "deny"),
         *_rules("todoread", "deny"),
         *_rules("webfetch_private", "ask"),
-        *_rules("read", "allow"),
+        *_rules("sandbox", "ask"),
         *SECRETS,
         *_rules("edit", "ask", "<protected>", *_inside(readable)),
+        *_ENDS[profile],
     )
 
 
-def guards(*rulesets: Ruleset) -> Ruleset:
-    """Return what a call must pass beside its own rules: secrets, protected files, private networks are asked about.
+def firm_rules(profile: Profile) -> Ruleset:
+    """Return what a profile forbids whatever a person's rules allow."""
+    match profile:
+        case "plan":
+            elsewhere = "external_directory webfetch_private doom_loop question plan_enter plan_exit"
+            return (*_STARTS["plan"], *_each("allow", elsewhere), *_FIRM["plan"])
+        case "yolo":
+            return (*_rules("*", "allow"), *_rules("sandbox", "deny"))
+        case _:
+            return ()
 
-    A person's `*: allow` or `edit: allow` does not mean those; a rule that names them does: `"read": {".env":
-    "allow"}`,
-    `"edit": {"<protected>": "allow"}`, any rule for `webfetch_private`.
+
+def firm_agent_rules(agent: str) -> Ruleset:
+    """Return what a built-in agent may not do unless a rule of its own allows it."""
+    return (*_rules("*", "allow"), *_FIRM[agent]) if agent in _FIRM else ()
+
+
+def guards(*rulesets: Ruleset) -> Ruleset:
+    """Return what a call must pass beside its own rules.
+
+    Secrets, protected files, private networks and leaving the sandbox are asked about. A person's `*: allow` or
+    `edit: allow` does not mean those; a rule that names them does: `"read": {".env": "allow"}`,
+    `"edit": {"<protected>": "allow"}`, any rule for `webfetch_private` or `sandbox`.
     """
     given = [rule for ruleset in rulesets for rule in ruleset]
-    asked = [] if any(rule.permission == "webfetch_private" for rule in given) else _rules("webfetch_private", "ask")
+    named = {rule.permission for rule in given}
+    asked = [rule for name in ("webfetch_private", "sandbox") if name not in named for rule in _rules(name, "ask")]
     return (*_rules("*", "allow"), *asked, *SECRETS, *PROTECTED, *filter(_names_guarded, given))
 
 
@@ -83,16 +128,15 @@ def agent_rules(agent: str) -> Ruleset:
                 *_rules("question", "allow"),
                 *_rules("plan_exit", "allow"),
                 *_rules("task", "deny", "general"),
-                *_rules("edit", "deny"),
-                *_rules("edit", "allow", ".codeloop/plans/*.md"),
+                *_FIRM["plan"],
             )
         case "general":
             return tuple(_rules("todowrite", "deny"))
         case "explore":
-            return (*_rules("*", "deny"), *(rule for name in EXPLORES for rule in _rules(name, "allow")), *SECRETS)
+            return (*_rules("*", "deny"), *_each("allow", EXPLORES), *_FIRM["explore"], *SECRETS)
         case _:
             return ()
 
 
 READERS = frozenset({"compaction", "summary", "title"})
-EXPLORES = ("grep", "glob", "list", "bash", "webfetch", "websearch", "read")
+EXPLORES = "grep glob list webfetch websearch read"

@@ -4,11 +4,30 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from msgspec import Struct
 
-from codeloop.permission.rules import Verdict, decide, strictest
-from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied, SessionDeleted, Stamped
-from codeloop.schema.ids import new_id
-from codeloop.schema.permission import NOBODY, Need, PermissionRequest, PermissionRule, QuestionTool, Ruleset
+from codeloop.permission.rules import RuleLayers, Verdict, decide, judged, last_match
+from codeloop.schema.event import (
+    PermissionAnswer,
+    PermissionAsked,
+    PermissionReplied,
+    SessionDeleted,
+    Stamped,
+    StoredEvent,
+)
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.limits import DECISION_PATTERN, DECISION_PATTERNS
+from codeloop.schema.permission import (
+    AUTO,
+    NOBODY,
+    Decision,
+    Grant,
+    Need,
+    PermissionRequest,
+    PermissionRule,
+    QuestionTool,
+)
+from codeloop.schema.wire import replace
 from codeloop.store.follow import GapError
+from codeloop.store.permission_records import PLACE
 from codeloop.store.store import Store
 
 DOUBTFUL = "uncertain"
@@ -41,36 +60,55 @@ class Rejected(Exception):
         super().__init__(NOBODY if message == NOBODY else f"The user rejected this {need.permission} call{said}")
 
 
+class CallRules(Struct, frozen=True):
+    """What a call is judged by: its own rules, then the other lists that it must pass too: the strictest counts.
+
+    `answers_itself`: what would be asked is answered with yes (the profile yolo).
+    """
+
+    lists: tuple[RuleLayers, ...]
+    answers_itself: bool = False
+
+
 class Gate(Struct, frozen=True):
-    """Decides needs for a session; questions and grants live in the store, so any process may answer."""
+    """Decides needs for a session; questions, grants and decisions live in the store, so any process may answer."""
 
     store: Store
 
-    async def pass_through(
-        self, need: Need, session_id: str, tool: QuestionTool | None, *rulesets: Ruleset, within: Sequence[Ruleset] = ()
-    ) -> None:
+    async def pass_through(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> None:
         """Return when allowed. Asks when the rules say so, and waits for as long as the person needs.
 
-        `rulesets` are one list of rules. Each of `within` is another that the need must pass too: the strictest counts.
-
+        Every decision is stored with its reason.
         A need that offers no "always" is asked every time: no earlier "always" covers it.
         A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
         Raises Denied when a rule forbids it, Rejected when a person does.
         """
-        grants = self.grants(session_id) if need.always else ()
-        lists = ((rule for ruleset in rulesets for rule in ruleset), *within)
-        verdict = strictest([decide(need, tuple(rules), grants=grants) for rules in lists])
+        grants = self.grants(session_id, need)
+        verdict, origin = judged(need, rules.lists, tuple(rule for grant in grants for rule in _allowed_by(grant)))
+        decision = _decision(need, verdict, origin, session_id, tool)
+        answer: PermissionAnswer | None = None
         if verdict.action == "allow":
-            return
+            by = "rule" if verdict.rule is None or verdict.rule.action == "allow" else _granting(need, grants)
+        elif verdict.action == "deny":
+            by = "rule"
+        elif rules.answers_itself:
+            by = "profile yolo"
+        else:
+            answer = await self._question(need, verdict, session_id, tool)
+            by = _answered(answer)
+        is_denied = verdict.action == "deny" or (answer is not None and answer.reply == "reject")
+        self.store.permissions.note(replace(decision, action="deny" if is_denied else "allow", by=by))
         if verdict.action == "deny":
             raise Denied(need, verdict)
-        answer = await self._question(need, verdict, session_id, tool)
-        if answer.reply == "reject":
+        if answer is not None and answer.reply == "reject":
             raise Rejected(need, answer.message)
 
-    def grants(self, session_id: str) -> Ruleset:
-        """Return what the answers "always" of this session, and of the sessions it is a child of, allow."""
-        return tuple(rule for request in self.store.queries.granted(session_id) for rule in _allowed_by(request))
+    def grants(self, session_id: str, need: Need) -> list[Grant]:
+        """Return the earlier answers "always" that may count for a need: those for where it is to happen."""
+        if not need.always:
+            return []
+        place = need.metadata.get(PLACE, "")
+        return [grant for grant in self.store.permissions.granted(session_id) if grant.place == place]
 
     def reply(self, answer: PermissionAnswer) -> bool:
         """Settle a question, and with it what the answer covers, in one transaction; False when it no longer waits.
@@ -86,7 +124,14 @@ class Gate(Struct, frozen=True):
             session_id=settled.session_id, request_id=settled.id, reply=answer.reply, message=answer.message
         )
         others = [other for other in pending if other.id != settled.id and self._follows(other, settled, answer)]
-        self.store.append(PermissionReplied(properties=answer), *(_same_reply(other, answer) for other in others))
+        replies = (PermissionReplied(properties=answer), *(_same_reply(other, answer) for other in others))
+
+        def made() -> Sequence[StoredEvent]:
+            if answer.reply == "always":
+                self.store.permissions.remember(settled)
+            return replies
+
+        self.store.append_made(made)
         return True
 
     def _follows(self, other: PermissionRequest, settled: PermissionRequest, answer: PermissionAnswer) -> bool:
@@ -169,12 +214,47 @@ def _same_reply(request: PermissionRequest, answer: PermissionAnswer) -> Permiss
     )
 
 
-def _allowed_by(request: PermissionRequest) -> tuple[PermissionRule, ...]:
-    return tuple(PermissionRule(permission=request.permission, pattern=p, action="allow") for p in request.always)
+def _decision(need: Need, verdict: Verdict, origin: str, session_id: str, tool: QuestionTool | None) -> Decision:
+    """Return what is stored of a decision, before it is known who answers."""
+    patterns = (verdict.patterns if verdict.action == "deny" else need.patterns)[: DECISION_PATTERNS.value]
+    return Decision(
+        session_id=session_id,
+        time=now_ms(),
+        action="allow",
+        permission=need.permission,
+        patterns=[pattern[: DECISION_PATTERN.value] for pattern in patterns],
+        by="",
+        origin=origin,
+        rule=verdict.rule,
+        traits=list(need.traits),
+        unproven=need.unproven,
+        call=tool,
+    )
+
+
+def _answered(answer: PermissionAnswer) -> str:
+    """Return who answered a question, and how."""
+    return {AUTO: "--auto", NOBODY: "nobody"}.get(answer.message or "", f"person, {answer.reply}")
+
+
+def _allowed_by(grant: Grant) -> tuple[PermissionRule, ...]:
+    return tuple(PermissionRule(permission=grant.permission, pattern=p, action="allow") for p in grant.patterns)
+
+
+def _granting(need: Need, grants: Sequence[Grant]) -> str:
+    """Return which "always" a need passed by."""
+    for grant in grants:
+        if any(last_match(need.permission, pattern, _allowed_by(grant)) for pattern in need.patterns):
+            return f"grant {grant.id}"
+    return "grant"
 
 
 def _covers(settled: PermissionRequest, other: PermissionRequest) -> bool:
-    if other.metadata.get(DOUBTFUL):
+    """Return whether the "always" of one question answers another: one that could be answered so, at that place."""
+    if other.metadata.get(DOUBTFUL) or not other.always:
+        return False
+    if other.metadata.get(PLACE) != settled.metadata.get(PLACE):
         return False
     need = Need(permission=other.permission, patterns=tuple(other.patterns))
-    return decide(need, grants=_allowed_by(settled)).action == "allow"
+    allowed = tuple(PermissionRule(permission=settled.permission, pattern=p, action="allow") for p in settled.always)
+    return decide(need, grants=allowed).action == "allow"

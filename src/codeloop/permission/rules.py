@@ -1,13 +1,12 @@
 """What is allowed: layered rules, the last one that matches counts. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import get_args
 
 from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
 from codeloop.kit.wildcard import covers, expand_home, matches, overlaps
-from codeloop.schema.permission import Action, Need, PermissionRule, Ruleset, Trait
+from codeloop.schema.permission import TRAITS, Action, Need, PermissionRule, Ruleset
 
 
 class Verdict(Struct, frozen=True):
@@ -22,9 +21,23 @@ class Verdict(Struct, frozen=True):
     is_doubtful: bool = False
 
 
+class RuleLayer(Struct, frozen=True):
+    """Rules of one origin. `name` says which in words; `place`, where it is known, where each of them was written."""
+
+    name: str
+    rules: Ruleset
+    place: Callable[[int], str] | None = None
+
+    def origin(self, index: int) -> str:
+        """Return where a rule comes from."""
+        return self.place(index) if self.place is not None else self.name
+
+
+RuleLayers = tuple[RuleLayer, ...]
+"""Rules that are read as one list."""
+
+
 ASK = PermissionRule(permission="*", pattern="*", action="ask")
-TRAITS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Trait)}
-"""The patterns of rules that are about a trait."""
 KINDS: dict[str, Callable[[str], bool]] = {
     "<secret>": is_secret,
     "<protected>": lambda path: is_protected(path) or is_confirmed(path),
@@ -118,6 +131,25 @@ def strictest(verdicts: Sequence[Verdict]) -> Verdict:
         return verdicts[0]
     patterns = tuple(dict.fromkeys(pattern for verdict in asking for pattern in verdict.patterns))
     return Verdict("ask", patterns, asking[0].rule, any(verdict.is_doubtful for verdict in asking))
+
+
+def judged(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) -> tuple[Verdict, str]:
+    """Decide a need that must pass several lists of rules: the strictest verdict, and where its rule was written."""
+    verdicts = [decide(need, *(layer.rules for layer in layers), grants=grants) for layers in lists]
+    verdict = strictest(verdicts)
+    for layers, each in zip(lists, verdicts, strict=True):
+        if each.action == verdict.action and each.rule is verdict.rule:
+            return verdict, _origin(verdict.rule, layers)
+    return verdict, _origin(verdict.rule, lists[0])
+
+
+def _origin(rule: PermissionRule | None, layers: RuleLayers) -> str:
+    """Return where a rule was written: of equal ones the last, because that is the one that counted."""
+    for layer in reversed(layers):
+        for index in range(len(layer.rules) - 1, -1, -1):
+            if layer.rules[index] == rule:
+                return layer.origin(index)
+    return "no rule: then it is asked"
 
 
 def _is_granted(permission: str, pattern: str, grants: Ruleset) -> bool:

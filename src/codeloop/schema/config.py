@@ -5,7 +5,7 @@ The names are those of the reference's configuration files, so that people can s
 
 from typing import Literal
 
-from codeloop.schema.permission import PermissionRule
+from codeloop.schema.permission import PermissionRule, Profile
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -152,6 +152,7 @@ class Config(Wire, rename=None):
     command: dict[str, CommandConfig] = {}
     permission: list[PermissionRule] = []
     restrictions: list[PermissionRule] = []
+    profile: Profile | None = None
     mcp: dict[str, JSON] = {}
     plugin: list[JSON | str | list[JSON | str]] = []
     lsp: bool | dict[str, JSON] | None = None

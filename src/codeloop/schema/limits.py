@@ -80,6 +80,11 @@ BACKGROUND_WAIT = Limit(
 REDRAW = Limit("cli.redraw", 200, "ms", "how often a terminal shows what is waited for")
 TURN_SETTLE = Limit("cli.turn_settle", 2_000, "ms", "waiting for the last events of a turn after its answer came")
 STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for replay; older ones are pruned")
+STORE_DECISIONS = Limit("store.decisions", 10_000, "count", "decisions about permissions kept; older ones are removed")
+DECISION_PATTERNS = Limit("store.decision_patterns", 20, "count", "patterns kept of one decision about a permission")
+DECISION_PATTERN = Limit(
+    "store.decision_pattern", 500, "characters", "kept of a pattern in a decision; the rest is cut"
+)
 PROJECT_IDLE = Limit(
     "app.project_idle", 1_800_000, "ms", "a directory that nobody asks for or follows is closed, and opens again"
 )

@@ -1,7 +1,7 @@
 """Permissions as data: rules, what a tool needs, and the question that a person is asked."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -9,8 +9,18 @@ from codeloop.schema.wire import JSON, Wire
 
 Action = Literal["allow", "ask", "deny"]
 Reply = Literal["once", "always", "reject"]
+Profile = Literal["ask", "auto", "plan", "yolo"]
+"""What is asked before a person's own rules: see `permission.defaults`."""
+PROFILES = get_args(Profile)
 Trait = Literal["read-only", "sandboxed"]
 """`read-only`: it is proved to change nothing; `sandboxed`: it will run inside a sandbox that holds."""
+TRAITS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Trait)}
+"""The patterns of rules that are about a trait."""
+
+
+def is_named(pattern: str) -> bool:
+    """Return whether a rule's pattern names a trait or a kind of file (`<secret>`) and is no wildcard."""
+    return pattern.startswith("<") and pattern.endswith(">") and pattern[1:-1].replace("-", "").isalpha()
 
 
 class PermissionRule(Wire):
@@ -79,3 +89,42 @@ class PermissionRequest(Wire):
     metadata: JSON
     always: list[str]
     tool: QuestionTool | None = None
+
+
+AUTO = "Approved by --auto."
+"""The words of a permission that the flag gave, not a person."""
+
+
+class Grant(Wire):
+    """An "always" that is remembered: what it allows, in which directory ("": in its session alone), since when (ms).
+
+    `id` is that of the question; `place` is where commands have to run for it, "" for the directory itself.
+    """
+
+    id: str
+    session_id: str
+    directory: str
+    time: int
+    permission: str
+    patterns: list[str]
+    place: str = ""
+
+
+class Decision(Wire):
+    """What became of a need, and why.
+
+    `rule` decided, and `origin` says where it is written. `by`: who answered where the rule asks (`person`, `--auto`,
+    `profile yolo`, `nobody`), or `rule`, or `grant` with the id of an earlier "always". `time` in ms since the epoch.
+    """
+
+    session_id: str
+    time: int
+    action: Literal["allow", "deny"]
+    permission: str
+    patterns: list[str]
+    by: str
+    origin: str
+    rule: PermissionRule | None = None
+    traits: list[Trait] = []
+    unproven: str = ""
+    call: QuestionTool | None = None

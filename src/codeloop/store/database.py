@@ -43,6 +43,22 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE facts (session_id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
     PRAGMA user_version = 2;
     """,
+    """
+    CREATE TABLE remembered (
+        id TEXT PRIMARY KEY, session_id TEXT NOT NULL, directory TEXT NOT NULL, time INTEGER NOT NULL,
+        permission TEXT NOT NULL, patterns TEXT NOT NULL, place TEXT NOT NULL) WITHOUT ROWID;
+    CREATE INDEX remembered_directory ON remembered (directory);
+    CREATE INDEX remembered_session ON remembered (session_id);
+    INSERT INTO remembered
+        SELECT permission.id, session_id, '', session.updated,
+            json_extract(CAST(permission.data AS TEXT), '$.permission'),
+            json_extract(CAST(permission.data AS TEXT), '$.always'), ''
+        FROM permission JOIN session ON session.id = session_id WHERE reply = 'always';
+    CREATE TABLE decision (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, action TEXT NOT NULL, data BLOB NOT NULL);
+    CREATE INDEX decision_session ON decision (session_id);
+    PRAGMA user_version = 3;
+    """,
 )
 """One script a version, in order; its last line sets the version. A released one is never changed: add the next."""
 

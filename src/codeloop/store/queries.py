@@ -10,13 +10,11 @@ from msgspec import Struct
 
 from codeloop.schema.message import NO_TOKENS, Message, Session, Tokens
 from codeloop.schema.part import Part, TextPart
-from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import Wire
 from codeloop.store.conversation import Entry
 from codeloop.store.database import MIGRATIONS, Database, StoreError
 
 _session = msgspec.json.Decoder(Session).decode
-_request = msgspec.json.Decoder(PermissionRequest).decode
 _message: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _part: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
@@ -119,14 +117,6 @@ class Queries:
         """Return one session, or None."""
         row = self._db.one("SELECT data FROM session WHERE id = ?", session_id)
         return _session(row[0]) if row else None
-
-    def granted(self, session_id: str) -> list[PermissionRequest]:
-        """Return the questions answered "always" in this session or one that it is a child of."""
-        sql = """
-            WITH RECURSIVE line(id) AS (
-                VALUES (?) UNION SELECT parent_id FROM session JOIN line USING (id) WHERE parent_id IS NOT NULL)
-            SELECT data FROM permission WHERE reply = 'always' AND session_id IN line ORDER BY id"""
-        return [_request(row[0]) for row in self._db.all(sql, session_id)]
 
     def directories(self) -> list[UsedDirectory]:
         """Return the directories in which sessions were held, newest change first."""

@@ -33,6 +33,8 @@ DELETE_SESSION = (
     "DELETE FROM todo WHERE session_id = ?",
     "DELETE FROM facts WHERE session_id = ?",
     "DELETE FROM permission WHERE session_id = ?",
+    "DELETE FROM remembered WHERE session_id = ? AND directory = ''",
+    "DELETE FROM decision WHERE session_id = ?",
     "DELETE FROM question WHERE session_id = ?",
     "DELETE FROM event WHERE session_id = ?",
     "DELETE FROM session WHERE id = ?",

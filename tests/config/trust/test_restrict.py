@@ -11,7 +11,7 @@ from codeloop.config.trust.restrict import TooManyOverlaps, configured_rules, ov
 from codeloop.kit.wildcard import matches
 from codeloop.permission.rules import decide, last_match
 from codeloop.schema.config import AgentConfig, Config
-from codeloop.schema.permission import Need, PermissionRule
+from codeloop.schema.permission import Need, PermissionRule, Trait
 from tests.support.examples import examples
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
@@ -60,6 +60,33 @@ def test_the_verdict_is_the_stricter_of_both(
     wanted = last_match(permission, pattern, restrictions)
     stricter = max(without, wanted.action if wanted else "allow", key=STRICTNESS.__getitem__)
     assert verdict(permission, pattern, tighten(base, restrictions)) == stricter
+
+
+TRAIT_RULES = st.lists(
+    st.builds(
+        PermissionRule,
+        permission=st.sampled_from(["*", "a"]),
+        pattern=st.sampled_from(["*", "a *", "a b", "<read-only>", "<sandboxed>"]),
+        action=st.sampled_from(["allow", "ask", "deny"]),
+    ),
+    max_size=5,
+).map(tuple)
+TRAITS: list[tuple[Trait, ...]] = [(), ("read-only",), ("sandboxed",), ("read-only", "sandboxed")]
+
+
+@given(TRAIT_RULES, TRAIT_RULES, st.sampled_from(["a b", "a c", "c"]), st.sampled_from(TRAITS))
+@settings(max_examples=examples(600))
+def test_rules_about_traits_never_loosen_anything(
+    base: tuple[PermissionRule, ...],
+    restrictions: tuple[PermissionRule, ...],
+    pattern: str,
+    traits: tuple[Trait, ...],
+) -> None:
+    need = Need(permission="a", patterns=(pattern,), traits=traits)
+    without, restricted = decide(need, base).action, decide(need, tighten(base, restrictions)).action
+    wanted = decide(need, (rule("a:*:allow"), *restrictions)).action
+    assert STRICTNESS[restricted] >= STRICTNESS[without]
+    assert STRICTNESS[restricted] >= STRICTNESS[wanted]
 
 
 def test_an_ask_does_not_lift_an_earlier_denial() -> None:

@@ -23,7 +23,7 @@ class RequestCache:
 
     def __init__(self) -> None:
         self._systems: dict[tuple[str, str], str] = {}
-        self._under: tuple[str, tuple[Ruleset, ...], tuple[Ruleset, ...]] | None = None
+        self._under: tuple[str, tuple[Ruleset, ...], tuple[tuple[Ruleset, ...], ...]] | None = None
         self._offered: tuple[ToolSpec, ...] = ()
         self._info: ModelInfo | None = None
         self._entries: tuple[Entry, ...] = ()
@@ -42,16 +42,20 @@ class RequestCache:
         return self._systems[key]
 
     def tools(
-        self, toolbox: Toolbox, info: ModelInfo, rulesets: tuple[Ruleset, ...], ceilings: tuple[Ruleset, ...]
+        self,
+        toolbox: Toolbox,
+        info: ModelInfo,
+        rulesets: tuple[Ruleset, ...],
+        ceilings: tuple[tuple[Ruleset, ...], ...],
     ) -> tuple[ToolSpec, ...]:
-        """Return what the model is offered under the rules, within the ceilings of the sessions above."""
+        """Return what the model is offered under the rules, within the ceilings: other lists that a call must pass."""
         if not info.tool_call:
             return ()
         under = (info.id, rulesets, ceilings)
         if self._under != under:
             self._under = under
             offered = toolbox.specs(info.id, *rulesets)
-            within = [{spec.name for spec in toolbox.specs(info.id, rules)} for rules in ceilings]
+            within = [{spec.name for spec in toolbox.specs(info.id, *rules)} for rules in ceilings]
             self._offered = tuple(spec for spec in offered if all(spec.name in names for names in within))
         return self._offered
 

@@ -12,12 +12,12 @@ from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import open_settings
 from codeloop.config.sources import dotted
 from codeloop.config.trust.store import amend
-from codeloop.extend.agents import NATIVES, agents_of
+from codeloop.extend.agents import NATIVES
 from codeloop.extend.commands import commands_of
 from codeloop.extend.folders import is_name
 from codeloop.extend.markdown import agent_page
+from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.terminal_text import inert, one_line
-from codeloop.permission.defaults import base_rules
 
 MODES = ("primary", "subagent", "all")
 
@@ -34,7 +34,7 @@ def list_agents(*, as_json: bool, with_hidden: bool) -> None:
     """List agents, and where each is defined."""
     settings = open_settings()
     scratch = settings.paths.project(settings.place.project_id) / "tool-output"
-    found = agents_of(settings.config, base_rules(scratch, *settings.skills.readable))
+    found = Rulebook(settings.loaded, scratch, settings.skills.readable).agents()
     shown = [found[name] for name in sorted(found) if with_hidden or not found[name].hidden]
     if as_json:
         print_json(shown)

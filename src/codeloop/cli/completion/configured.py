@@ -7,9 +7,8 @@ from click.shell_completion import CompletionItem
 
 from codeloop.app.settings import Startup, find_settings, providers_of
 from codeloop.cli.completion.sessions import Choice, begun
-from codeloop.extend.agents import agents_of
 from codeloop.extend.commands import commands_of
-from codeloop.permission.defaults import base_rules
+from codeloop.extend.rulebook import Rulebook
 
 
 def agents(typed: str) -> list[CompletionItem[str]]:
@@ -31,7 +30,7 @@ def _agents(typed: str) -> Iterator[Choice]:
     del typed
     settings = find_settings(Startup(directory=Path.cwd()))
     scratch = settings.paths.project(settings.place.project_id) / "tool-output"
-    for name, agent in sorted(agents_of(settings.config, base_rules(scratch, *settings.skills.readable)).items()):
+    for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).agents().items()):
         if not agent.hidden:
             yield name, agent.description or ""
 

@@ -46,7 +46,7 @@ def in_words(request: PermissionRequest, asking: Asking, columns: int) -> Reques
     rows = list(_rows(request, columns))
     if request.metadata.get(DOUBTFUL):
         rows.append(("yellow", "  Its full effect can't be known before it runs."))
-    always = f"\n     {WRAPPED.strip()} ".join(_wrapped(_always(request, asking), max(columns - 15, 20)))
+    always = f"\n     {WRAPPED.strip()} ".join(_wrapped(_always(request), max(columns - 15, 20)))
     return RequestText(f"{what}{by}{whom}", rows, always)
 
 
@@ -115,10 +115,12 @@ def _diff(diff: str, paths: list[str], columns: int) -> Iterator[tuple[Look, str
             yield look, row
 
 
-def _always(request: PermissionRequest, asking: Asking) -> str:
+def _always(request: PermissionRequest) -> str:
+    """Return what "always" remembers: for the session's directory, and for where the command is to run."""
     if not request.always:
         return ""
-    where = "for this subagent" if asking.subagent else "in this session"
+    place = request.metadata.get("workdir")
+    where = f"in {one_line(place, LABEL)}" if isinstance(place, str) and place else "in this directory"
     if request.always == ["*"]:
         return f"{_EVERYTHING.get(request.permission, f'every {request.permission}')} {where}"
     names = ", ".join(f"`{one_line(pattern, LABEL)}`" for pattern in request.always)

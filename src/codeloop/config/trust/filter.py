@@ -17,6 +17,7 @@ _MODEL = re.compile(r"[\w.-]+/[\w.:@/+-]+")
 _SINGLE = 19
 """What a `?` counts more than another character: looking for a part with such wildcards takes that much longer."""
 _SHARE = {"auto": 0, "manual": 1, "disabled": 2}
+_STRICTER = {"yolo": ("auto", "ask", "plan"), "auto": ("ask", "plan")}
 _SMALLEST = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTES.value}
 
 
@@ -121,6 +122,11 @@ def _share(value: Any, merged: JSON) -> Any:
     return value if isinstance(value, str) and _SHARE.get(value, -1) >= least else None
 
 
+def _profile(value: Any, merged: JSON) -> Any:
+    present = merged.get("profile", "auto")
+    return value if value == present or value in _STRICTER.get(present, ()) else None
+
+
 def _output(value: Any, merged: JSON) -> Any:
     if not is_object(value):
         return None
@@ -149,6 +155,7 @@ _ACCEPTED: dict[str, Callable[[Any, JSON], Any]] = {
     "model": _model("model"),
     "small_model": _model("small_model"),
     "disabled_providers": _disabled,
+    "profile": _profile,
     "share": _share,
     "tool_output": _output,
     "compaction": lambda value, _merged: value,

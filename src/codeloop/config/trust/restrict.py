@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from codeloop.kit.wildcard import expand_home
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.limits import CONFIG_OVERLAPS
-from codeloop.schema.permission import Action, PermissionRule, Ruleset
+from codeloop.schema.permission import Action, PermissionRule, Ruleset, is_named
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _LARGEST = 16 * 1024
@@ -65,13 +65,26 @@ def restricting(base: Ruleset, restrictions: Sequence[PermissionRule], overlaps:
     rules: list[PermissionRule] = []
     overlaps = overlaps or Overlaps()
     is_narrowed = False
-    for rule in restrictions:
+    for each in restrictions:
+        rule = _of_all(each, is_narrowed=is_narrowed)
         if rule.action == "deny":
             rules.append(rule)
-        elif rule.action == "ask" or is_narrowed:
+        elif rule.action == "ask" or (is_narrowed and not is_named(rule.pattern)):
             rules.extend(_stricter(base, rule, overlaps))
         is_narrowed = is_narrowed or rule.action != "allow"
     return tuple(rules)
+
+
+def _of_all(rule: PermissionRule, *, is_narrowed: bool) -> PermissionRule:
+    """Return a question about a trait or a kind of file as one about everything, since it comes after the other rules.
+
+    Where it would lift a stricter rule of the project it is a denial.
+    """
+    if not is_named(rule.pattern) or rule.action != "ask":
+        return rule
+    return (
+        _like(rule, rule.permission, rule.pattern, "deny") if is_narrowed else _like(rule, rule.permission, "*", "ask")
+    )
 
 
 def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[PermissionRule]:
@@ -80,7 +93,7 @@ def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[P
     try:
         for other in base:
             permissions = overlaps.of(rule.permission, other.permission)
-            patterns = overlaps.of(expand_home(rule.pattern), expand_home(other.pattern)) if permissions else ()
+            patterns = _both(rule.pattern, other, overlaps) if permissions else ()
             overlaps.spend(1 + _RULE * len(permissions) * len(patterns))
             action = max(rule.action, other.action, key=_STRICTNESS.__getitem__)
             parts = [_like(rule, permission, pattern, action) for permission in permissions for pattern in patterns]
@@ -89,6 +102,16 @@ def _stricter(base: Ruleset, rule: PermissionRule, overlaps: Overlaps) -> list[P
     except TooManyOverlaps:
         return [_like(rule, rule.permission, rule.pattern, "deny")] if rule.action == "ask" else []
     return found
+
+
+def _both(pattern: str, other: PermissionRule, overlaps: Overlaps) -> tuple[str, ...]:
+    """Return what both patterns are about. A pattern can't say "of these, what has the trait, or is a secret".
+
+    So a rule about such a kind that asks or denies is taken to be about all of them, and one that allows about none.
+    """
+    if is_named(other.pattern) and pattern not in {"*", other.pattern}:
+        return () if other.action == "allow" else (expand_home(pattern),)
+    return overlaps.of(expand_home(pattern), expand_home(other.pattern))
 
 
 def _like(rule: PermissionRule, permission: str, pattern: str, action: Action) -> PermissionRule:

@@ -10,6 +10,7 @@ from codeloop.app.project import Project
 from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import ModelInfo
 from codeloop.permission.defaults import guards
+from codeloop.permission.rules import RuleLayer
 from codeloop.schema.api.project import (
     AddMcp,
     McpName,
@@ -69,13 +70,14 @@ async def tool_list(project: Project, args: ToolListQuery) -> list[ToolListItem]
         return []
     engine = project.engine
     agent = engine.agent(project.settings.config.default_agent or "build")
-    rules = tuple(agent.permission)
-    within = {spec.name for spec in engine.toolbox.specs(info.id, guards(rules))}
-    offered = engine.toolbox.specs(info.id, engine.rules, rules)
+    profile = engine.rulebook.profile
+    layers = engine.rulebook.layers(agent.name, profile)
+    lists = [layers, (RuleLayer("", guards(layers[1].rules)),), *engine.rulebook.ceilings(agent.name, profile)]
+    offered, *within = [engine.toolbox.specs(info.id, *(layer.rules for layer in layers)) for layers in lists]
     return [
         ToolListItem(id=spec.name, description=spec.description, parameters=spec.parameters)
         for spec in offered
-        if spec.name in within
+        if all(spec.name in {each.name for each in specs} for specs in within)
     ]
 
 

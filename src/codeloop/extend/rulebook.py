@@ -1,0 +1,81 @@
+"""The rules of a project's agents under each profile, and where each of them is written."""
+
+from pathlib import Path
+
+from codeloop.config.load import Loaded
+from codeloop.config.sources import dotted
+from codeloop.config.trust.restrict import configured_rules
+from codeloop.extend.agents import agents_of
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.permission.defaults import agent_rules, base_rules, firm_agent_rules, firm_rules
+from codeloop.permission.rules import RuleLayer, RuleLayers
+from codeloop.schema.agent import Agent
+from codeloop.schema.config import AgentConfig
+from codeloop.schema.permission import Profile
+
+
+class Rulebook:
+    """Answers from the configuration of now; `take` brings in a new one.
+
+    `scratch` and `readable`: see `base_rules`.
+    """
+
+    def __init__(self, loaded: Loaded, scratch: Path, readable: tuple[Path, ...] = ()) -> None:
+        self._folders = (scratch, *readable)
+        self._known: dict[tuple[str, Profile], RuleLayers] = {}
+        self.take(loaded)
+
+    def take(self, loaded: Loaded) -> None:
+        """Go by another configuration from now on."""
+        self._loaded = loaded
+        self.profile: Profile = loaded.config.profile or "auto"
+        self._known.clear()
+
+    def agents(self) -> dict[str, Agent]:
+        """Return the agents by name, with their rules under the configured profile."""
+        return agents_of(self._loaded.config, base_rules(self.profile, *self._folders))
+
+    def layers(self, agent: str, profile: Profile) -> RuleLayers:
+        """Return the rules of an agent in their order: those of the profile, then its own with the person's."""
+        known = self._known.get((agent, profile))
+        if known is None:
+            base = base_rules(profile, *self._folders)
+            rules = configured_rules(self._loaded.config, agent, base, agent_rules(agent))
+            own = RuleLayer(f"agent {agent}", rules, lambda index: self._origin(agent, index))
+            known = self._known[agent, profile] = (RuleLayer(f"profile {profile}", base), own)
+        return known
+
+    def ceilings(self, agent: str, profile: Profile) -> tuple[RuleLayers, ...]:
+        """Return the lists that its calls must pass as well: those of a profile and a built-in agent that hold firm.
+
+        What is firm of an agent gives way to the rules of its own in the configuration.
+        """
+        lists: list[RuleLayers] = []
+        if firm := firm_rules(profile):
+            lists.append((RuleLayer(f"profile {profile}", firm),))
+        if firm := firm_agent_rules(agent):
+            own = tuple(self._config(agent).permission)
+            keys = ("agent", agent, "permission")
+            place = RuleLayer(f"agent {agent}", own, lambda index: self._written((*keys, index)))
+            lists.append((RuleLayer(f"agent {agent} (built-in)", firm), place))
+        return tuple(lists)
+
+    def _config(self, agent: str) -> AgentConfig:
+        return self._loaded.config.agent.get(agent, AgentConfig())
+
+    def _origin(self, agent: str, index: int) -> str:
+        """Return where a rule of `configured_rules` is written."""
+        parts = (
+            (len(agent_rules(agent)), ()),
+            (len(self._loaded.config.permission), ("permission",)),
+            (len(self._config(agent).permission), ("agent", agent, "permission")),
+        )
+        for size, keys in parts:
+            if index < size:
+                return self._written((*keys, index)) if keys else f"agent {agent} (built-in)"
+            index -= size
+        return "the project, which is not trusted"
+
+    def _written(self, keys: Keys) -> str:
+        origin = self._loaded.provenance.get(dotted(keys))
+        return f"{origin.layer.name} ({origin})" if origin is not None else "the configuration"

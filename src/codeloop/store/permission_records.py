@@ -1,0 +1,90 @@
+"""What is remembered of permissions: the answers "always", and every decision with its reason."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import msgspec
+
+from codeloop.schema.ids import now_ms
+from codeloop.schema.limits import STORE_DECISIONS
+from codeloop.schema.permission import Decision, Grant, PermissionRequest
+from codeloop.store.database import Database, StoreError
+
+_encode = msgspec.json.Encoder().encode
+_texts = msgspec.json.Decoder(list[str]).decode
+_decision = msgspec.json.Decoder(Decision).decode
+
+PLACE = "workdir"
+"""In the metadata of a question about a command: where it would run, if that is not the session's directory."""
+_PRUNE_EVERY = 100
+_GRANTS = "SELECT id, session_id, directory, time, permission, patterns, place FROM remembered ORDER BY time, id"
+_GRANTED = """
+    WITH RECURSIVE line(id) AS (
+        VALUES (?1) UNION SELECT parent_id FROM session JOIN line USING (id) WHERE parent_id IS NOT NULL)
+    SELECT id, session_id, directory, time, permission, patterns, place FROM remembered
+    WHERE (directory = '' AND session_id IN line) OR directory = (SELECT directory FROM session WHERE id = ?1)
+    ORDER BY time, id"""
+
+
+class PermissionRecords:
+    """The grants and decisions of one project. Each method raises StoreError when the file fails."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def remember(self, request: PermissionRequest) -> None:
+        """Remember what an "always" allows, for the directory of the session that asked."""
+        place = request.metadata.get(PLACE)
+        values = (request.id, request.session_id, now_ms(), request.permission, _encode(request.always).decode())
+        if request.always:
+            self._db.execute(
+                "INSERT OR IGNORE INTO remembered SELECT ?1, id, directory, ?3, ?4, ?5, ?6 FROM session WHERE id = ?2",
+                (*values, place if isinstance(place, str) else ""),
+            )
+
+    def granted(self, session_id: str) -> list[Grant]:
+        """Return what holds for a session: remembered for its very directory, or given to it or a session above it."""
+        return [_grant(row) for row in self._db.all(_GRANTED, session_id)]
+
+    def grants(self) -> list[Grant]:
+        """Return everything that is remembered, oldest first."""
+        return [_grant(row) for row in self._db.all(_GRANTS)]
+
+    def revoke(self, ids: Sequence[str]) -> None:
+        """Forget what was remembered; from the next call on it is asked again."""
+        with self._db.transaction():
+            for each in ids:
+                self._db.execute("DELETE FROM remembered WHERE id = ?", (each,))
+
+    def note(self, decision: Decision) -> None:
+        """Store a decision, and drop the oldest once in a while."""
+        number = self._db.execute(
+            "INSERT INTO decision (session_id, action, data) VALUES (?, ?, ?)",
+            (decision.session_id, decision.action, _encode(decision)),
+        )
+        if number % _PRUNE_EVERY == 0:
+            with suppress(StoreError):  # it is stored; old ones can also be removed the next time
+                self._db.execute("DELETE FROM decision WHERE id <= ?", (number - STORE_DECISIONS.value,))
+
+    def decisions(
+        self, session_id: str | None = None, *, denied: bool = False, limit: int = STORE_DECISIONS.value
+    ) -> list[Decision]:
+        """Return the newest decisions, oldest first: of one session, or only the denials."""
+        sql = """
+            SELECT data FROM decision WHERE (?1 IS NULL OR session_id = ?1) AND (?2 = 0 OR action = 'deny')
+            ORDER BY id DESC LIMIT ?3"""
+        rows = self._db.all(sql, session_id, int(denied), limit)
+        return [_decision(row[0]) for row in reversed(rows)]
+
+
+def _grant(row: tuple[str, str, str, int, str, str, str]) -> Grant:
+    grant_id, session_id, directory, time, permission, patterns, place = row
+    return Grant(
+        id=grant_id,
+        session_id=session_id,
+        directory=directory,
+        time=time,
+        permission=permission,
+        patterns=_texts(patterns),
+        place=place,
+    )
