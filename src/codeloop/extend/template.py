@@ -4,6 +4,8 @@ import re
 
 from msgspec import Struct
 
+from codeloop.schema.part import FilePartSourceText, FileSource
+
 # Compiled (and kept by `re`) when first used: most runs use no command.
 _PLACEHOLDER = r"\$(ARGUMENTS\b|[1-9](?![0-9]))"
 _SHELL = r"!`([^`\n]+)`"
@@ -76,3 +78,10 @@ def mentions(text: str) -> list[str]:
     """Return what a text mentions as `@name` or `@"a name"`, each once, without the full stop of a sentence."""
     found = (match[1] or match[2].rstrip(".") for match in re.finditer(_MENTION, text))
     return list(dict.fromkeys(name for name in found if name))
+
+
+def source_of(name: str, text: str) -> FileSource:
+    """Return where a text mentions a file. What has a source is a mention; an attachment has none."""
+    value = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")
+    start = max(text.find(value), 0)
+    return FileSource(path=name, text=FilePartSourceText(value=value, start=start, end=start + len(value)))

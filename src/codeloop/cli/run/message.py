@@ -17,13 +17,13 @@ from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.options import Options
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT
-from codeloop.extend.template import mentions
+from codeloop.extend.template import mentions, source_of
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.files import FileNode, FileQuery
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import COMMAND_FILES
-from codeloop.schema.operation import AGENT_LIST, COMMAND_LIST, FILE_LIST, NoArguments
+from codeloop.schema.operation import AGENT_LIST, COMMAND_LIST, FILE_LIST, PATH_GET, NoArguments
 
 EXAMPLE = 'codeloop run "fix the failing test"'
 ELSEWHERE = {
@@ -158,7 +158,8 @@ async def mentioned(client: Client, text: str, note: Callable[[str], object]) ->
         node = await _node(client, name)
         if node is not None and node.type == "file":
             mime = mimetypes.guess_type(name)[0] or "text/plain"
-            parts.append(FilePartInput(mime=mime, url=Path(node.absolute).as_uri(), filename=name))
+            url, source = Path(node.absolute).as_uri(), source_of(name, text)
+            parts.append(FilePartInput(mime=mime, url=url, filename=name, source=source))
         elif node is not None:
             note(f"@{name} is a directory and was not attached.")
         elif "/" in name or "." in name:
@@ -167,10 +168,21 @@ async def mentioned(client: Client, text: str, note: Callable[[str], object]) ->
 
 
 async def _node(client: Client, name: str) -> FileNode | None:
-    """Return what the server has at this path."""
+    """Return what the server has at this path; of what lies outside its project, only a file, and only if we see it."""
     path = PurePosixPath(name)
     try:
         nodes = await client.call(FILE_LIST, FileQuery(path=str(path.parent)))
     except OperationError:
-        return None
+        directory = (await client.call(PATH_GET, NoArguments())).directory
+        file = Path(os.path.normpath(directory / Path(name).expanduser()))
+        if not _is_file(file):
+            return None
+        return FileNode(name=file.name, path=str(file), absolute=str(file), type="file", ignored=False)
     return next((node for node in nodes if node.name == path.name), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

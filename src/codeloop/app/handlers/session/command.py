@@ -10,7 +10,7 @@ from codeloop.app.prompt_parts import mime_of
 from codeloop.extend.agents import parse_ref
 from codeloop.extend.commands import COMPACT, commands_of
 from codeloop.extend.skills import load_skill, loaded_text
-from codeloop.extend.template import Piece, Shell, Text, expand, mentions
+from codeloop.extend.template import Piece, Shell, Text, expand, mentions, source_of
 from codeloop.kit.suggest import meant, near
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
@@ -173,21 +173,25 @@ def _parts(project: Project, args: InvokeCommand, found: Command, text: str, age
 
 
 def _mentioned(project: Project, text: str) -> list[PartInput]:
-    """Return the files and subagents that a text mentions; what is neither stays text alone."""
+    """Return the files and subagents that a text mentions; what is neither stays text alone.
+
+    For a file outside the project, or a secret, permission is asked when the prompt is stored.
+    """
     parts: list[PartInput] = []
     for name in mentions(text):
         agent = project.engine.agents.get(name)
         if agent is not None and agent.mode != "primary":
             parts.append(AgentPartInput(name=name))
         elif len(parts) < COMMAND_FILES.value and (file := _file(project, name)) is not None:
-            parts.append(FilePartInput(mime=mime_of(file), url=file.as_uri(), filename=name))
+            source = source_of(name, text)
+            parts.append(FilePartInput(mime=mime_of(file), url=file.as_uri(), filename=name, source=source))
     return parts
 
 
 def _file(project: Project, name: str) -> Path | None:
     try:
         target = project.workspace.resolve(name)
-        return target.path if target.path.is_file() and not target.outside else None
+        return target.path if target.path.is_file() else None
     except (OSError, ValueError):
         return None
 

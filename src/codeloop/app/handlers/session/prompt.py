@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from codeloop.agent.compaction import room_of
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.moves import Stop, next_move, used_tokens
+from codeloop.app.mentions import allowed_mentions
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import attached
 from codeloop.extend.agents import parse_ref
@@ -164,7 +165,8 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     message = replace(message, system=args.system, tools=args.tools, format=args.format)
     parts: list[Part] = []
     switched = switch_note(_agent_before(project, session), agent.name)
-    for given in (*args.parts, *([TextPartInput(text=switched, synthetic=True)] if switched else [])):
+    allowed = await allowed_mentions(project, agent, message, args.parts)
+    for given in (*allowed, *([TextPartInput(text=switched, synthetic=True)] if switched else [])):
         if isinstance(given, FilePartInput):  # reading it, and scaling it down, takes its time
             parts += await asyncio.to_thread(attached, project.workspace, message, given)
         else:
