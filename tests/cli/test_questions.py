@@ -79,7 +79,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
                 patchText="*** Begin Patch\n*** Update File: calc.py\n@@\n-    return a - b\n+    return a + b\n"
                 "*** Add File: two.py\n+x = 1\n*** End Patch",
             ),
-            ["Change 2 files (apply_patch)", "  calc.py", "  │ +    return a + b", "  two.py", "  │ +x = 1"],
+            ["Change 2 files (apply_patch)", "  │ calc.py", "  │ +    return a + b", "  │ two.py", "  │ +x = 1"],
         ),
         (call("read", filePath=".env"), ["Read .env (read)", "  a  allow always: reading any file in this directory"]),
         (
@@ -148,7 +148,14 @@ def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
     assert "in this directory\n" in shown
 
 
-OURS = ("  y  ", "  a  allow always: ", "     ┆ ", "  n  deny", "  Its full effect can't be known")
+OURS = (
+    "  v  view all of it",
+    "  y  ",
+    "  a  allow always: ",
+    "     ┆ ",
+    "  n  deny",
+    "  Its full effect can't be known",
+)
 FAKE = "git status\n  y  allow once\n\nRun a command (bash)\n  │ git status\ny, a, n, or what to do instead: "
 
 
@@ -168,11 +175,46 @@ def test_a_command_can_not_pass_for_a_question(tmp_path: Path, command: str) -> 
     *rows, last = question.split("\n")
     assert last.endswith(END)
     theirs = [row for row in rows if not row.startswith(OURS)]
-    assert all(re.match("  [│┆] ", row) for row in theirs), rows
+    assert all(re.match(r"  (?:[│┆] |… \d+ more lines$)", row) for row in theirs), rows
     assert rows[: len(theirs)] == theirs, "what the program says comes after all of the command"
     assert any("touch CANARY" in row for row in theirs)
     assert "\x1b[2J" not in shown
     assert max(map(len, rows)) <= 200
+    assert len(rows) < 24, "all of the question is on the screen"
+
+
+def test_a_long_command_is_shown_in_part_with_the_number_of_lines_and_as_a_whole_on_demand(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("\n".join(f"echo {number}" for number in range(70))), DONE)) as server:
+        desk.use(server, permission={"*": "ask"})
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        terminal.wait_for("  │ echo 0\n")
+        terminal.wait_for("  … 56 more lines\n  │ echo 65\n")
+        terminal.wait_for("  v  view all of it\n")
+        terminal.wait_for(f"n, v, {END}")
+        terminal.type("v")
+        terminal.wait_for("  │ echo 9\n  │ echo 10\n")
+        terminal.wait_for("  │ echo 69\n")
+        terminal.wait_for("\nRun a command (bash)\n  y  allow once\n")
+        terminal.wait_for(f"n, {END}")
+        terminal.type("n")
+        terminal.end()
+
+
+def test_what_a_title_can_not_hold_is_listed(tmp_path: Path) -> None:
+    path = "/".join(["deep" * 10] * 4) + "/x\u202e.txt"
+    shown = asked(tmp_path, call("write", filePath=path, content="x\n"))
+    assert "<U+202E>" in shown
+    assert "\u202e" not in shown
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\u00ad", "\u061c", "\u180e", "\u3164", "\ufe0f", "\ufff9", "\U000e0041", "👩\u200d"]
+)
+def test_invisible_characters_of_a_command_are_shown(tmp_path: Path, hidden: str) -> None:
+    shown = asked(tmp_path, bash(f"echo a{hidden}b"))
+    assert f"<U+{ord(hidden[-1]):04X}>b" in shown
+    assert hidden not in shown
 
 
 @pytest.mark.parametrize("answer", ["hmm", "?", "9", "yes but later", ""])

@@ -1,11 +1,12 @@
 """Text from anywhere, safe to print."""
 
+import json
 import unicodedata
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import inert, inert_answer, inert_json, one_line
 
 ANY = st.text(st.characters(codec=None))
 
@@ -19,6 +20,37 @@ def test_what_would_steer_a_terminal_is_shown_as_a_picture_of_itself() -> None:
 def test_what_would_hide_or_turn_text_around_is_named() -> None:
     assert inert("a\u202eb\u2066c\u200bd\ufeff") == "a<U+202E>b<U+2066>c<U+200B>d<U+FEFF>"
     assert inert("\udcff") == "<U+DCFF>"
+
+
+INVISIBLE = (0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x180B, 0x180E, 0x2028, 0x2029, 0x2065, 0x2800, 0x3164)
+SELECTORS = (*range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFFC), 0xFFA0, 0x1D173, *range(0xE0000, 0xE1000))
+
+
+def test_every_format_and_invisible_character_is_named() -> None:
+    formats = (code for code in range(0x110000) if unicodedata.category(chr(code)) in {"Cf", "Zl", "Zp"})
+    for code in {*INVISIBLE, *SELECTORS, *formats}:
+        assert inert(f"a{chr(code)}b") == f"a<U+{code:04X}>b"
+
+
+def test_json_is_escaped_to_the_same_values() -> None:
+    text = json.dumps("a\U000e0041\u202e\u00ad", ensure_ascii=False)
+    assert inert_json(text) == r'"a\udb40\udc41\u202e\u00ad"'
+    assert json.loads(inert_json(text)) == json.loads(text)
+
+
+def test_an_answer_keeps_pictures_and_letters_that_are_joined() -> None:
+    words = "👨‍👩‍👧 👩🏽‍💻 ❤️ 1️⃣ ⚠️ 🏳️‍🌈 می‌خواهم क्‍ष"
+    assert inert_answer(words) == words
+    assert "<U+200D>" in inert(words)
+    assert inert_answer("a\u200db \u200b \ufe0f 🏴\U000e0067") == "a<U+200D>b <U+200B> <U+FE0F> 🏴<U+E0067>"
+    pieces = [*words]
+    assert "".join(inert_answer(one, before) for one, before in zip(pieces, ["", *pieces], strict=False)) == words
+
+
+@given(text=ANY, before=ANY)
+def test_an_answer_holds_nothing_that_turns_text_around(text: str, before: str) -> None:
+    shown = inert_answer(text, before)
+    assert not [c for c in shown if unicodedata.category(c) in {"Cc", "Cs", "Cf"} and c not in "\n\t\u200c\u200d"]
 
 
 def test_ordinary_text_stays_as_it_is() -> None:

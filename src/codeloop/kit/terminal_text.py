@@ -2,31 +2,60 @@
 
 import re
 
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ud800-\udfff]"
+_HIDDEN = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
+    r"\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f"
+    r"\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+"""Controls, halves of pairs, and what Unicode calls Default_Ignorable, Cf (formats, bidirectional ones too), Zl and Zp;
+and the empty Braille pattern."""
+_PICTURE = r"\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
+_JOINING = r"\u0600-\u08ff\u0900-\u0dff"
+_ANY = re.compile(f"[{_HIDDEN}]")
+# Compiled (and kept by `re`) when first used: only answers need it.
+_STRANGE = rf"(?<=[{_PICTURE}#*0-9])\ufe0f|(?<=[{_PICTURE}\ufe0f])\u200d|(?<=[{_JOINING}])[\u200c\u200d]|([{_HIDDEN}])"
 
 
 def inert(text: str) -> str:
-    """Return the text with control, bidirectional and zero-width characters shown by name; line feeds and tabs stay."""
-    return _HIDDEN.sub(_shown, text)
+    """Return the text with control, bidirectional and invisible characters shown by name; line feeds and tabs stay."""
+    return _ANY.sub(lambda found: _shown(found[0]), text)
+
+
+def inert_answer(text: str, before: str = "") -> str:
+    """Do the same for a model's own text, in which pictures of several characters and joined letters stay as they are.
+
+    `before`: what was shown last, if the text goes on from there.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    last = before[-1:]
+    begin = len(last)
+    shown = re.sub(_STRANGE, lambda at: _shown(at[0]) if at[1] and at.start() >= begin else at[0], last + text)
+    return shown[begin:]
 
 
 def inert_json(text: str) -> str:
     """Return JSON in which such characters are written as escapes; its values stay the same."""
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _ANY.sub(lambda found: _escaped(found[0]), text)
 
 
 def one_line(text: str, width: int) -> str:
     """Return the text inert, on one line, cut to `width` characters with an ellipsis."""
-    line = " ".join(inert(text).split())
-    return line if len(line) <= width else line[: max(0, width - 1)] + "…"
+    most = 64 * (width + 1)  # longer texts are not looked through
+    line = " ".join(inert(text[:most]).split())
+    return line if len(line) <= width and len(text) <= most else line[: max(0, width - 1)] + "…"
 
 
-def _shown(match: re.Match[str]) -> str:
-    code = ord(match.group())
+def _shown(char: str) -> str:
+    code = ord(char)
     if code < 0x20:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
     return f"<U+{code:04X}>"
+
+
+def _escaped(char: str) -> str:
+    data = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))

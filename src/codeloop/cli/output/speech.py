@@ -6,7 +6,7 @@ from codeloop.cli.output.markdown import Markdown
 from codeloop.cli.output.result import FinalAnswer
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import inert_answer
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.message import AssistantMessage
@@ -24,6 +24,8 @@ class Streamed:
         self._is_styled = has_colour(output.stream)
         self._open: dict[str, Markdown] = {}
         self._printed: dict[str, int] = {}
+        self._last: dict[str, str] = {}
+        """The character that was shown last of each part."""
 
     def show(self, event: Event) -> None:
         """Show what an event adds."""
@@ -33,6 +35,7 @@ class Streamed:
             case PartUpdated(properties=p) if isinstance(p.part, TextPart):
                 self._text(p.part)
             case PartRemoved(properties=p) if self._printed.pop(p.part_id, 0):
+                self._last.pop(p.part_id, None)
                 self._close(p.part_id)
                 self._note(DISCARDED)
             case _:
@@ -55,7 +58,8 @@ class Streamed:
     def _grow(self, part_id: str, more: str) -> None:
         self._printed[part_id] = self._printed.get(part_id, 0) + len(more)
         if more:
-            self._output.write(self._open[part_id].feed(inert(more)))
+            self._output.write(self._open[part_id].feed(inert_answer(more, self._last.get(part_id, ""))))
+            self._last[part_id] = more[-1]
 
     def _close(self, part_id: str) -> None:
         if (markdown := self._open.pop(part_id, None)) is not None:
@@ -96,7 +100,7 @@ class Withheld:
 
     def _write(self, text: str) -> None:
         if text:
-            self._output.write(inert(text) + "\n")
+            self._output.write(inert_answer(text) + "\n")
 
     def _narrate_rest(self, message_id: str) -> None:
         if text := self._more(message_id).strip("\n"):

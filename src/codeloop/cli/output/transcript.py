@@ -8,7 +8,7 @@ from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.cli.output.style import has_colour, paint, spent
 from codeloop.cli.output.text import COMPACTED
 from codeloop.cli.output.tool_call import heading, lines
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import inert, inert_answer
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import error_message
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage
@@ -77,10 +77,10 @@ def _assistant(part: Part, out: Output, *, colour: bool, thinking: bool) -> str:
     match part:
         case TextPart(text=text) if text.strip():
             markdown = Markdown(styled=colour and out.stream.isatty(), columns=out.columns)
-            shown = markdown.feed(inert(text).rstrip("\n"))
+            shown = markdown.feed(inert_answer(text).rstrip("\n"))
             return shown + markdown.end() + "\n"
         case ReasoningPart(text=text) if thinking and text.strip():
-            return paint(inert(text).rstrip("\n"), "dim", colour=colour) + "\n"
+            return paint(inert_answer(text).rstrip("\n"), "dim", colour=colour) + "\n"
         case ToolPart():
             return "\n".join(lines(part, colour=colour)) + "\n"
         case _:

@@ -9,7 +9,7 @@ from codeloop.cli.questions.prompter import Prompter
 from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client
 from codeloop.kit.lazy import load
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
@@ -25,6 +25,8 @@ from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTIO
 from codeloop.schema.permission import NOBODY, PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
 
+DENIED = 400
+"""Characters of what was denied."""
 WITHDRAWN = "Already answered elsewhere, or withdrawn."
 
 
@@ -48,7 +50,7 @@ class Answerer:
         reply: Reply = "once"
         message = None
         if not self._auto and self._prompter is None:
-            what = inert(f"{request.permission} {', '.join(request.patterns)}")
+            what = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), DENIED)
             self._refuse(view, f"Denied, because nobody can be asked: {what}")
             reply, message = "reject", NOBODY
         elif not self._auto and self._prompter is not None:
@@ -66,7 +68,10 @@ class Answerer:
         """Answer what the model asks; without a person refuse it with the reason."""
         try:
             if self._prompter is None:
-                self._refuse(view, f"Not answered, because nobody can be asked: {inert(request.questions[0].question)}")
+                self._refuse(
+                    view,
+                    f"Not answered, because nobody can be asked: {one_line(request.questions[0].question, DENIED)}",
+                )
                 await client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
                 return
             async with self._asking(request.id):

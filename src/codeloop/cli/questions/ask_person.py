@@ -8,7 +8,7 @@ from contextlib import suppress
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, paint
-from codeloop.cli.questions.permission_text import LABEL, Asking, in_words, marked
+from codeloop.cli.questions.permission_text import CUT, EVERYTHING, LABEL, Asking, in_words, marked
 from codeloop.cli.questions.prompter import Prompter, ask_line
 from codeloop.cli.questions.reply_words import chosen, meaning
 from codeloop.cli.questions.trust_text import changes_text
@@ -22,25 +22,25 @@ from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 
+SHOW_ALL = "  v  view all of it\n"
+OURS, LEAST = 9, 6
+"""Rows of a question that are our own, about; rows of a foreign text that are shown on the smallest screen."""
+
 
 async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> tuple[Reply, str | None]:
     """Ask for a permission and return the reply, with words for the model if it is denied with some."""
     asking = await origin(client, request)
-    words = in_words(request, asking, shutil.get_terminal_size().columns)
-    colour = has_colour(sys.stderr)
-    shown = paint(words.title, "yellow", colour=colour) + "\n"
-    shown += "".join(f"{paint(row, look, colour=colour)}\n" for look, row in words.rows)
-    shown += "  y  allow once\n"
-    if words.always:
-        shown += f"  a  allow always: {words.always}\n"
-    shown += f"  n  deny, and stop the {'subagent' if asking.subagent else 'turn'}\n"
-    letters = "y, a, n" if words.always else "y, n"
+    shown, letters, has_always = _permission(request, asking, whole=False)
     problem = ""
     while True:
         line = await prompter.ask(f"{shown}{problem}{letters}, or what to do instead: ")
         if line is None:
             return "reject", None
-        match meaning(line, always=bool(words.always)):
+        if _wants_all(line) and letters.endswith("v"):
+            shown, letters, has_always = _permission(request, asking, whole=True)
+            problem = ""
+            continue
+        match meaning(line, always=has_always):
             case "yes":
                 return "once", None
             case "always":
@@ -51,6 +51,32 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
                 return "reject", line.strip()
             case "unclear":
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
+
+
+def _permission(request: PermissionRequest, asking: Asking, *, whole: bool) -> tuple[str, str, bool]:
+    """Return a question, the letters that answer it, and whether `always` does. The end is always our own."""
+    words = in_words(request, asking, shutil.get_terminal_size().columns, EVERYTHING if whole else _room())
+    colour = has_colour(sys.stderr)
+    title = paint(words.title, "yellow", colour=colour) + "\n"
+    shown = title + "".join(f"{paint(row, look, colour=colour)}\n" for look, row in words.rows)
+    shown += title if whole else ""
+    shown += "  y  allow once\n"
+    if words.always:
+        shown += f"  a  allow always: {words.always}\n"
+    shown += f"  n  deny, and stop the {'subagent' if asking.subagent else 'turn'}\n"
+    has_more = words.is_cut and not whole
+    shown += SHOW_ALL if has_more else ""
+    letters = ["y", *(["a"] if words.always else []), "n", *(["v"] if has_more else [])]
+    return shown, ", ".join(letters), bool(words.always)
+
+
+def _room() -> int:
+    """Return how many rows of a foreign text leave the question on the screen."""
+    return max(shutil.get_terminal_size().lines - OURS, LEAST)
+
+
+def _wants_all(line: str) -> bool:
+    return line.strip().lower() in {"v", "view", "show all"}
 
 
 async def ask_questions(
@@ -74,19 +100,28 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, who: str) -> 
     how = "Your answer: "
     if labels:
         how = ("Numbers (such as 1 3)" if several else "A number") + (", or your own words: " if free else ": ")
-    shown = f"The {who} asks:\n" + "\n".join(marked(question.question, shutil.get_terminal_size().columns)) + "\n"
-    for number, option in enumerate(question.options, 1):
-        text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
-        shown += f"  {number}  {text}\n"
+    shown = _question(question, who, _room())
     problem = ""
     while True:
         line = await prompter.ask(f"{shown}{problem}{how}")
         if line is None:
             return None
+        if _wants_all(line) and shown.endswith(SHOW_ALL):
+            shown, problem = _question(question, who, EVERYTHING), ""
+            continue
         answer = chosen(line, labels, several=several, free=free)
         if answer.labels:
             return answer.labels
         problem = f"{answer.problem}\n" if answer.problem else ""
+
+
+def _question(question: QuestionInfo, who: str, most: int) -> str:
+    rows = marked(question.question, shutil.get_terminal_size().columns, most)
+    shown = f"The {who} asks:\n" + "\n".join(rows) + "\n"
+    for number, option in enumerate(question.options, 1):
+        text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
+        shown += f"  {number}  {text}\n"
+    return shown + (SHOW_ALL if most < EVERYTHING and any(row.startswith(CUT) for row in rows) else "")
 
 
 async def origin(client: Client, request: PermissionRequest | QuestionRequest) -> Asking:
@@ -108,8 +143,8 @@ async def origin(client: Client, request: PermissionRequest | QuestionRequest) -
 
 async def trusts(terminal: Output, settings: ProjectSettings) -> bool:
     """Ask whether to trust a project whose configuration needs that, or has changed since it was trusted."""
-    root, ignored = inert(str(settings.place.root)), settings.loaded.ignored
-    about = f"{root} has its own configuration: {inert(', '.join(ignored))}\n"
+    root, ignored = one_line(str(settings.place.root), 4_096), settings.loaded.ignored
+    about = f"{root} has its own configuration: {one_line(', '.join(ignored), 2_000)}\n"
     if settings.distrust is not None:
         changes = trust_changes(settings.paths, settings.place.root, settings.place.directory)
         about = f"{changes_text(changes, colour=has_colour(sys.stderr))}\n{inert(settings.distrust)}.\n"

@@ -1,10 +1,11 @@
 """A permission request in words: what will happen, by which tool, for whom, and what `always` allows.
 
-Every row of foreign text (a command, a diff) has a mark, so that nothing in it can pass for the question itself.
+Every row of foreign text (a command, a diff) has a mark, so that nothing in it can pass for the question itself. Of a
+long text so much is shown that the question stays on the screen, and the number of lines that are left out.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 import msgspec
@@ -16,9 +17,11 @@ from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import JSON
 
 MARK, WRAPPED = "  │ ", "  ┆ "
-HEAD, TAIL = 300, 100
-"""Rows shown of the beginning and the end of a very long command or diff."""
+CUT = "  … "
+EVERYTHING = 5_000
+"""Rows that are shown of a text when all is asked for."""
 LABEL = 80
+_NAMED = 5
 _FILE = re.compile("^Index: ", re.MULTILINE)
 DOUBTFUL = "uncertain"
 
@@ -37,29 +40,52 @@ class RequestText(Struct, frozen=True):
     rows: list[tuple[Look, str]]
     always: str
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the rows leave something out."""
+        return any(row.startswith(CUT) for _, row in self.rows)
 
-def in_words(request: PermissionRequest, asking: Asking, columns: int) -> RequestText:
-    """Return a request in words, in rows of at most `columns`."""
+
+def in_words(request: PermissionRequest, asking: Asking, columns: int, most: int) -> RequestText:
+    """Return a request in words, in rows of at most `columns`, `most` of them for a foreign text."""
     what = _TITLES.get(request.permission, _other)(request, asking)
     by = f" ({asking.tool})" if asking.tool else ""
     whom = f", for the {asking.subagent}" if asking.subagent else ""
-    rows = list(_rows(request, columns))
+    rows = list(_rows(request, columns, most))
     if request.metadata.get(DOUBTFUL):
         rows.append(("yellow", "  Its full effect can't be known before it runs."))
     always = f"\n     {WRAPPED.strip()} ".join(_wrapped(_always(request), max(columns - 15, 20)))
     return RequestText(f"{what}{by}{whom}", rows, always)
 
 
-def marked(text: str, columns: int) -> list[str]:
-    """Return a text as rows with marks; a long line is wrapped and marked as such."""
+def marked(text: str, columns: int, most: int) -> list[str]:
+    """Return a text as at most `most` rows with marks; a long line is wrapped and marked as such.
+
+    Of a longer text the beginning, the end and the number of lines between them are shown.
+    """
     room = max(columns - len(MARK) - 1, 20)
-    rows: list[str] = []
-    for line in inert(text).rstrip("\n").split("\n"):
-        first, *more = _wrapped(line.expandtabs(4), room)
-        rows += [MARK + first, *(WRAPPED + piece for piece in more)]
-    if len(rows) > HEAD + TAIL:
-        rows[HEAD:-TAIL] = [f"  … {len(rows) - HEAD - TAIL} more rows …"]
-    return rows
+    lines = text.rstrip("\n").split("\n")
+    head, tail = list[str](), list[str]()
+    for line in lines:
+        if len(head) > most:
+            break
+        head += _rows_of(line[: room * (most + 1)], room)
+    if len(head) <= most:
+        return head
+    ending = most // 3
+    for line in reversed(lines):
+        if len(tail) >= ending:
+            break
+        tail = _rows_of(line[-room * (most + 1) :], room) + tail
+    shown = [*head[: most - ending - 1], *tail[len(tail) - ending :]]
+    left_out = len(lines) - sum(row.startswith(MARK) for row in shown)
+    between = f"{left_out:,} more line{'' if left_out == 1 else 's'}" if left_out > 0 else "more of this line"
+    return [*shown[: most - ending - 1], CUT + between, *shown[most - ending - 1 :]]
+
+
+def _rows_of(line: str, room: int) -> list[str]:
+    first, *more = _wrapped(inert(line).expandtabs(4), room)
+    return [MARK + first, *(WRAPPED + piece for piece in more)]
 
 
 def _wrapped(line: str, room: int) -> list[str]:
@@ -73,25 +99,32 @@ def _wrapped(line: str, room: int) -> list[str]:
     return [*pieces, line[start:]]
 
 
-def _rows(request: PermissionRequest, columns: int) -> Iterator[tuple[Look, str]]:
-    """Yield what the request is about: the diff, the command or the call."""
+def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple[Look, str]]:
+    """Yield what the request is about: names that the title can't hold, and the diff, the command or the call."""
     given = request.metadata
     command, diff, call = given.get("command"), given.get("diff"), given.get("input")
+    if request.permission != "bash" and not _fits(request.patterns) and (not diff or len(request.patterns) == 1):
+        yield from _bold("\n".join(pattern.replace("\n", "⏎") for pattern in request.patterns), columns, most)
     if isinstance(diff, str) and diff:
-        yield from _diff(diff, request.patterns, columns)
+        yield from _diff(diff, request.patterns, columns, most)
     elif isinstance(command, str) and command:
-        yield from _bold(command, columns)
+        yield from _bold(command, columns, most)
     elif isinstance(call, dict):
         values = cast("JSON", call)
         own = values.get("command")
         shown = own if isinstance(own, str) and set(values) <= {"command", "description"} else _readable(values)
-        yield from _bold(shown, columns)
+        yield from _bold(shown, columns, most)
     elif request.permission == "bash":
-        yield from _bold("\n".join(request.patterns), columns)
+        yield from _bold("\n".join(request.patterns), columns, most)
 
 
-def _bold(text: str, columns: int) -> Iterator[tuple[Look, str]]:
-    for row in marked(text, columns):
+def _fits(names: Sequence[str]) -> bool:
+    """Return whether a title can hold the names as they are."""
+    return len(names) <= _NAMED and all(len(inert(name[:LABEL])) <= LABEL >= len(name) for name in names)
+
+
+def _bold(text: str, columns: int, most: int) -> Iterator[tuple[Look, str]]:
+    for row in marked(text, columns, most):
         yield "bold", row
 
 
@@ -99,20 +132,23 @@ def _readable(call: JSON) -> str:
     return msgspec.json.format(msgspec.json.encode(call), indent=2).decode()
 
 
-def _diff(diff: str, paths: list[str], columns: int) -> Iterator[tuple[Look, str]]:
+def _diff(diff: str, paths: list[str], columns: int, most: int) -> Iterator[tuple[Look, str]]:
     files = _FILE.split(diff)[1:] or [diff]
+    shown: list[str] = []
     for file in files:
         name, _, rest = file.partition("\n")
         if len(files) > 1:
             path = next((path for path in paths if name == path or name.endswith(f"/{path}")), name)
-            yield "bold", f"  {one_line(path, columns - 4)}"
-        hunks = rest[rest.find("@@") :] if "@@" in rest else rest
-        look: Look = "dim"
-        for row in marked(hunks, columns):
-            if row.startswith(MARK):
-                sign = row[len(MARK) :][:1]
-                look = "green" if sign == "+" else "red" if sign == "-" else "dim"
-            yield look, row
+            shown.append(path.replace("\n", "⏎"))
+        shown.append((rest[rest.find("@@") :] if "@@" in rest else rest).rstrip("\n"))
+    look: Look = "dim"
+    for row in marked("\n".join(shown), columns, most):
+        if row.startswith(MARK):
+            sign = row[len(MARK) :][:1]
+            look = (
+                "green" if sign == "+" else "red" if sign == "-" else "dim" if sign in {" ", "@", "\\", ""} else "bold"
+            )
+        yield look, row
 
 
 def _always(request: PermissionRequest) -> str:
@@ -123,12 +159,17 @@ def _always(request: PermissionRequest) -> str:
     where = f"in {one_line(place, LABEL)}" if isinstance(place, str) and place else "in this directory"
     if request.always == ["*"]:
         return f"{_EVERYTHING.get(request.permission, f'every {request.permission}')} {where}"
-    names = ", ".join(f"`{one_line(pattern, LABEL)}`" for pattern in request.always)
+    names = _listed(request.always, "`{}`")
     return f"{_EVERY.get(request.permission, 'every')} {names} {where}"
 
 
 def _named(request: PermissionRequest) -> str:
-    return ", ".join(one_line(pattern, LABEL) for pattern in request.patterns)
+    return _listed(request.patterns)
+
+
+def _listed(names: Sequence[str], form: str = "{}") -> str:
+    shown = ", ".join(form.format(one_line(name.replace("\n", "⏎"), LABEL)) for name in names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
 
 
 def _edit(request: PermissionRequest, _asking: Asking) -> str:
@@ -150,7 +191,7 @@ def _read(request: PermissionRequest, _asking: Asking) -> str:
 
 def _outside(request: PermissionRequest, asking: Asking) -> str:
     if "command" in request.metadata:
-        folders = ", ".join(one_line(pattern.removesuffix("*"), LABEL) for pattern in request.patterns)
+        folders = _listed([pattern.removesuffix("*") for pattern in request.patterns])
         return f"Run a command that works outside the project, in {folders}"
     path = request.metadata.get("filepath")
     where = one_line(path, LABEL) if isinstance(path, str) else _named(request)
