@@ -11,6 +11,7 @@ import pytest
 
 from codeloop.kit.processes import which
 from codeloop.kit.wildcard import ANY
+from codeloop.permission.shell.builtins import is_whole_variable
 from codeloop.permission.shell.grammar import read_line
 from codeloop.permission.shell.proof import Facts, prove
 from tests.support.examples import examples
@@ -196,7 +197,10 @@ def _expected(line: str) -> list[list[re.Pattern[str]]]:
     proof = prove(line, Facts(home="/h/o me"))
     assert proof.unproven == ""
     return [
-        [re.compile(re.escape(word).replace(ANY, ".*"), re.DOTALL) for word in proved.argv[1:]]
+        [
+            re.compile("val ue" if is_whole_variable(word) else re.escape(text).replace(ANY, ".*"), re.DOTALL)
+            for word, text in zip(proved.command.words[1:], proved.argv[1:], strict=True)
+        ]
         for proved in proof.commands
     ]
 

@@ -259,22 +259,46 @@ async def test_a_directory_that_does_not_exist_is_an_error_and_leaks_nothing(
     assert after == before
 
 
-@pytest.mark.parametrize(
-    ("chosen", "name"),
-    [("/bin/sh", "sh"), ("/usr/bin/fish", "bash"), ("/opt/nu", "bash"), ("", "bash"), ("/no/such/zsh", "bash")],
-)
-def test_the_users_shell_is_taken_only_when_it_speaks_posix(chosen: str, name: str) -> None:
-    assert Path(find_shell({**ENVIRONMENT, "SHELL": chosen})[0]).name == name
+@pytest.mark.parametrize("chosen", ["/bin/sh", "/usr/bin/zsh", "/usr/bin/fish", "", "/no/such/bash"])
+def test_lines_run_in_bash_whatever_the_users_shell_is(chosen: str) -> None:
+    assert Path(find_shell({**ENVIRONMENT, "SHELL": chosen})[0]).name == "bash"
+    assert Path(find_shell({"PATH": "/nowhere", "SHELL": chosen})[0]).name == "bash"
 
 
-def test_without_bash_on_the_path_there_is_still_a_shell() -> None:
-    assert find_shell({"PATH": "/nowhere"})[0] in {"/bin/bash", "/bin/sh"}
+async def test_variables_that_change_how_bash_reads_a_line_do_not_reach_it(
+    shells: Shells, place: ShellContext, tmp_path: Path
+) -> None:
+    (tmp_path / "evil").write_text("echo evil\n")
+    changing = {
+        "BASH_ENV": str(tmp_path / "evil"),
+        "BASH_FUNC_true%%": "() { echo function; }",
+        "SHELLOPTS": "braceexpand:hashall:interactive-comments:noglob:posix",
+        "BASHOPTS": "expand_aliases:extglob:nullglob",
+        "CDPATH": "/:/usr",
+        "GLOBIGNORE": "*",
+        "POSIXLY_CORRECT": "1",
+        "PS4": "$(echo evil >&2)",
+        "PROMPT_COMMAND": "echo evil",
+    }
+    there = ShellContext("ses_5", place.directory, {**ENVIRONMENT, **changing}, place.scratch)
+    told = await run(shells, there, "true; bash -c true; echo ${!BASH_E*} $CDPATH; shopt -q extglob || echo $-")
+    assert "evil" not in told.output
+    assert "function" not in told.output
+    assert told.output.split()[-1] in {"hBc", "hBsc"}
 
 
-async def test_state_is_kept_by_plain_sh_too(shells: Shells, place: ShellContext) -> None:
-    plain = ShellContext("ses_4", place.directory, {**ENVIRONMENT, "SHELL": "/bin/sh"}, place.scratch)
-    await run(shells, plain, "mkdir d; cd d; export A='it'\"'\"'s'")
-    assert (await run(shells, plain, 'pwd; echo "$A" $0')).output == f"{place.directory}/d\nit's sh\n"
+async def test_what_earlier_commands_changed_is_known(shells: Shells, place: ShellContext) -> None:
+    await run(shells, place, "cd /; ls >/dev/null; true 'a\tb'")
+    assert shells.changed(place) == {}
+    await run(shells, place, """export A=$'it\\'s\na "$B" \\\\' PATH=/x:$PATH; unset LANG; export -n TERM""")
+    changed = shells.changed(place)
+    assert changed.pop("PATH").startswith("/x:")
+    assert changed.pop("A") == 'it\'s\na "$B" \\'
+    assert set(changed) <= {"LANG", "TERM"}
+    await run(shells, place, "export() { builtin export \"$@\"; echo 'touch x'; }; export B=1")
+    assert shells.changed(place) == {"": ""}
+    shells.reset(place.session)
+    assert shells.changed(place) == {}
 
 
 async def test_a_job_is_started_watched_and_ended(shells: Shells, place: ShellContext) -> None:

@@ -1,7 +1,8 @@
 """Which words say what a command is, and what else rules may know it by."""
 
-from codeloop.permission.shell.command import Simple
+from codeloop.permission.shell.command import Redirect, Simple
 from codeloop.permission.shell.effects import GIT
+from codeloop.permission.shell.runners import runs_what_follows
 from codeloop.permission.shell.words import Word, known
 from codeloop.permission.shell.wrappers import Wrapper, operand
 
@@ -43,6 +44,7 @@ OPTIONS = {
 }
 """The options of programs with subcommands that may stand before the subcommand."""
 _MOST_SPELLINGS = 8
+_MOST_WORDS = 32
 
 
 def leading_words(words: list[str]) -> list[str]:
@@ -56,17 +58,26 @@ def spellings(command: Simple) -> tuple[str, ...]:
     """Return what else a command may be called, marks included, for rules that deny or ask for particular ones.
 
     `./bin/RM x` is `rm x`, and `git -C d push` is `git push`. Where the options before a subcommand are not all known,
-    each word that may be the subcommand is taken for it.
+    each word that may be the subcommand is taken for it; so is each behind a program that runs what follows it.
     """
-    name = command.words[0]
-    if not name.is_known:
+    if not command.words[0].is_known:
         return ()
-    bare = name.value.rpartition("/")[2].lower() or name.value
-    bodies = [command.words[1:], *_behind_options(bare, command.words)]
-    found = (Simple((known(bare), *body), command.redirects) for body in bodies)
+    found = [_bare(command.words, command.redirects)]
+    name = found[0].words[0]
+    found += [Simple((name, *body), command.redirects) for body in _behind_options(name.value, command.words)]
+    if runs_what_follows(found[0].words):
+        last = min(len(command.words), _MOST_WORDS)
+        found += [_bare(command.words[at:], command.redirects) for at in range(1, last)]
     texts = dict.fromkeys(each.possible or each.text for each in found)
     texts.pop(command.possible or command.text, None)
     return tuple(texts)
+
+
+def _bare(words: tuple[Word, ...], redirects: tuple[Redirect, ...]) -> Simple:
+    """Return a command with the bare name of its program, in small letters: some disks ignore case."""
+    name = words[0]
+    short = known(name.value.rpartition("/")[2].lower() or name.value) if name.is_known else name
+    return Simple((short, *words[1:]), redirects)
 
 
 def _behind_options(name: str, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:

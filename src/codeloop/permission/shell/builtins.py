@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from codeloop.kit.wildcard import ANY
+from codeloop.kit.wildcard import ANY, MARKS, WORDS
 from codeloop.permission.shell.words import Word
 
 _ALL = """
@@ -98,3 +98,63 @@ HARMLESS_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
     "wait": _only(r"[0-9]+"),
 }
 """A builtin's words behind its name -> whether what it does with them is certain."""
+
+
+def _names(words: Sequence[Word]) -> bool:
+    """Return whether a word may be a variable's name with something in brackets, which is evaluated."""
+    return any("[" in word.value or word.value[:1] in MARKS for word in words)
+
+
+def _prints_into(words: Sequence[Word]) -> bool:
+    first = words[0].value if words else ""
+    return (first.startswith("-v") or first[:1] in MARKS) and _names(words[:2])
+
+
+def _test_evaluates(words: Sequence[Word]) -> bool:
+    """`test -v name` evaluates, and a word that is not known may be `-v`."""
+    values = [word.value for word in words]
+    if not {"-v", "-R"}.isdisjoint(values):
+        return True
+    if not any(value[:1] in MARKS for value in values):
+        return False
+    operator = values[0] if len(values) == 2 else values[1] if len(values) == 3 else "-n"
+    return len(values) > 3 or WORDS in values or not operator.startswith(("-", "=", "!="))
+
+
+def _has_option(letters: str) -> Callable[[Sequence[Word]], bool]:
+    """Return a check for an option with one of the letters, or a word that may be one."""
+    return lambda words: any(re.match(rf"-\w*[{letters}]", w.value) or w.value[:1] in MARKS for w in words)
+
+
+def _any(words: Sequence[Word]) -> bool:
+    return bool(words)
+
+
+def _maps(words: Sequence[Word]) -> bool:
+    return _has_option("C")(words) or _names(words)
+
+
+_EVALUATE: dict[str, Callable[[Sequence[Word]], bool]] = {
+    "[": lambda words: _test_evaluates(words[:-1]),
+    "bind": _any,
+    "compgen": _any,
+    "complete": _any,
+    "fc": lambda _: True,
+    "getopts": _names,
+    "hash": _has_option("p"),
+    "jobs": _has_option("x"),
+    "let": lambda words: not _only(r"[0-9+*/ ()-]+")(words),
+    "mapfile": _maps,
+    "printf": _prints_into,
+    "read": _names,
+    "readarray": _maps,
+    "test": _test_evaluates,
+    "unset": _names,
+    "wait": _names,
+}
+
+
+def evaluates(words: Sequence[Word]) -> bool:
+    """Return whether a builtin may run what its words or variables hold, so that it may run anything."""
+    check = _EVALUATE.get(words[0].value)
+    return check is not None and check(words[1:])

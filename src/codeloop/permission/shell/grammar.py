@@ -53,7 +53,7 @@ _WHOLE = {'"': _VARIABLE, "~": _HOME, "{": _LONE, "]": _LONE}
 _ENDS = frozenset(" \t\n;|&<>")
 _FILES = re.compile(r"[*?]+")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
-_REDIRECT = re.compile(r"([012]?)(&>>|&>|>>|>|<)(?![<>&|(])")
+_REDIRECT = re.compile(r"([012]?)(&>(?!>)|>>|>|<)(?![<>&|(])")
 _DUPLICATE = re.compile(r"([12]?>&)([12])" + _END)
 _NAME = re.compile(r"~?[A-Za-z0-9_./:][A-Za-z0-9_./:,@%+^-]*")
 _WORDS_OF_BASH = RESERVED | KEYWORDS | {"time"}

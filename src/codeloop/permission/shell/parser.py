@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from codeloop.kit.wildcard import MARKS
 from codeloop.permission.shell import wrappers
+from codeloop.permission.shell.builtins import evaluates
 from codeloop.permission.shell.command import RESERVED, Redirect, Simple, program_name
 from codeloop.permission.shell.grammar import read_line
 from codeloop.permission.shell.words import Word, known, word_of
@@ -39,6 +40,14 @@ BORDERS = frozenset(bytes([char]) for char in b";&|()<>`\n \t")
 HEREDOC_DELIMITER = r"[\w.-]+|'[\w. -]+'|\"[\w. -]+\"|\\[\w.-]+"
 STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029\ue000\ue001]")
 LOST_DASH = re.compile(rb"[ \t]+-[ \t]+\Z")
+QUOTED = frozenset(
+    {"raw_string", "string_content", "ansi_c_string", "heredoc_body", "heredoc_content", "heredoc_start", "heredoc_end"}
+)
+"""Tokens that may hold a newline; in any other one it would be the end of a command to the shell."""
+ESCAPED = re.compile(rb"\\.", re.DOTALL)
+CERTAIN_TEST = re.compile(r"\[\s+(!\s+)?(-[a-zA-Z]\s+)?Q?[^\s$`]*(\s+(=|==|!=|-\w\w)\s+Q?[^\s$`]*)?\s+\]")
+NUMERIC_TEST = re.compile(r"(?<=\s)(?:\$#|\$\?|[+-]?[0-9]+)\s+-[engl][eqt]\s+(?:\$#|\$\?|[+-]?[0-9]+)(?=\s)")
+NUMBERS = re.compile(r"[0-9\s+*/%<>=!&|^~?:,()-]*")
 GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
 
 
@@ -90,7 +99,7 @@ class Script:
         reading = read_line(text)
         if not reading.unread:
             for simple in reading.commands:
-                if simple.words[0].value != "[":
+                if simple.words[0].value != "[" or evaluates(simple.words):
                     self.add(replace(simple, is_plain_step=simple.is_plain_step and depth == 0), depth)
             return
         if STRANGE.search(text):
@@ -153,6 +162,9 @@ class _Walk:
         joins = gap.startswith(b"\\\n") and not gap.strip(b"\\\n") and gap == b"\\\n" * (len(gap) // 2)
         before = self.source[self.end - 1 : self.end]
         joins = joins and before not in b";&|(" and node.type not in {";", "&&", "||", "|"}
+        text = node.text or b""
+        if node.type not in QUOTED and text.strip() and b"\n" in ESCAPED.sub(b"", text):
+            self.script.is_unknown = True
         is_lost_dash = node.type in {"<<", "<<-"} and LOST_DASH.fullmatch(gap)
         if joins or not (is_lost_dash or GAP.fullmatch(gap)):
             self.script.is_unknown = True
@@ -177,8 +189,11 @@ class _Walk:
             case "redirected_statement":
                 self._redirected(node)
             case "declaration_command" | "unset_command":
-                words = [known(part) if part.isalpha() else Word(part, part) for part in self._slice(node).split()]
+                parts = self._slice(node).split()
+                words = [known(part) if part.isalpha() else Word(part, part) for part in parts]
                 self.script.add(Simple(tuple(words)), self.nesting)
+                names = [self._slice(child) for child in node.named_children if child.type != "variable_assignment"]
+                self.script.is_unknown |= any(re.search(r"[\[$`'\"\\]|^[-+]\w*[aAin]", name) for name in names)
             case "variable_assignment":
                 self._assignment(node)
             case "heredoc_redirect":
@@ -186,8 +201,15 @@ class _Walk:
             case "expansion":
                 text = self._unread(node)
                 self.script.is_unknown |= bool(re.search(r"@[A-Za-z]\}$|^\$\{!|`|\$\(", text))
-            case "test_command" | "arithmetic_expansion" | "subscript" | "compound_statement":
-                self.script.is_unknown = self.script.is_unknown or _hides(self._slice(node), node)
+                offset = re.match(r"\$\{[\w@*#]+(?:\[[^\]]*\])?:(?![-=?+])(.*)\}", self._slice(node), re.DOTALL)
+                self.script.is_unknown |= offset is not None and not NUMBERS.fullmatch(offset[1])
+            case "test_command":
+                self.script.is_unknown |= _test_evaluates(self._slice(node))
+            case "arithmetic_expansion" | "c_style_for_statement" | "compound_statement":
+                self.script.is_unknown |= _calculates(self._slice(node))
+            case "subscript":
+                index = self._slice(node).partition("[")[2].rpartition("]")[0]
+                self.script.is_unknown |= index not in {"@", "*"} and not NUMBERS.fullmatch(index)
             case _:
                 pass
 
@@ -313,8 +335,20 @@ def _adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
     return groups
 
 
-def _hides(text: str, node: Node) -> bool:
-    """Return whether quoted text in an arithmetic place holds a substitution, which the shell may still run."""
-    if node.type == "compound_statement" and not text.startswith("(("):
-        return False
-    return bool(MARKS.intersection(text)) or ("'" in text and ("$(" in text or "`" in text))
+def _calculates(text: str) -> bool:
+    """Return whether an arithmetic place holds more than numbers: the values of variables are evaluated there."""
+    for start, end in (("$((", "))"), ("$[", "]"), ("((", "))")):
+        if text.startswith(start):
+            return not NUMBERS.fullmatch(text[len(start) :].removesuffix(end))
+    return text.startswith("for")
+
+
+def _test_evaluates(text: str) -> bool:
+    """Return whether `[ ... ]` or `[[ ... ]]` may evaluate the value of a variable."""
+    if MARKS.intersection(text):
+        return True
+    bare = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'", "Q", text, flags=re.DOTALL)
+    if text.startswith("[["):
+        bare = NUMERIC_TEST.sub("Q", bare)
+        return re.search(r"\s-([vR]|eq|ne|l[te]|g[te])\s", bare) is not None
+    return re.search(r"\s-[vR]\s", bare) is not None or ("$" in text and not CERTAIN_TEST.fullmatch(bare))

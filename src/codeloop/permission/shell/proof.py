@@ -18,7 +18,8 @@ from codeloop.permission.shell.effects import why_it_changes
 from codeloop.permission.shell.git_read_only import HARMLESS_OPTIONS
 from codeloop.permission.shell.grammar import is_harmless, read_line
 from codeloop.permission.shell.read_only import BUILTINS as SHELL_READS
-from codeloop.permission.shell.words import Word
+from codeloop.permission.shell.runners import is_runner
+from codeloop.permission.shell.words import Word, known
 from codeloop.permission.shell.wrappers import NOTHING, SHELLS, SPECIAL, STDIN, WRAPPERS, operand, unwrap
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
 
@@ -157,8 +158,10 @@ class _Judge:
         if name == "git":
             self._git(words)
             return
-        if name == "find" or name in WRAPPERS or name in SPECIAL:
-            self._runner(name, words, depth)
+        kind = name.rpartition("/")[2] or name
+        words = (known(kind), *words[1:])
+        if kind == "find" or kind in WRAPPERS or kind in SPECIAL or is_runner(kind):
+            self._runner(kind, words, depth)
         elif unwrap(words) != NOTHING:
             raise _Unproven(f"`{name}` runs another program with these options")
         self._note(why_it_changes(name, words[1:], found.path))
@@ -189,6 +192,8 @@ class _Judge:
             return
         elif name not in _FOLLOWED:
             raise _Unproven(f"what `{name}` runs is not followed")
+        if name == "command" and any(option not in {"-v", "-V"} for option in _first(options)):
+            raise _Unproven("`command` is given options that are not followed")
         if name == "env":
             self._check_env(words)
         if name == "sudo" and any(option.startswith("-") and not _SUDO.fullmatch(option) for option in _first(options)):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY, MARKS, WORDS
+from codeloop.permission.shell.builtins import evaluates
+from codeloop.permission.shell.runners import runs_by_option, runs_script
 from codeloop.permission.shell.words import Word, known
 
 MORE = Word(WORDS, "")
@@ -76,22 +78,6 @@ WRAPPERS = {
 SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "yash", "zsh"})
 SHELL_FLAGS = frozenset({"--login", "--noprofile", "--norc", "--posix", "--restricted", "--verbose", "--noediting"})
 
-RUNS_BY_FLAG = {
-    "ag": ("--pager",),
-    "bat": ("--pager",),
-    "git-grep": ("-O",),
-    "less": ("+!", "-k", "--lesskey"),
-    "man": ("-P", "--pager", "-H"),
-    "rg": ("--pre", "--hostname-bin"),
-    "rsync": ("-e", "--rsh", "--rsync-path"),
-    "sort": ("--compress-program",),
-    "split": ("--filter",),
-    "tar": ("--checkpoint-a", "--to-c", "--use-comp", "-I", "--info-s", "--new-volume-s", "-F", "--rsh-c"),
-    "wget": ("--use-askpass", "-e", "--execute"),
-    "zip": ("-TT", "--unzip-command"),
-}
-"""Options by which a program that is otherwise no wrapper runs another one (their beginnings)."""
-
 SAFE_GIT_SETTING = (
     r"(user|color|advice|init|column|log|status|push|pull|branch|fetch|merge|rebase|safe|commit\.gpgsign|tag\.gpgsign"
     r"|core\.(quotepath|autocrlf|eol|abbrev|filemode|longpaths|ignorecase)|diff\.(renames|algorithm|context))"
@@ -120,7 +106,7 @@ def operand(words: Sequence[Word], row: Wrapper) -> int | None:
 
 def _width(option: str, valued: set[str], bare: set[str]) -> int | None:
     """Return the number of words that an option takes up, None when it is not in the tables."""
-    if option in bare or (option.split("=", 1)[0] in valued - {option} and option.startswith("--")):
+    if option in bare or (option.startswith("--") and "=" in option and option.split("=", 1)[0] in valued | bare):
         return 1
     if option in valued:
         return 2
@@ -143,9 +129,7 @@ def unwrap(words: Sequence[Word]) -> Inner:
         return _behind(words, WRAPPERS[name])
     if name in SPECIAL:
         return SPECIAL[name](words)
-    if name in RUNS_BY_FLAG and any(word.value.startswith(RUNS_BY_FLAG[name]) for word in words[1:]):
-        return UNKNOWN
-    return NOTHING
+    return UNKNOWN if runs_by_option(words) or runs_script(words) or evaluates(words) else NOTHING
 
 
 def _behind(words: Sequence[Word], row: Wrapper) -> Inner:
@@ -243,11 +227,16 @@ def _find(words: Sequence[Word]) -> Inner:
             found.append((known("rm"), Word(ANY, "{}")))
         elif value in {"-exec", "-execdir", "-ok", "-okdir"}:
             end = index
-            while end < len(words) and words[end].value not in {";", "+"}:
+            while end < len(words) and not _ends_action(words[end - 1].value, words[end].value):
                 end += 1
             found.append(tuple(_filled(word, "{}") for word in words[index:end]))
             index = end + 1
     return Inner(tuple(command for command in found if command))
+
+
+def _ends_action(before: str, value: str) -> bool:
+    """Return whether a command of `find` ends here: at `;`, or at `+` behind `{}`."""
+    return value == ";" or (value == "+" and before == "{}")
 
 
 def _filled(word: Word, place: str) -> Word:
@@ -256,8 +245,8 @@ def _filled(word: Word, place: str) -> Word:
 
 
 XARGS = Wrapper(
-    "-I -n -P -L -d -E -s -a -J -R -S --max-args --max-procs --max-lines --delimiter --arg-file --replace --max-chars",
-    "-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit --open-tty",
+    "-I -n -P -L -d -E -s -a -J -R -S --max-args --max-procs --delimiter --arg-file --max-chars",
+    "-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit --open-tty --max-lines --replace --eof",
 )
 
 
@@ -268,9 +257,9 @@ def _xargs(words: Sequence[Word]) -> Inner:
     rest = words[start:]
     if not rest:
         return Inner(((known("echo"), MORE),))
-    places = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J", "--replace"}]
+    places = [words[i + 1].value for i in range(1, start - 1) if words[i].value in {"-I", "-J"}]
     places += [word.value[2:] for word in words[1:start] if re.match(r"-[IJ].", word.value)]
-    places += [word.value.split("=", 1)[1] for word in words[1:start] if word.value.startswith("--replace=")]
+    places += [word.value.partition("=")[2] or "{}" for word in words[1:start] if word.value.startswith("--replace")]
     for place in places:
         rest = [_filled(word, place) for word in rest]
     return Inner((tuple(rest) if places else (*rest, MORE),))
@@ -357,7 +346,6 @@ SPECIAL: dict[str, Callable[[Sequence[Word]], Inner]] = {
     "source": _source,
     "su": _with_script_option,
     "trap": _trap,
-    "unshare": _unknown,
     "watch": _watch,
     "xargs": _xargs,
     **dict.fromkeys(SHELLS, _shell),

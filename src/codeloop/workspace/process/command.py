@@ -6,21 +6,12 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from msgspec import Struct
-
 from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.scratch import save
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
+from codeloop.workspace.process.shell_state import ShellState
 from codeloop.workspace.sandbox.process_launcher import MARK, Launch, LaunchedProcess, ProcessLauncher
-
-
-class ShellState(Struct, frozen=True):
-    """What a shell leaves to the next one of its session: where it stood, and its exports as shell source text."""
-
-    directory: Path
-    exports: str = ""
-
 
 # `$1`: the exports of the shell before, `$2`: the command. At its exit the shell writes its directory and its exports
 # to a pipe of its own, which also tells us, by staying open, that something it started still runs.

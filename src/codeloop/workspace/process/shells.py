@@ -12,20 +12,14 @@ from msgspec import Struct
 from codeloop.kit.processes import which
 from codeloop.schema.limits import SHELL_JOBS, SHELL_REPORT
 from codeloop.workspace.process.background import Job, Jobs
-from codeloop.workspace.process.command import RunningCommand, ShellState
+from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.process.output_buffer import OutputBuffer
+from codeloop.workspace.process.shell_state import ShellState, changed_variables, for_bash
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
 
-_PLAIN = {
-    "bash": ("--noprofile", "--norc"),
-    "zsh": ("-f",),
-    "sh": (),
-    "dash": (),
-    "ash": (),
-    "ksh": (),
-    "mksh": (),
-}
-"""Shells that understand what models write, and what keeps them from reading the user's start-up files."""
+_SYSTEM = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
+_PLAIN = ("--noprofile", "--norc")
+"""What keeps bash from reading start-up files."""
 
 
 class ShellContext(Struct, frozen=True):
@@ -78,6 +72,11 @@ class Shells:
         """Return where the session's next command runs."""
         state = self._states.get(place.session)
         return state.directory if state is not None and os.access(state.directory, os.X_OK) else place.directory
+
+    def changed(self, place: ShellContext) -> dict[str, str]:
+        """Return the variables that earlier commands of the session changed, as `changed_variables` does."""
+        state = self._states.get(place.session)
+        return changed_variables(state.exports, for_bash(place.environment)) if state is not None else {}
 
     def reset(self, session: str) -> None:
         """Forget the session's working directory and environment."""
@@ -147,7 +146,8 @@ class Shells:
         keep_from(place.environment)
         running = RunningCommand(command.text, capture)
         shell = find_shell(place.environment)
-        await running.start(self.launcher, shell, ShellState(directory, state.exports), place.environment)
+        environment = for_bash(place.environment)
+        await running.start(self.launcher, shell, ShellState(directory, state.exports), environment)
         return running
 
     def _carry(self, place: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
@@ -182,13 +182,16 @@ class _Meter:
 
 
 def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the shell's path and its options: the user's own when it speaks the POSIX language, else bash, else sh."""
-    path = environment.get("PATH")
-    for candidate in (environment.get("SHELL", ""), which("bash", path) or "", "/bin/bash", "/bin/sh"):
-        options = _PLAIN.get(Path(candidate).name)
-        if options is not None and os.access(candidate, os.X_OK):
-            return (candidate, *options)
-    raise FileNotFoundError("no shell was found: neither SHELL, nor bash on the PATH, nor /bin/sh can be run")
+    """Return the shell's path and its options: bash, whatever shell the user prefers, since lines are read as bash's.
+
+    Only where there is no bash, sh, about whose lines nothing is certain.
+    """
+    for candidate in (*_SYSTEM, which("bash", environment.get("PATH")) or ""):
+        if os.access(candidate, os.X_OK):
+            return (candidate, *_PLAIN)
+    if os.access("/bin/sh", os.X_OK):
+        return ("/bin/sh",)
+    raise FileNotFoundError("no shell was found: neither bash, nor /bin/sh can be run; install bash")
 
 
 def _signal_name(code: int | None) -> str | None:

@@ -12,9 +12,11 @@ from msgspec import Meta
 from codeloop.kit.guarded_paths import is_secret
 from codeloop.kit.suggest import meant, near
 from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.permission.shell.proof import Facts
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, Wire
+from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
@@ -45,7 +47,8 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     place = ShellContext(ctx.session_id, ctx.workspace.directory, ctx.workspace.environment, ctx.workspace.scratch)
     stands = shells.directory(place)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
-    await _ask(params.command, workdir or stands, ctx)
+    facts = facts_of(params.command, workdir or stands, place, ctx.workspace, shells)
+    await _ask(params.command, workdir or stands, ctx, facts)
     if workdir is not None and folder_of(workdir) != workdir:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
@@ -78,9 +81,9 @@ def _check(params: BashParams) -> None:
         raise ToolFailure("The command contains a NUL character, which no shell can take. Write it as \\0 for printf.")
 
 
-async def _ask(command: str, directory: Path, ctx: ToolContext) -> None:
+async def _ask(command: str, directory: Path, ctx: ToolContext, facts: Facts) -> None:
     """Ask for the folders outside the work tree that the command works in or names, then for the command."""
-    analysis = analyse(command)
+    analysis = analyse(command, facts)
     named = dict.fromkeys(_real(path, directory) for path in (".", *analysis.paths))
     folders = list(dict.fromkeys(str(folder_of(path)) for path in named if not ctx.workspace.contains(path)))
     patterns = [str(Path(folder) / "*") for folder in folders]

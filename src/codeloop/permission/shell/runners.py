@@ -1,0 +1,90 @@
+"""Programs that run others by an option, or whatever stands behind them."""
+
+import re
+from collections.abc import Sequence
+
+from codeloop.permission.shell.words import Word
+
+RUNS_BY_FLAG = {
+    "ag": ("--pager",),
+    "bat": ("--pager",),
+    "git-grep": ("-O",),
+    "less": ("+!", "-k", "--lesskey-file", "--lesskey-src"),
+    "man": ("-P", "-H", "--pager", "--html", "--preprocessor"),
+    "rg": ("--pre", "--hostname-bin"),
+    "rsync": ("-e", "--rsh", "--rsync-path"),
+    "scp": ("-S", "-o"),
+    "sftp": ("-S", "-o"),
+    "sort": ("--compress-program",),
+    "split": ("--filter",),
+    "ssh": ("-o",),
+    "tar": (
+        *("-I", "-F", "--checkpoint-action", "--info-script", "--new-volume-script", "--rmt-command", "--rsh-command"),
+        *("--to-command", "--use-compress-program"),
+    ),
+    "wget": ("-e", "--execute", "--use-askpass"),
+    "zip": ("-TT", "--unzip-command"),
+}
+"""Options by which a program that is otherwise no wrapper runs another one."""
+
+_RUNNERS = """
+arch at batch bwrap caffeinate capsh catchsegv cgexec choom chpst cpulimit cross-env daemon daemonize
+dbus-launch dbus-run-session direnv distrobox dotenv dtach eatmydata envdir expect faketime fakechroot firejail
+flatpak-spawn gdb gosu hyperfine i386 ip lldb machinectl mosh multitime newgrp nodemon nq numactl openvt
+parallel perf pgrphack pkexec please proot proxychains proxychains4 rlwrap run-parts run0 runcon runscript
+schroot scl screen sem setarch setpriv setuidgid sg socat softlimit ssh-agent sshpass start-stop-daemon su-exec
+systemd-inhibit systemd-nspawn tmux toolbox torify torsocks tsocks uftrace uname26 unshare valgrind watchexec
+wine x86_64
+"""
+RUNNERS = frozenset(_RUNNERS.split())
+"""Programs that run what stands anywhere behind them, or a shell."""
+SHELL_RUNNERS = frozenset(
+    {"at", "batch", "expect", "newgrp", "screen", "sg", "ssh-agent", "tmux", "machinectl", "chroot"}
+)
+"""Those that read their commands elsewhere, or take a whole script as one word."""
+LOADER = re.compile(r"ld-(linux|musl).*|ld(64)?\.so.*|qemu-[\w-]+")
+DEV_RUNNERS = frozenset(
+    {"asdf exec", "bundle exec", "conda run", "hatch run", "mise exec", "mise x", "nix run", "nix shell", "npm exec"}
+    | {"npm x", "nvm exec", "pdm run", "pipenv run", "pnpm dlx", "pnpm exec", "poetry run", "pyenv exec", "rbenv exec"}
+    | {"rustup run", "rye run", "uv run", "uv tool", "yarn dlx", "yarn exec", "bun x", "docker run", "docker exec"}
+    | {"podman run", "podman exec", "kubectl exec", "git bisect", "git submodule"}
+)
+"""Programs that run a command of a project or a container by one of their subcommands."""
+
+
+def runs_by_option(words: Sequence[Word]) -> bool:
+    """Return whether a command is given an option by which it runs another program."""
+    name = words[0].value
+    if name == "tar" and len(words) > 1 and re.fullmatch(r"[A-Za-z]*[IF][A-Za-z]*", words[1].value):
+        return True
+    return name in RUNS_BY_FLAG and any(_runs_by(word.value, RUNS_BY_FLAG[name]) for word in words[1:])
+
+
+def is_runner(name: str) -> bool:
+    """Return whether a program runs what stands behind its options."""
+    return name in RUNNERS or LOADER.fullmatch(name) is not None
+
+
+def runs_script(words: Sequence[Word]) -> bool:
+    """Return whether a runner may run more than its words show: `spellings` has each command that stands in them."""
+    name = words[0].value
+    is_script = any(re.search(r"[\s;|&]", word.value) or not word.is_known for word in words[1:])
+    return name in SHELL_RUNNERS or (is_runner(name) and is_script)
+
+
+def runs_what_follows(words: Sequence[Word]) -> bool:
+    """Return whether a command runs another one that stands somewhere among its words."""
+    name = words[0].value
+    second = f"{name} {words[1].value}" if len(words) > 1 else ""
+    return is_runner(name) or name == "npx" or second in DEV_RUNNERS
+
+
+def _runs_by(option: str, flags: Sequence[str]) -> bool:
+    """Return whether an option is one of the flags: a long one may be shortened, a short one stand among others."""
+    name = option.partition("=")[0]
+    for flag in flags:
+        if option.startswith(flag) or (name.startswith("--") and len(name) > 2 and flag.startswith(name)):
+            return True
+        if len(flag) == 2 and re.match(rf"-[A-Za-z0-9]*{re.escape(flag[1])}", option):
+            return True
+    return False

@@ -1,0 +1,59 @@
+"""What is known of the place where a shell line will run, as its proof needs it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from codeloop.permission.shell.grammar import is_harmless
+from codeloop.permission.shell.proof import Facts, GitFacts, ProgramFacts
+from codeloop.workspace.git.discovery import find_repository
+from codeloop.workspace.process.programs import find_program, loads_from_project
+from codeloop.workspace.process.shells import ShellContext, Shells, find_shell
+from codeloop.workspace.workspace import Workspace
+
+
+def facts_of(line: str, directory: Path, place: ShellContext, workspace: Workspace, shells: Shells) -> Facts:
+    """Return the facts for a line that runs in a directory, in the shell that its session has come to."""
+    environment = workspace.environment
+    roots = tuple(dict.fromkeys(os.path.realpath(root) for root in (workspace.root, workspace.scratch)))
+
+    def program(name: str) -> ProgramFacts:
+        found = find_program(name, environment, roots)
+        return ProgramFacts(found.path, found.doubt)
+
+    def repository(folder: str) -> GitFacts:
+        found = find_repository(folder, workspace.root, environment)
+        return GitFacts(found.foreign, found.runs, found.is_below)
+
+    return Facts(
+        places=tuple(dict.fromkeys((str(directory), os.path.realpath(directory)))),
+        home=environment.get("HOME", ""),
+        doubt=_doubt(line, place, shells, roots),
+        program=program,
+        repository=repository,
+    )
+
+
+def _doubt(line: str, place: ShellContext, shells: Shells, roots: tuple[str, ...]) -> str:
+    """Return why nothing is certain of a line here, whatever it is."""
+    environment = place.environment
+    if Path(find_shell(environment)[0]).name != "bash":
+        return "there is no bash here, and what another shell makes of it is not known"
+    for name, value in shells.changed(place).items():
+        if not is_harmless(name, value):
+            what = name or "the environment"
+            return f"{what} was changed by an earlier command (reset: true forgets it)"
+    if not environment.get("HOME", "").startswith("/"):
+        return "HOME is not set to a folder"
+    if name := loads_from_project(environment, roots):
+        return f"{name} has programs load code from the project"
+    if not line.isascii() and not _is_utf8(environment):
+        return "it has characters outside of ASCII, and the locale is not UTF-8"
+    return ""
+
+
+def _is_utf8(environment: Mapping[str, str]) -> bool:
+    """Return whether the shell reads bytes as UTF-8, or each by itself."""
+    names = ("LC_ALL", "LC_CTYPE", "LANG")
+    locale = next((value for name in names if (value := environment.get(name))), "C")
+    return locale in {"C", "POSIX"} or locale.lower().endswith((".utf-8", ".utf8"))

@@ -1,0 +1,148 @@
+"""Which repository git would find from a directory, and what of its configuration would run programs."""
+
+import os
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.git import common_folder, git_folder
+from codeloop.kit.small_files import read_start
+
+_LEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+_CONFIG_BYTES = 256 * 1024
+_SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
+_SECTIONS = """
+advice am apply author blame branch checkout clean color column commit committer feature fetch format gc gh grep gui
+index init lfs log maintenance merge notes pack pull push rebase receive rerere stash status submodule tag transfer user
+versionsort worktree
+"""
+_HARMLESS_SECTIONS = frozenset(_SECTIONS.split())
+_HARMLESS = re.compile(
+    r"core\.(abbrev|autocrlf|bare|bigfilethreshold|checkstat|commentchar|commitgraph|compression|editor|eol|excludesfile"
+    r"|filemode|ignorecase|logallrefupdates|longpaths|multipackindex|pager|precomposeunicode|preloadindex|protecthfs"
+    r"|protectntfs|quotepath|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks"
+    r"|trustctime|untrackedcache|whitespace)"
+    r"|remote\..*\.(url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|gh-resolved|skipfetchall)"
+    r"|diff\.(algorithm|colormoved|colormovedws|context|ignoresubmodules|indentheuristic|interhunkcontext|mnemonicprefix"
+    r"|noprefix|orderfile|relative|renamelimit|renames|statgraphwidth|submodule|suppressblankempty|wserrorhighlight)"
+    r"|diff\..*\.(binary|funcname|wordregex|xfuncname)"
+    r"|extensions\.(objectformat|preciousobjects|refstorage|relativeworktrees|worktreeconfig)"
+)
+"""Settings that make git run nothing when it only looks. Whatever is not named here may."""
+_HOOK = "post-index-change"
+"""The one hook that looking may run: `git status` writes down what it found."""
+_SUBMODULE = b"\0\0\xe0\0"
+
+
+class FoundRepository(Struct, frozen=True):
+    """What git finds from a directory: why that may not be the project's own repository; what of it may run programs.
+
+    "": it is the project's, or there is none; looking runs nothing. `is_below`: the directory is not the top.
+    """
+
+    foreign: str = ""
+    runs: str = ""
+    is_below: bool = False
+
+
+def find_repository(directory: str, root: Path, environment: Mapping[str, str]) -> FoundRepository:
+    """Look for the repository as git does: upwards from where it runs, a work tree or a bare one."""
+    for name in _LEADING:
+        if environment.get(name):
+            return FoundRepository(f"the environment sets {name}")
+    here, top = Path(os.path.realpath(directory)), Path(os.path.realpath(root))
+    if here != top and top not in here.parents:
+        return FoundRepository("git would run outside the project")
+    if ".git" in map(str.lower, here.relative_to(top).parts):
+        return FoundRepository("git would run inside .git")
+    for folder in (here, *here.parents):
+        if os.path.lexists(folder / ".git"):
+            if folder == top:
+                break
+            return FoundRepository(f"git would use another repository, that in {folder}")
+        if _is_bare(folder):
+            return FoundRepository(f"git would use another repository, the bare one that {folder} is")
+    folder = git_folder(top)
+    if folder is None:
+        return FoundRepository(is_below=here != top)
+    real = Path(os.path.realpath(folder))
+    if top in real.parents and real != top / ".git":
+        return FoundRepository("the repository lies among the project's files")
+    return FoundRepository(runs=_what_runs(folder, top), is_below=here != top)
+
+
+def _is_bare(folder: Path) -> bool:
+    """Return whether git could take a folder for a repository; rather once too often."""
+    if not os.path.lexists(folder / "HEAD"):
+        return False
+    names = [name for name in ("commondir", "objects", "refs") if os.path.lexists(folder / name)]
+    return "commondir" in names or len(names) == 2
+
+
+def _what_runs(folder: Path, top: Path) -> str:
+    common = common_folder(folder)
+    hooks = common / "hooks"
+    for file in (common / "config", folder / "config.worktree"):
+        try:
+            info = file.stat()
+        except OSError:
+            continue
+        found, own_hooks = _settings_that_run(file, info.st_mtime_ns, info.st_size, info.st_ino)
+        if found:
+            return f"the repository's configuration sets {found}, which may run programs"
+        hooks = top / Path(own_hooks).expanduser() if own_hooks else hooks
+    if os.path.lexists(hooks / _HOOK):
+        return f"the repository has a hook, {_HOOK}"
+    if any(folder.glob("sharedindex.*")) or _has_submodules(folder / "index"):
+        return "the repository has submodules, whose own configuration git reads too"
+    return ""
+
+
+def _has_submodules(index: Path) -> bool:
+    try:
+        info = index.stat()
+    except OSError:
+        return False
+    return _holds_submodules(index, info.st_mtime_ns, info.st_size, info.st_ino)
+
+
+@lru_cache(maxsize=32)
+def _holds_submodules(index: Path, *_stamp: int) -> bool:
+    """Return whether an index may hold a submodule, by the bytes of its kind."""
+    try:
+        return _SUBMODULE in index.read_bytes()
+    except OSError:
+        return True
+
+
+@lru_cache(maxsize=64)
+def _settings_that_run(file: Path, *_stamp: int) -> tuple[str, str]:
+    """Return the first setting of a file that may run something, and its folder of hooks."""
+    try:
+        text = read_start(file, _CONFIG_BYTES).decode("utf-8", "surrogateescape")
+    except OSError:
+        return "what can't be read", ""
+    section, part, hooks = "", "", ""
+    for number, line in enumerate(text.split("\n"), 1):
+        rest = line.strip()
+        if found := _SECTION.match(rest):
+            section, part = found[1].lower(), found[2] or ""
+            rest = rest[found.end() :].strip()
+        if not rest or rest[0] in "#;":
+            continue
+        setting = _SETTING.fullmatch(rest)
+        if setting is None or rest.endswith("\\") or len(text) >= _CONFIG_BYTES:
+            return f"what can't be understood in line {number}", ""
+        name = ".".join(filter(None, (section, part, setting[1].lower())))
+        value = (setting[2] or "").strip()
+        if name == "core.hookspath" and re.fullmatch(r"[\w./~-]+", value):
+            hooks = value
+        elif name == "core.fsmonitor" and value.lower() == "false":
+            continue
+        elif section not in _HARMLESS_SECTIONS and not _HARMLESS.fullmatch(name):
+            return name, ""
+    return "", hooks
