@@ -154,7 +154,7 @@ async def test_no_spelling_leads_anywhere_else(where: str) -> None:
             got = await net.talk(line.encode("utf-8", "surrogateescape") + b"\r\n\r\n")
             assert got.startswith(b"HTTP/1.1 403 blocked: connection to ")
             assert b"Content-Length" in got
-        assert net.dialled == []
+        assert (net.looked_up, net.dialled) == ([], [])
         assert proxy.count > 0
 
 
