@@ -3,6 +3,7 @@
 import asyncio
 import socket
 
+from codeloop.workspace.sandbox.hosts import read_hosts
 from codeloop.workspace.sandbox.network import HostNetwork
 
 
@@ -21,15 +22,18 @@ async def ask(url: str, what: bytes = b"CONNECT evil.example:443 HTTP/1.1\r\n\r\
 
 
 async def test_a_session_has_a_port_of_its_own_and_hears_of_its_own_refusals() -> None:
-    network = HostNetwork((), {"HTTPS_PROXY": "http://127.0.0.1:1"}, listen)
+    network = HostNetwork(read_hosts([]), {"HTTPS_PROXY": "http://127.0.0.1:1"}, listen)
     try:
         one, two = [(await network.environment(session))["HTTPS_PROXY"] for session in ("one", "two")]
         assert one != two
         assert (await network.environment("one"))["https_proxy"] == one
-        hers, his = network.watch("one"), network.watch("two")
+        before = network.count
         assert b"403 blocked: connection to evil.example:443" in await ask(one)
-        assert hers() == ["blocked: connection to evil.example:443, not among the hosts of the sandbox"]
-        assert (hers(), his(), network.watch("one")()) == ([], [], [])
+        assert network.refused("one", before) == [
+            "blocked: connection to evil.example:443, not among the hosts of the sandbox"
+        ]
+        assert network.refused("two", before) == []
+        assert network.refused("one", network.count) == []
     finally:
         await network.close()
 
@@ -47,7 +51,7 @@ async def test_a_service_of_the_machine_is_reached_where_commands_run() -> None:
         inside[wanted] = await listen(0)  # stands for the same port of another network
         return inside[wanted]
 
-    network = HostNetwork((f"localhost:{port}",), {}, elsewhere)
+    network = HostNetwork(read_hosts([f"localhost:{port}"]), {}, elsewhere)
     try:
         await network.environment("one")
         there = inside[port].getsockname()[1]
@@ -61,6 +65,6 @@ async def test_nothing_listens_before_a_command_needs_it() -> None:
     async def never(port: int) -> socket.socket:
         raise AssertionError
 
-    network = HostNetwork(("localhost:1",), {}, never)
-    assert network.watch("one")() == []
+    network = HostNetwork(read_hosts(["localhost:1"]), {}, never)
+    assert (network.count, network.refused("one", 0)) == (0, [])
     await network.close()

@@ -108,8 +108,8 @@ class Hosts(Struct, frozen=True):
         return max(fitting, key=lambda rule: (rule.own, not rule.below))
 
 
-def read_hosts(entries: Iterable[str]) -> Hosts:
-    """Return the list of the default hosts and the user's own.
+def read_hosts(entries: Iterable[str], also: Iterable[str] = ()) -> Hosts:
+    """Return the list of the default hosts and the user's: `entries` as configured, `also` from the user's tools.
 
     An entry is a name, `*.name` (all names below it), or either with `:port`; with `!` it is refused, whatever else
     names it, and `!*` leaves the default hosts out. `localhost:port` is a service of the user's machine.
@@ -117,7 +117,7 @@ def read_hosts(entries: Iterable[str]) -> Hosts:
     """
     own = list(entries)
     rules = [] if "!*" in own else [HostRule(name) for _, *names in DEFAULT_HOSTS for name in names]
-    rules += [_rule(entry) for entry in dict.fromkeys(own) if entry != "!*"]
+    rules += [_rule(entry) for entry in dict.fromkeys((*also, *own)) if entry != "!*"]
     services = tuple(rule.port for rule in rules if is_loopback(rule.name) and rule.port and not rule.refused)
     return Hosts(tuple(rule for rule in rules if not is_loopback(rule.name)), services)
 

@@ -4,7 +4,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
-from codeloop.workspace.sandbox.hosts import read_hosts
+from codeloop.workspace.sandbox.hosts import Hosts
 from codeloop.workspace.sandbox.outside import Outside
 from codeloop.workspace.sandbox.proxy import HostProxy
 from codeloop.workspace.sandbox.proxy_environment import proxy_environment
@@ -15,13 +15,9 @@ Listen = Callable[[int], Awaitable[socket.socket]]
 class HostNetwork:
     """Starts with the first command that needs it. `close` cuts what is open."""
 
-    def __init__(self, entries: tuple[str, ...], environment: Mapping[str, str], listen: Listen) -> None:
-        """`environment`: the user's, with their proxies; `listen`: listens where commands run, at 0 on any port.
-
-        Raises ValueError for an entry that names no host.
-        """
-        self.entries = entries
-        self._hosts = read_hosts(entries)
+    def __init__(self, hosts: Hosts, environment: Mapping[str, str], listen: Listen) -> None:
+        """`environment`: the user's, with their proxies; `listen`: listens where commands run, at 0 on any port."""
+        self._hosts = hosts
         self._environment = environment
         self._listen = listen
         self._proxy: HostProxy | None = None
@@ -40,18 +36,14 @@ class HostNetwork:
             await self._proxy.serve(listener)
         return proxy_environment(self._ports[session], self._environment)
 
-    def watch(self, session: str) -> Callable[[], list[str]]:
-        """Return what tells, each time it is called, which connections of a session were refused since, a line each."""
-        seen = self._proxy.count if self._proxy is not None else 0
+    @property
+    def count(self) -> int:
+        """How many connections were refused so far: what `refused` takes as `after`."""
+        return self._proxy.count if self._proxy is not None else 0
 
-        def news() -> list[str]:
-            nonlocal seen
-            if self._proxy is None:
-                return []
-            after, seen = seen, self._proxy.count
-            return self._proxy.refused(after, self._ports.get(session, 0))
-
-        return news
+    def refused(self, session: str, after: int) -> list[str]:
+        """Return what a session's commands were refused since the count was `after`, a line each."""
+        return self._proxy.refused(after, self._ports.get(session, 0)) if self._proxy is not None else []
 
     async def close(self) -> None:
         """Cut every connection and listen no more."""
