@@ -7,6 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.agent.subagent.ceilings import NOTHING, Ceiling, ceilings_of
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.suggest import meant, near
@@ -22,6 +23,7 @@ from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import PROFILES, Profile, Ruleset
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
+from codeloop.store.subagent_state import lineage
 from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -113,12 +115,10 @@ class Engine(Struct, frozen=True):
 
     def profile(self, session_id: str) -> Profile:
         """Return the profile of a session: its own, that of a session it is a child of, or the configured one."""
-        current: str | None = session_id
-        while current is not None and (session := self.store.find_session(current)) is not None:
+        for session in lineage(self.store, session_id):
             chosen = (session.metadata or {}).get(PROFILE)
             if chosen is not None and chosen in PROFILES:
                 return chosen
-            current = session.parent_id
         return self.rulebook.profile
 
     def call_rules(self, session_id: str, agent: Agent) -> CallRules:
@@ -130,25 +130,35 @@ class Engine(Struct, frozen=True):
         """
         profile = self.profile(session_id)
         session = self.store.session(session_id)
+        lists = self._lists(_session_layer(session), agent, profile)
+        above = tuple(ceilings_of(self.store, session_id, self.profile))
+        for ceiling in above:
+            lists += self._ceiling(ceiling, profile)
+        kept = tuple(layers for layers in lists if any(layer.rules for layer in layers))
+        answers_itself = profile == "yolo" and all(each.profile in {None, "yolo"} for each in above)
+        return CallRules(kept, answers_itself=answers_itself)
+
+    def _ceiling(self, ceiling: Ceiling, profile: Profile) -> list[RuleLayers]:
+        """Return the lists of a ceiling. Of an agent that no longer exists, nothing is known to be allowed."""
+        profile = ceiling.profile or profile
+        own = RuleLayer(f"above, agent {ceiling.agent or 'none'}", ceiling.permission)
+        if ceiling.agent is None:
+            return [(self.rulebook.layers("", profile)[0], own)]
+        agent = self.agents.get(ceiling.agent)
+        if agent is None:
+            return [(RuleLayer(f"agent {ceiling.agent}, which does not exist", NOTHING.permission),)]
+        return self._lists(own, agent, profile)
+
+    def _lists(self, session: RuleLayer, agent: Agent, profile: Profile) -> list[RuleLayers]:
         own = self._layers(session, agent, profile)
         blanket = RuleLayer("built-in", guards(*(layer.rules for layer in own[1:])))
-        lists = [own, (blanket,), *self.rulebook.ceilings(agent.name, profile)]
-        parent_id = session.parent_id
-        while parent_id is not None and (parent := self.store.find_session(parent_id)) is not None:
-            above = self.agents.get(parent.agent or "")
-            if above is None:
-                lists.append((self.rulebook.layers("", profile)[0], _session_layer(parent)))
-            else:
-                lists += [self._layers(parent, above, profile), *self.rulebook.ceilings(above.name, profile)]
-            parent_id = parent.parent_id
-        kept = tuple(layers for layers in lists if any(layer.rules for layer in layers))
-        return CallRules(kept, answers_itself=profile == "yolo")
+        return [own, (blanket,), *self.rulebook.ceilings(agent.name, profile)]
 
-    def _layers(self, session: Session, agent: Agent, profile: Profile) -> RuleLayers:
+    def _layers(self, session: RuleLayer, agent: Agent, profile: Profile) -> RuleLayers:
         known = self.rulebook.layers(agent.name, profile)
         if agent.name not in self.agents:
             known = (known[0], RuleLayer(f"agent {agent.name}", tuple(agent.permission)))
-        return (*known, _session_layer(session))
+        return (*known, session)
 
     def rulesets(self, session_id: str, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:
         """Return the lists of `call_rules`, each as the rulesets that it is made of."""

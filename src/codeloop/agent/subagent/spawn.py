@@ -9,6 +9,7 @@ from codeloop.agent.engine import Engine, Policy
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, used_tokens
 from codeloop.agent.step import show_status
+from codeloop.agent.subagent.ceilings import Ceiling, with_ceilings
 from codeloop.agent.subagent.supervisor import overdue
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import CodeloopError
@@ -38,7 +39,7 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[
         known = ", ".join(sorted(a.name for a in engine.agents.values() if a.mode != "primary" and not a.hidden))
         raise ToolFailure(f"There is no subagent named {task.agent}. Available: {known or 'none'}.")
     parent = engine.store.session(call.session_id)
-    child = _child(engine, parent, agent, task)
+    child = _child(engine, parent, agent, task, _within(engine, call))
     if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:
         raise ToolFailure(f"The subagent {child.id} is still working. Wait for it, or ask with task_output.")
     engine.store.leases.take(child.id)
@@ -132,14 +133,22 @@ async def _bounded(engine: Engine, session_id: str) -> Stop:
         await asyncio.wait([running, watching])
 
 
-def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Session:
+def _within(engine: Engine, call: ToolPart) -> tuple[Ceiling, ...]:
+    """Return the ceiling that a call sets: the agent that makes it, whatever the session's agent is by now."""
+    entries = engine.store.context_view(call.session_id).entries
+    message = next((entry.info for entry in entries if entry.info.id == call.message_id), None)
+    return (Ceiling(agent=message.agent),) if message is not None else ()
+
+
+def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within: tuple[Ceiling, ...]) -> Session:
     if task.session_id is not None:
         found = engine.store.find_session(task.session_id)
         if found is None or found.parent_id != parent.id:
             raise ToolFailure(
                 f"There is no subagent session {task.session_id} of this session. Leave task_id out to start a new one."
             )
-        return found
+        called = with_ceilings(found.metadata, within)
+        return engine.store.update_session(found.id, lambda now: replace(now, metadata=called))
     own = task.model or agent.model
     model = SessionModel(id=own.model_id, provider_id=own.provider_id, variant=own.variant) if own else parent.model
     now = now_ms()
@@ -157,6 +166,7 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask) -> Sess
         cost=0.0,
         tokens=NO_TOKENS,
         permission=[NO_NESTING],
+        metadata=with_ceilings(None, within),
         time=SessionTime(created=now, updated=now),
     )
     engine.store.append(session_created(child))

@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from codeloop import __version__
+from codeloop.agent.engine import PROFILE
 from codeloop.agent.moves import is_open
+from codeloop.agent.subagent.ceilings import ceilings_of, with_ceilings
 from codeloop.app.project import Project
 from codeloop.app.slugs import slug
 from codeloop.schema.api.session_requests import ForkSession
@@ -14,7 +16,7 @@ from codeloop.schema.event import StoredEvent, message_updated, part_updated, se
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Message, Session, SessionTime, Tokens
 from codeloop.schema.part import CompactionPart, Part, ToolPart, ToolStateCompleted
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 
 _NUMBERED = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
@@ -23,6 +25,7 @@ _NUMBERED = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
 async def fork(project: Project, args: ForkSession) -> Session:
     """Copy a session, up to a message that is left out: new ids, original times, no parent, one transaction.
 
+    It may do no more than the session that it is a copy of, also when that is a subagent's.
     The copy belongs to the directory of `project`, which is where it goes on. What is undone, and what a turn is still
     working on, is not copied. Raises OperationError (NotFoundError).
     """
@@ -44,6 +47,7 @@ async def fork(project: Project, args: ForkSession) -> Session:
         title=_title(project, session.title),
         version=__version__,
         parent_id=None,
+        metadata=_metadata(project, session),
         cost=cost,
         tokens=tokens,
         summary=None,
@@ -56,6 +60,13 @@ async def fork(project: Project, args: ForkSession) -> Session:
     if facts is not None:  # the copy's requests begin with the same bytes
         project.store.facts.keep(made.id, facts)
     return made
+
+
+def _metadata(project: Project, session: Session) -> JSON | None:
+    """Return the metadata of a copy: with what the sessions above forbid, since it has none above itself."""
+    engine = project.engine
+    kept = with_ceilings(session.metadata, tuple(ceilings_of(project.store, session.id, engine.profile)))
+    return kept if session.parent_id is None else {**(kept or {}), PROFILE: engine.profile(session.id)}
 
 
 def _title(project: Project, title: str) -> str:

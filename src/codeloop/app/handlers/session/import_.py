@@ -9,6 +9,7 @@ from typing import Any, get_args
 import msgspec
 
 from codeloop import __version__
+from codeloop.agent.engine import PROFILE
 from codeloop.app.handlers.session.fork import copied_at, owned, renamed, stored, sums
 from codeloop.app.project import Project
 from codeloop.app.slugs import slug
@@ -67,6 +68,10 @@ def _session(project: Project, info: Any, notes: list[str]) -> Session:
     if session.permission and any(rule.action == "allow" for rule in session.permission):
         notes.append("Rules of the session that allow something were left out.")
         session = replace(session, permission=[rule for rule in session.permission if rule.action != "allow"])
+    if PROFILE in (session.metadata or {}):
+        notes.append("The profile of the session was left out.")
+        kept = {name: value for name, value in (session.metadata or {}).items() if name != PROFILE}
+        session = replace(session, metadata=kept or None)
     if session.parent_id is not None and project.store.find_session(session.parent_id) is None:
         notes.append("It was a subagent's session; the one it belongs to is not here.")
         session = replace(session, parent_id=None)

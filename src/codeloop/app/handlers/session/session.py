@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from codeloop import __version__
+from codeloop.agent.engine import PROFILE
+from codeloop.agent.subagent.ceilings import kept_ceilings, with_ceilings
 from codeloop.agent.title import UNTITLED
 from codeloop.app.handlers.session.prompt import check_model
 from codeloop.app.project import Project
@@ -19,7 +21,7 @@ from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import Status
 from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionTime, Todo
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import JSON, replace
 from codeloop.store.database import StoreError
 from codeloop.store.queries import ALL, SessionFilter, open_queries
 
@@ -114,14 +116,23 @@ async def update(project: Project, args: UpdateSession) -> Session:
     """Rename a session, archive it, or change its metadata and rules. Its place in the list stays."""
     if args.title is not None and not args.title.strip():
         raise OperationError("BadRequest", "A title can't be empty.")
-    wanted = {"title": args.title, "metadata": args.metadata, "permission": args.permission}
+    wanted = {"title": args.title, "permission": args.permission}
     given = {name: value for name, value in wanted.items() if value is not None}
 
     def changed(session: Session) -> Session:
         time = session.time if args.time is None else replace(session.time, archived=args.time.archived)
-        return replace(session, **given, time=time)
+        return replace(session, **given, **_metadata(session, args.metadata), time=time)
 
     return project.store.update_session(args.session_id, changed)
+
+
+def _metadata(session: Session, given: JSON | None) -> JSON:
+    """Return the field to replace: what a client gives, with the profile and the ceilings that it may not know of."""
+    if given is None:
+        return {}
+    own = session.metadata or {}
+    profile = {PROFILE: own[PROFILE]} if PROFILE in own else {}
+    return {"metadata": with_ceilings({**profile, **given}, kept_ceilings(session))}
 
 
 async def children(project: Project, args: SessionId) -> list[Session]:

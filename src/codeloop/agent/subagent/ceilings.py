@@ -1,0 +1,51 @@
+"""What a session's calls must pass besides its own rules, because of where the session comes from."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from codeloop.schema.message import Session
+from codeloop.schema.permission import PermissionRule, Profile
+from codeloop.schema.wire import JSON, Wire
+from codeloop.store.store import Store
+from codeloop.store.subagent_state import lineage
+
+WITHIN = "within"
+"""Where a session keeps its ceilings in its metadata."""
+
+
+class Ceiling(Wire):
+    """An agent with the rules of a session, whose verdict is the most that is allowed.
+
+    `agent` None: none was chosen. `profile` None: that of the session that the ceiling is for.
+    """
+
+    agent: str | None = None
+    permission: tuple[PermissionRule, ...] = ()
+    profile: Profile | None = None
+
+
+NOTHING = Ceiling(permission=(PermissionRule(permission="*", pattern="*", action="deny"),))
+
+
+def kept_ceilings(session: Session) -> tuple[Ceiling, ...]:
+    """Return the ceilings that a session keeps: the agent that called it, those of the session that it is a copy of."""
+    try:
+        return msgspec.convert((session.metadata or {}).get(WITHIN, []), tuple[Ceiling, ...])
+    except msgspec.ValidationError:
+        return (NOTHING,)
+
+
+def with_ceilings(metadata: JSON | None, ceilings: tuple[Ceiling, ...]) -> JSON | None:
+    """Return a session's metadata with these ceilings."""
+    kept = {name: value for name, value in (metadata or {}).items() if name != WITHIN}
+    return {**kept, WITHIN: msgspec.to_builtins([*ceilings])} if ceilings else kept or None
+
+
+def ceilings_of(store: Store, session_id: str, profile_of: Callable[[str], Profile]) -> Iterator[Ceiling]:
+    """Yield every ceiling of a session: its own, and the sessions that it is a child of with theirs."""
+    for session in lineage(store, session_id):
+        if session.id != session_id:
+            rules = tuple(session.permission or ())
+            yield Ceiling(agent=session.agent, permission=rules, profile=profile_of(session.id))
+        yield from kept_ceilings(session)
