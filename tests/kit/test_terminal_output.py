@@ -33,6 +33,18 @@ CASES = {
     "a return at the end": ("working\r", "working"),
     "a line begun again by a sequence": ("step 1\x1b[2K\x1b[1Gstep 2\x1b[2K\x1b[1Gstep 3\n", "step 3\n"),
     "backspaces": ("Working /\b-\b\\\b|\bdone\n", "Working done\n"),
+    "rows written over, as docker has them": (
+        "a: 1%\nb: 1%\n\x1b[2A\x1b[2K\ra: 50%\x1b[1B\x1b[2K\rb: 40%\x1b[1B\r\x1b[2A\ra: done\n\x1b[2K\rb: done\nend\n",
+        "a: done\nb: done\nend\n",
+    ),
+    "rows written over, as rich has them": (
+        "start\nx 10%\ny 20%\r\x1b[2K\x1b[1A\x1b[2Kx 30%\ny 40%\r\x1b[2K\x1b[1A\x1b[2Kx 100%\ny 100%\nend\n",
+        "start\nx 100%\ny 100%\nend\n",
+    ),
+    "rows that are cleared": ("head\nx 1%\ny 1%\nz 1%\n\x1b[3A\x1b[Jdone\n", "head\ndone\n"),
+    "rows written over by the line before": ("x 1%\n\x1b[Fx 2%\n\x1b[1Fx 3%\n", "x 3%\n"),
+    "a move up from the first row": ("\x1b[9Aa\nb\n", "a\nb\n"),
+    "a move down that nothing follows": ("a\nb\n\x1b[2A\x1b[9B\rc\n", "a\nb\nc\n"),
     "overstruck words": ("N\bNA\bAM\bME\bE _\bx\n", "NAME x\n"),
     "a cursor moved back": ("10%\x1b[3D20%\n", "20%\n"),
     "equal lines": ("a\n" + "b\n" * 413 + "c\n", "a\nb\n... the line above 412 times more\nc\n"),
@@ -56,9 +68,22 @@ def test_rows_of_progress_become_the_first_and_the_last() -> None:
     assert found.is_reduced
 
 
+def test_rows_of_tests_that_passed_become_the_first_and_the_last() -> None:
+    rows = [f"{'.' * 60}{'sxX'[n % 3]}{'.' * 11} [{n * 10:3}%]" for n in range(1, 11)]
+    found = plain("\n".join([*rows, "510 passed, 3 skipped"]))
+    assert found.text == f"{rows[0]}\n... 8 rows of progress in between\n{rows[-1]}\n510 passed, 3 skipped"
+    assert found.is_reduced
+
+
+def test_rows_written_over_are_said_to_be_reduced() -> None:
+    assert plain("x 1%\n\x1b[1Ax 2%\n").is_reduced
+    assert plain("x 1%\ny\n\x1b[2A\x1b[0Jdone\n").is_reduced
+
+
 @pytest.mark.parametrize(
     "lines",
     [
+        [f"{letters} [{n * 10}%]" for n, letters in enumerate(["..F.", ".EE.", "F..F", "...E", "xFx."], 1)],
         [f"tests/test_{n}.py .... [{n * 10}%]" for n in range(1, 11)],
         [f"[{n}/9] cc -c {name}.c" for n, name in enumerate("abcdefghi", 1)],
         [f"src/a{n}.py 100 {9 - n} {90 + n}%" for n in range(9)],
@@ -99,6 +124,6 @@ def test_the_last_state_of_every_line_stays(states: list[list[str]]) -> None:
     assert found.is_reduced or not others - {""}
 
 
-@given(st.text(st.sampled_from("ab1%/ =\x1b[]();\b\r\n\t\x07\x00KmG2"), max_size=300))
+@given(st.text(st.sampled_from("ab1%/ =\x1b[]();\b\r\n\t\x07\x00KmGAJB2"), max_size=300))
 def test_nothing_that_steers_a_terminal_is_left(printed: str) -> None:
     assert not set(plain(printed).text) & set("\x1b\b\r\x07\x00")

@@ -16,11 +16,14 @@ _SEQUENCE = re.compile(
 )
 _RESTART = re.compile(r"\x1b\[(?:2K|[01]?G)")  # these two begin the line again
 _BACK = re.compile(r"\x1b\[(\d{0,3})D")
+_ROWS = re.compile(r"\n|\x1b\[(\d{0,4})([ABEFJ])")  # what leads to another row; J clears those below
+_UP = re.compile(r"\x1b\[\d{0,4}[AF]")
 _CONTROL = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _STANDS_FOR = {"\0": "\ufffd", "\x0b": "\n", "\x0c": "\n", "\x85": "\n"}
 _NUMBER = re.compile(r"(?<![A-Za-z_\-./\d])\d+(?:[.,:]\d+)*(?: ?[kKMGT]?i?B\b(?:/s)?)?")
 _BAR = re.compile(r"[=#>*.\-\s\u2500-\u259f]{2,}")
 _STAND = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ?%|(?<![\w./-])(\d+)(?:/| of )\d+(?![\w/])")
+_PASSED = re.compile(r"[.sxXpP]+ +\[ *(\d+)%\]")  # pytest's results of tests, none of which failed
 _PROGRESS = 300  # characters; a longer line is no row of progress
 _FEW = 3  # lines that are shown rather than counted
 
@@ -34,14 +37,16 @@ class PlainOutput(Struct, frozen=True):
 
 def plain(printed: str) -> PlainOutput:
     """Return what a model reads of a program's output."""
+    is_reduced = False
     if "\x1b" in printed:
         printed = _BACK.sub(lambda found: "\b" * int(found[1] or 1), _RESTART.sub("\r", printed))
+        if _UP.search(printed):
+            printed, is_reduced = _in_rows(printed)
         printed = _SEQUENCE.sub("", printed)
     lines = _CONTROL.sub(lambda found: _STANDS_FOR.get(found[0], ""), printed).split("\n")
-    is_reduced = False
     if "\r" in printed or "\b" in printed:
         states = [_last_state(line) for line in lines]
-        lines, is_reduced = [line for line, _ in states], any(reduced for _, reduced in states)
+        lines, is_reduced = [line for line, _ in states], is_reduced or any(reduced for _, reduced in states)
     end = [lines.pop()] if not lines[-1] else []
     shown: list[str] = []
     for run in _runs(lines):
@@ -49,6 +54,28 @@ def plain(printed: str) -> PlainOutput:
         shown += short
         is_reduced = is_reduced or left_out
     return PlainOutput("\n".join(shown + end), is_reduced)
+
+
+def _in_rows(printed: str) -> tuple[str, bool]:
+    """Return the text with what was written after moving up as later states of its rows, and whether rows are gone."""
+    rows: list[list[str]] = [[]]
+    at, begin, is_reduced = 0, 0, False
+    for found in _ROWS.finditer(printed):
+        rows[at].append(printed[begin : found.start()])
+        begin = found.end()
+        order, count = found[2], int(found[1] or 1)
+        if order == "J":
+            if not int(found[1] or 0):
+                is_reduced = is_reduced or any(map("".join, rows[at + 1 :]))
+                del rows[at + 1 :]
+            continue
+        at = max(at - count, 0) if order in {"A", "F"} else at + (count if order else 1)
+        if at >= len(rows) and order is None:
+            rows.append([])
+        at = min(at, len(rows) - 1)
+        rows[at] += ["\r"] if rows[at] else []
+    rows[at].append(printed[begin:])
+    return "\n".join(map("".join, rows)), is_reduced
 
 
 def _last_state(line: str) -> tuple[str, bool]:
@@ -103,6 +130,8 @@ def _shortened(run: list[str]) -> tuple[list[str], bool]:
 
 def _progress(line: str) -> tuple[str, float]:
     """Return what rows of one progress have in common, and how far this one is; any other line has itself in common."""
+    if passed := _PASSED.fullmatch(line):
+        return "\rpassed", float(passed[1])
     found = _STAND.search(line) if len(line) <= _PROGRESS else None
     if found is None:
         return line, 0
