@@ -1,5 +1,6 @@
 """What a tool call may read and change of its session: narrow methods, so that no tool has the store itself."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,9 @@ from codeloop.store.conversation import next_created, shown_from
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import State, lineage, report_of, standing_of
 from codeloop.tool.superseded import UNCHANGED, CacheAge, superseded
+
+INSTRUCTIONS = "<system-reminder>\nInstructions for this folder, from {name}:\n{words}\n</system-reminder>"
+"""How the instructions of a folder are given with a file that was read there."""
 
 
 class SubagentReport(Struct, frozen=True):
@@ -67,17 +71,21 @@ class CallSession:
             lines.update(_lines_of(state, path) if tool == "read" else {})
         return lines
 
-    def files_given(self) -> set[str]:
-        """Return the files that the next request still carries whole: read, or as the instructions of a folder.
+    def instructions_given(self, name: str, file: Path) -> str | None:
+        """Return what the next request carries of an instruction file, as it was given last; None: nothing.
 
-        Derived from what is stored, as `lines_read` is.
+        `name`: what the model knows the file by. Derived from what is stored, as `lines_read` is.
         """
-        given: set[str] = set()
+        given: str | None = None
+        start, end = INSTRUCTIONS.format(name=name, words="\0").split("\0")
         for tool, state in self._carried():
             own = {"tool": tool, "metadata": state.metadata}
             calls: list[JSON] = state.metadata.get("details", []) if tool == "batch" else [own]
+            texts = [_whole(each["metadata"], file) for each in calls if each["tool"] == "read"]
             if "outputPath" not in state.metadata:
-                given.update(file for each in calls if each["tool"] == "read" for file in _files_of(each["metadata"]))
+                given = next((text for text in reversed(texts) if text is not None), given)
+            if start in state.output:
+                given = state.output.rpartition(start)[2].partition(end)[0]
         return given
 
     def _carried(self) -> Iterator[tuple[str, ToolStateCompleted]]:
@@ -162,8 +170,9 @@ def _lines_of(state: ToolStateCompleted, path: str) -> dict[int, str]:
     return dict(enumerate(str(shown["text"]).split("\n"), int(shown["lineStart"])))
 
 
-def _files_of(metadata: JSON) -> list[str]:
-    """Return the instructions that a `read` loaded, and its file when it gave all lines."""
+def _whole(metadata: JSON, file: Path) -> str | None:
+    """Return a file's text when a `read` gave all lines of it."""
     shown: JSON = metadata.get("display") or {}
     is_whole = shown.get("lineStart") == 1 and shown.get("lineEnd") == shown.get("totalLines")
-    return [*metadata.get("loaded", []), *([shown["path"]] if is_whole else [])]
+    is_file = is_whole and UNCHANGED not in metadata and Path(os.path.realpath(shown["path"])) == file
+    return str(shown["text"]).strip() if is_file else None

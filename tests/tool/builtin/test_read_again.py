@@ -4,13 +4,14 @@ from pathlib import Path
 
 from codeloop.model.chat import Limits, ModelInfo
 from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
-from codeloop.schema.api.session_requests import ForkSession
+from codeloop.schema.api.session_requests import ForkSession, RevertSession
 from codeloop.schema.event import PartInfo, PartUpdated
 from codeloop.schema.ids import now_ms
-from codeloop.schema.operation import SESSION_FORK
+from codeloop.schema.message import UserMessage
+from codeloop.schema.operation import SESSION_FORK, SESSION_REVERT
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
-from tests.support.project import Rig, call, calls, rig
+from tests.support.project import Rig, call, calls, result, rig
 
 TEXT = "".join(f"value_{n} = {n}\n" for n in range(1, 81))
 SAME = "a.py lines {} of 80 have not changed since you read them above."
@@ -119,6 +120,55 @@ async def test_it_holds_after_a_restart_and_in_a_fork_but_not_in_another_session
         assert (await ask(it, 1))[-1].startswith("1: value_1")
 
 
+async def revert(it: Rig, message_id: str) -> None:
+    await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=message_id))
+
+
+def prompts(it: Rig) -> list[str]:
+    return [entry.info.id for entry in it.view().entries if isinstance(entry.info, UserMessage)]
+
+
+async def test_what_an_undo_took_back_is_sent_again(tmp_path: Path) -> None:
+    write(tmp_path)
+    async with rig(tmp_path, turns(read(), read())) as it:
+        await ask(it, 1)
+        await revert(it, prompts(it)[0])
+        assert (await ask(it, 1))[-1].startswith("1: value_1")
+
+
+async def test_what_was_read_before_the_undone_turn_is_not_sent_again(tmp_path: Path) -> None:
+    write(tmp_path)
+    edit = calls(call("edit", filePath="a.py", oldString="value_5 = 5", newString="value_5 = 6"))
+    async with rig(tmp_path, turns(read(), edit, read())) as it:
+        await ask(it, 2)
+        await revert(it, prompts(it)[1])
+        assert (it.work / "a.py").read_text() == TEXT, "the undo took the edit back"
+        assert (await ask(it, 1))[-1] == SAME.format("1-80")
+
+
+async def test_a_subagent_has_read_nothing_and_leaves_nothing_read(tmp_path: Path) -> None:
+    write(tmp_path)
+    job = call("task", description="Look", prompt="Look.", subagent_type="general")
+    inside = [read(), read(offset=1, limit=40), ScriptedAnswer(text="Looked.")]
+    answers = [*turns(read()), calls(job), *inside, ScriptedAnswer(text="ok"), *turns(read(limit=40))]
+    async with rig(tmp_path, answers) as it:
+        await ask(it, 2)
+        (child,) = it.project.store.sessions(parent=it.session_id)
+        parts = [part for entry in it.project.store.conversation(child.id).entries for part in entry.parts]
+        first, second = (result(part) for part in parts if isinstance(part, ToolPart))
+        assert first.startswith("1: value_1"), "what the parent has read is not in the subagent's requests"
+        assert second.startswith(SAME.format("1-40"))
+        assert (await ask(it, 1))[-1].startswith(SAME.format("1-40")), "the parent's own reading still counts"
+
+
+async def test_what_only_a_subagent_has_read_is_sent(tmp_path: Path) -> None:
+    write(tmp_path)
+    job = call("task", description="Look", prompt="Look.", subagent_type="general")
+    answers = [calls(job), read(), ScriptedAnswer(text="Looked."), ScriptedAnswer(text="ok"), *turns(read())]
+    async with rig(tmp_path, answers) as it:
+        assert (await ask(it, 2))[-1].startswith("1: value_1")
+
+
 def document(tmp_path: Path) -> None:
     folder = tmp_path / "work" / "docs"
     folder.mkdir(parents=True)
@@ -153,6 +203,46 @@ async def test_instructions_that_were_read_as_a_file_are_not_sent_beside_another
     document(tmp_path)
     async with rig(tmp_path, turns(read_doc("AGENTS"), read_doc("guide"))) as it:
         assert await told_rules(it, 2) == [False, False]
+
+
+async def test_instructions_that_were_edited_are_sent_as_they_are_now(tmp_path: Path) -> None:
+    document(tmp_path)
+    rules = tmp_path / "work" / "docs" / "AGENTS.md"
+    async with rig(tmp_path, turns(*[read_doc("guide"), read_doc("other")] * 3)) as it:
+        first = (await ask(it, 1))[-1]
+        rules.write_text("Write short sentences.\n")
+        changed, same = await ask(it, 1), await ask(it, 1)
+        rules.write_text("Write plain sentences.\n")
+        back, last = await ask(it, 1), await ask(it, 1)
+    assert RULES in first
+    assert changed[-1].endswith(
+        "\n\ndocs/AGENTS.md has changed since it was given above:\n<system-reminder>\n"
+        "Instructions for this folder, from docs/AGENTS.md:\nWrite short sentences.\n</system-reminder>"
+    )
+    assert "sentences" not in same[-1]
+    assert "has changed" in back[-1]
+    assert RULES in back[-1], "the earlier words were replaced, so they are given again"
+    assert "sentences" not in last[-1]
+
+
+async def test_instructions_that_were_read_as_a_file_and_edited_are_sent(tmp_path: Path) -> None:
+    document(tmp_path)
+    async with rig(tmp_path, turns(read_doc("AGENTS"), read_doc("guide"))) as it:
+        await ask(it, 1)
+        (it.work / "docs" / "AGENTS.md").write_text("Write short sentences.\n")
+        assert "Write short sentences." in (await ask(it, 1))[-1]
+
+
+async def test_the_project_s_own_instructions_are_those_of_the_time_of_the_prompt(tmp_path: Path) -> None:
+    document(tmp_path)
+    rules = tmp_path / "work" / "AGENTS.md"
+    rules.write_text("Say please.\n")
+    async with rig(tmp_path, turns(read_doc("guide"), read_doc("guide"))) as it:
+        await ask(it, 1)
+        rules.write_text("Say thanks.\n")
+        await ask(it, 1)
+        told = ["Say thanks." in request.system for request in it.model.requests if request.tools]
+    assert told == [False, False, True, True]
 
 
 async def test_instructions_that_a_batch_loaded_are_not_sent_again(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from codeloop.schema.limits import (
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
+from codeloop.tool.call_session import INSTRUCTIONS
 from codeloop.tool.file_access import failures, missing, permission_path, readable, resolve_allowed, shown
 from codeloop.tool.superseded import UNCHANGED
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
@@ -110,9 +111,7 @@ def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange, *, is_asked:
         output = f"{name} lines {found.first}-{last}{total} have not changed since you read them above."
     output = "\n\n".join([output or "(The file is empty)", *_closing(found, last, is_asked=is_asked)])
     instructions = _instructions(ctx, target)
-    for file, words in instructions:
-        where = shown(workspace, file)
-        output += f"\n\n<system-reminder>\nInstructions for this folder, from {where}:\n{words}\n</system-reminder>"
+    output = "\n\n".join([output, *instructions.values()])
     display = {
         "type": "file",
         "path": path,
@@ -125,7 +124,7 @@ def _file(ctx: ToolContext, target: ResolvedPath, found: LineRange, *, is_asked:
     metadata: JSON = {
         "preview": "\n".join(found.lines[:_PREVIEW]),
         "truncated": bool(found.cut),
-        "loaded": [str(file) for file, _ in instructions],
+        "loaded": [str(file) for file in instructions],
         "display": display,
     }
     metadata |= {UNCHANGED: True} if is_known else {}
@@ -198,8 +197,11 @@ def _attachment(ctx: ToolContext, target: ResolvedPath, mime: str) -> ToolResult
     return ToolResult(readable(ctx.workspace.relative(target.path)), output, metadata, (part,))
 
 
-def _instructions(ctx: ToolContext, target: ResolvedPath) -> list[tuple[Path, str]]:
-    """Load what governs the file's folder and the request does not carry yet, outer folders first."""
+def _instructions(ctx: ToolContext, target: ResolvedPath) -> dict[Path, str]:
+    """Return what governs the file's folder and the request does not carry yet, or not as it is now; by its file.
+
+    Outer folders come first.
+    """
     workspace = ctx.workspace
     root, directory = Path(os.path.realpath(workspace.root)), Path(os.path.realpath(workspace.directory))
     known = {directory, *directory.parents}
@@ -209,16 +211,16 @@ def _instructions(ctx: ToolContext, target: ResolvedPath) -> list[tuple[Path, st
         for folder in reversed(folders)
         if (place := next((folder / name for name in INSTRUCTION_FILES if (folder / name).is_file()), None))
     ]
-    given = ctx.session.files_given() if places else set[str]()
-    carried = {os.path.realpath(file) for file in given if file.endswith(INSTRUCTION_FILES)}
-    loaded: list[tuple[Path, str]] = []
+    loaded: dict[Path, str] = {}
     for place in places:
-        real = Path(os.path.realpath(place))
-        is_new = workspace.contains(real) and str(real) not in carried
-        if not is_new or not workspace.read_log.is_first_load(ctx.message_id, real) or real == target.real:
+        real, name = Path(os.path.realpath(place)), shown(workspace, place)
+        if not workspace.contains(real) or real == target.real:
             continue
         with failures(workspace, workspace.resolve(str(place))):
             words = read_head(real, READ_INSTRUCTIONS.value).decode("utf-8", "replace").strip()
-        if words:
-            loaded.append((place, words))
+        given = ctx.session.instructions_given(name, real)
+        if not words or words == given or not workspace.read_log.is_first_load(ctx.message_id, real):
+            continue
+        changed = "" if given is None else f"{name} has changed since it was given above:\n"
+        loaded[place] = changed + INSTRUCTIONS.format(name=name, words=words)
     return loaded
