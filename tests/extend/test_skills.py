@@ -121,8 +121,8 @@ async def test_loading_gives_the_text_the_folder_and_the_files(tmp_path: Path) -
     assert result.metadata == {"name": "pdf", "dir": str(file.parent)}
     assert result.output == (
         '<skill_content name="pdf">\nUse pdftotext.\n\n---\n\nEnd.\n\n'
-        f"Base directory: {file.parent}\nRelative paths in this skill start there.\n"
-        f"<skill_files>\n<file>{file.parent}/scripts/run.py</file>\n</skill_files>\n</skill_content>"
+        "Relative paths in this skill start in .claude/skills/pdf.\n"
+        "<skill_files>\nscripts/run.py\n</skill_files>\n</skill_content>"
     )
     assert [(need.permission, need.patterns) for need in ctx.asked] == [("skill", ("pdf",))]
 
@@ -133,7 +133,7 @@ async def test_only_so_many_files_are_listed(tmp_path: Path) -> None:
         write(tmp_path, f"work/.claude/skills/pdf/{number:03}.txt", "")
     tool = skill_tool(settings_of(tmp_path).skills)
     output = (await tool.run(tool.params(name="pdf"), make_context(tmp_path))).output
-    assert output.count("<file>") == SKILL_FILES.value
+    assert output.count(".txt\n") == SKILL_FILES.value
     assert "(3 more files are not listed)" in output
 
 

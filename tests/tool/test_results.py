@@ -85,51 +85,98 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"pattern": "^def f[15]\\(", "context": 1, "path": "src/app.py"},
         {"pattern": "DEBUG", "mode": "files"},
         {"pattern": "return", "path": "src/app.py", "mode": "count"},
+        {"pattern": "DEBUG|shout", "include": "src/**/*.py", "after": 1},
+        {"pattern": "f3\\(\\):\n    return", "multiline": True, "before": 1},
+        {"pattern": "return", "mode": "count"},
+        {"pattern": "nowhere", "mode": "files"},
         {"pattern": "nowhere"},
         {"pattern": "line", "path": "long.txt"},
         {"pattern": "def f1("},
+        {"pattern": "debug\\|shuot", "ignoreCase": True},
         {"pattern": "x", "path": "scr"},
     ],
     "glob": [
         {"pattern": "**/config.py"},
+        {"pattern": "src/helpers"},
+        {"pattern": "src/**/*.{py,md}", "path": "src"},
         {"pattern": "*.rs"},
         {"pattern": "many/*.txt"},
         {"pattern": "*", "path": "README.md"},
     ],
-    "list": [{"path": "src"}, {"path": "hollow"}, {"path": "srcc"}],
+    "list": [
+        {"path": "src"},
+        {},
+        {"path": "large"},
+        {"path": "hollow"},
+        {"path": "src", "ignore": ["*.py"]},
+        {"path": "srcc"},
+    ],
     "bash": [
         {"command": "echo out; echo err >&2; printf '\\033[31mred\\033[0m\\n'"},
         {"command": "true"},
         {"command": "echo no; exit 3"},
         {"command": "for i in 1 2 3 4 5 6 7; do echo waiting; done; echo done"},
         {"command": "printf ' 10%%\\r 50%%\\r100%%\\n'; echo done"},
+        {"command": "printf 'a 1%%\\nb 1%%\\n\\033[2Aa done\\nb done\\n'"},
+        {"command": 'for n in 1 2 3 4 5 6; do echo "....s.... [ ${n}0%]"; done; echo 60 passed'},
         {"command": "seq 1 20000"},
-        {"command": "sleep 5", "timeout": 1000},
+        {"command": "echo begun; sleep 5", "timeout": 1000},
+        {"command": "cd src && export NAME=app"},
+        {"command": "ls; echo $NAME"},
+        {"command": "pwd", "reset": True},
+        {"command": "sleep 30 & echo started"},
+        {"command": "sleep 30", "run_in_background": True},
         {"command": "sh -c 'kill -9 $$'"},
         {"command": "nosuchprogram --help"},
         {"command": "ls", "workdir": "scr"},
     ],
-    "bash_output": [{"id": "bash_7"}],
-    "bash_kill": [{"id": "bash_7"}],
+    "bash_output": [
+        {"id": "bash_7"},
+        {
+            "first": ("bash", {"command": "echo ready; sleep 30", "run_in_background": True}),
+            "id": "bash_1",
+            "wait": 20000,
+        },
+        {"id": "bash_1"},
+        {"first": ("bash_kill", {"id": "bash_1"}), "id": "bash_1"},
+        {"first": ("bash", {"command": "exit 3", "run_in_background": True}), "id": "bash_2", "wait": 20000},
+        {"id": "bash_7"},
+    ],
+    "bash_kill": [
+        {"id": "bash_7"},
+        {"first": ("bash", {"command": "sleep 30", "run_in_background": True}), "id": "bash_1"},
+        {"id": "bash_1"},
+        {"id": "bash_7"},
+    ],
     "todowrite": [
         {"todos": [{"content": "Fix it", "status": "in_progress"}, {"content": "Test it", "status": "pending"}]},
         {"todos": [{"content": "Fix it", "status": "completed"}]},
         {"todos": []},
         {"todos": [{"content": " ", "status": "pending"}]},
     ],
-    "todoread": [{}],
+    "todoread": [
+        {},
+        {
+            "first": (
+                "todowrite",
+                {"todos": [{"content": "Fix it", "status": "in_progress"}, {"content": "Test", "status": "pending"}]},
+            )
+        },
+    ],
     "batch": [
         {
             "tool_calls": [
                 {"tool": "read", "parameters": {"filePath": "src/config.py"}},
                 {"tool": "nope", "parameters": {}},
             ]
-        }
+        },
+        {"tool_calls": [{"name": "Read", "arguments": {"file_path": "README.md"}}, {"tool": "glob", "parameters": {}}]},
+        {"tool_calls": []},
     ],
-    "webfetch": [{"url": "example.com"}, {"url": "file:///etc/passwd"}],
 }
-ANSWERED = {"question", "plan_exit", "task", "task_output", "websearch", "codesearch"}
-"""A person, a subagent or a search service answers these: `test_session_results.py`."""
+"""Calls of a tool, in order, in one project. `first`: another call, made first."""
+ANSWERED = {"question", "plan_exit", "task", "task_output", "websearch", "codesearch", "webfetch", "skill"}
+"""A person, a subagent, a server or a file of one's own answers these: `test_session_results.py`."""
 
 
 def project(tmp_path: Path) -> TestContext:
@@ -140,8 +187,11 @@ def project(tmp_path: Path) -> TestContext:
     (root / "empty.txt").touch()
     (root / "pixel.png").write_bytes(PNG)
     (root / "program.bin").write_bytes(b"\x7fELF\0\0\1")
-    for folder in ("hollow", "many", "docs"):
-        (root / folder).mkdir()
+    for folder in ("hollow", "many", "docs", "large/deep", "large/below"):
+        (root / folder).mkdir(parents=True)
+    for number in range(150):
+        (root / "large" / "deep" / f"{number}.txt").touch()
+        (root / "large" / "below" / f"{number}.txt").touch()
     (root / "docs" / "AGENTS.md").write_text("Write plain sentences.\n")
     (root / "docs" / "guide.md").write_text("# Guide\n")
     for number in range(110):
@@ -156,9 +206,11 @@ def settled(text: str, tmp_path: Path) -> str:
     """Return the text without what differs from run to run: the folder, names of saved outputs; long ones in short."""
     text = re.sub(rf"{re.escape(str(tmp_path))}/scratch/[\w.-]+", "/scratch/OUTPUT", text)
     text = re.sub(r"line 1: +\d+ Killed", "line 1: PID Killed", text)
+    text = re.sub(r"running for \d+ s", "running for N s", re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text))
     lines = text.replace(str(tmp_path), "/tmp").split("\n")
     lines = [line if len(line) <= 300 else f"{line[:60]}<{len(line)} characters>" for line in lines]
-    return "\n".join([*lines[:12], f"<{len(lines) - 20} lines>", *lines[-8:]] if len(lines) > 24 else lines)
+    notes = [line for line in lines[12:-8] if "OUTPUT" in line]
+    return "\n".join([*lines[:12], f"<{len(lines) - 20} lines>", *notes, *lines[-8:]] if len(lines) > 24 else lines)
 
 
 def piece(tool: str, given: dict[str, Any], text: str, tmp_path: Path, *, done: bool) -> str:
@@ -180,12 +232,15 @@ def compare(tool: str, pieces: list[str]) -> None:
 async def test_a_model_reads_exactly_this(tmp_path: Path, tool: str) -> None:
     ctx = project(tmp_path)
     pieces: list[str] = []
-    for given in CALLS[tool]:
+    for entry in CALLS[tool]:
+        given = {name: value for name, value in entry.items() if name != "first"}
+        if "first" in entry:
+            await answer(ctx, *entry["first"])
         text, done = await answer(ctx, tool, given)
         pieces.append(piece(tool, given, text, tmp_path, done=done))
     compare(tool, pieces)
 
 
 def test_every_tool_has_its_golden_file() -> None:
-    tools = set(BOX.by_name) | {"websearch", "codesearch"}
+    tools = set(BOX.by_name) | {"websearch", "codesearch", "skill"}
     assert tools == set(CALLS) | ANSWERED == {file.stem for file in RESULTS.glob("*.txt")}

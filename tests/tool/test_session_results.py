@@ -13,17 +13,20 @@ import pytest
 from msgspec import Struct
 
 from codeloop.app.toolbox import search_tools
+from codeloop.extend.skills import skill_tool
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.operation import QUESTION_REJECT, QUESTION_REPLY
 from codeloop.schema.part import ToolPart, ToolStateCompleted
+from codeloop.schema.wire import JSON
 from codeloop.tool.toolbox import Toolbox
+from tests.extend.settings import settings_of, write
 from tests.support.project import Rig, call, calls, result, rig, until
 from tests.tool.builtin.test_websearch import Exa
 from tests.tool.small_project import answer, small_project
-from tests.tool.test_results import compare, piece
-from tests.tool.web_server import Request, json_answer, serving
+from tests.tool.test_results import PNG, compare, piece, settled
+from tests.tool.web_server import Answer, Request, json_answer, redirect, serving
 from tests.tool.web_server import answer as reply_with
 
 DONE = ScriptedAnswer(text="Done.")
@@ -57,6 +60,7 @@ CASES = {
         Case({"questions": [COLOUR, SIZES]}, answers=[["red"], ["small", "my own words"]]),
         Case({"questions": [COLOUR]}, answers=[[]]),
         Case({"questions": [COLOUR]}, answers="ask me later"),
+        Case({"questions": [COLOUR]}, answers=""),
         Case({"questions": [{**COLOUR, "options": [], "custom": False}]}),
     ],
     "plan_exit": [planned([["Yes"]]), planned([["No"]]), planned([[]]), planned([["Leave the tests alone"]])],
@@ -149,6 +153,62 @@ async def tavily(request: Request, writer: asyncio.StreamWriter) -> None:
     found = json_answer({"results": [] if "nothing" in query else hits})
     writer.write(reply_with("slow down", status="429 Too Many Requests") if "refused" in query else found)
     await writer.drain()
+
+
+PAGES: dict[str, Answer] = {
+    "/guide": reply_with("<title>T</title><h1>Guide</h1><p>See <a href='/b'>more</a>.</p><script>x()</script>"),
+    "/old": redirect("/guide"),
+    "/data.json": json_answer({"a": [1, 2]}),
+    "/blank": reply_with("<html></html>"),
+    "/picture.png": reply_with(PNG, "image/png"),
+    "/program": reply_with(b"\x7fELF\0\0\1", "application/octet-stream"),
+    "/private": reply_with("Log in.", status="403 Forbidden"),
+    "/busy": reply_with("", status="429 Too Many Requests", retry_after="30"),
+    "/large": reply_with("word " * 1_200_000, "text/plain"),
+}
+FETCHED: tuple[JSON, ...] = (
+    {"url": "/guide"},
+    {"url": "/guide", "format": "html"},
+    {"url": "/old", "format": "text"},
+    {"url": "/data.json"},
+    {"url": "/blank"},
+    {"url": "/picture.png"},
+    {"url": "/program"},
+    {"url": "/nowhere"},
+    {"url": "/private"},
+    {"url": "/busy"},
+    {"url": "/large"},
+)
+
+
+async def test_a_model_reads_exactly_this_of_a_page(tmp_path: Path) -> None:
+    ctx = small_project(tmp_path)
+    pieces: list[str] = []
+    async with serving(PAGES) as server:
+        given = [{**each, "url": server.url + each["url"]} for each in FETCHED]
+        given += [{"url": f"localhost:{server.port}/guide"}, {"url": "src/app.py"}, {"url": "file:///etc/passwd"}]
+        for each in given:
+            text, is_done = await answer(ctx, "webfetch", each)
+            told = settled(piece("webfetch", each, text, tmp_path, done=is_done), tmp_path)
+            told = told.replace(f"localhost:{server.port}", "localhost:PORT")
+            pieces.append(
+                re.sub(r"\b\d{5,7} (characters|bytes)", r"N \1", told)
+            )  # the length of a file's name is in them
+    compare("webfetch", pieces)
+
+
+async def test_a_model_reads_exactly_this_of_a_skill(tmp_path: Path) -> None:
+    ctx = small_project(tmp_path)
+    head = "---\nname: {}\ndescription: Reads PDFs\n---\n\n"
+    write(tmp_path, "work/.claude/skills/pdf/SKILL.md", head.format("pdf") + "Run scripts/run.py.\n")
+    write(tmp_path, "work/.claude/skills/pdf/scripts/run.py", "print()\n")
+    write(tmp_path, "work/.claude/skills/csv/SKILL.md", head.format("csv") + "Use the module csv.\n")
+    box = Toolbox((skill_tool(settings_of(tmp_path).skills),))
+    pieces: list[str] = []
+    for given in ({"name": "pdf"}, {"name": "csv"}, {"name": "PDF"}):
+        text, is_done = await answer(ctx, "skill", given, box)
+        pieces.append(piece("skill", given, text, tmp_path, done=is_done))
+    compare("skill", pieces)
 
 
 async def test_a_model_reads_exactly_this_of_a_search(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What the wrong calls that models make most often are answered: what would have worked, or what was meant is done."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,8 @@ from codeloop.schema.config import SearchConfig
 from codeloop.schema.part import ToolStateCompleted
 from codeloop.tool.toolbox import Toolbox
 from tests.support.project import result
-from tests.tool.small_project import answer, small_project
+from tests.tool.builtin.test_websearch import Exa
+from tests.tool.small_project import BOX, answer, small_project
 from tests.tool.test_session_results import FOUND, Case, made, tavily
 from tests.tool.web_server import serving
 
@@ -36,6 +38,11 @@ ROWS = msgspec.json.Decoder(Wrong).decode_lines(Path(__file__).with_name("wrong_
 
 
 async def answered(tmp_path: Path, wrong: Wrong) -> tuple[str, bool]:
+    if wrong.by == "service" and wrong.name.startswith("codesearch"):
+        text = "https://docs.test/timeout"
+        async with serving(Exa(result={"content": [{"type": "text", "text": text}]})) as server:
+            box = Toolbox(search_tools(SearchConfig(provider="exa", base_url=server.url), {}))
+            return await answer(small_project(tmp_path), wrong.tool, wrong.given, box)
     if wrong.by == "service":
         async with serving(tavily) as server:
             box = Toolbox(search_tools(SearchConfig(provider="tavily", base_url=server.url, api_key="k"), {}))
@@ -50,6 +57,12 @@ async def answered(tmp_path: Path, wrong: Wrong) -> tuple[str, bool]:
     if wrong.background:
         await answer(ctx, "bash", {"command": wrong.background, "run_in_background": True})
     return await answer(ctx, wrong.tool, wrong.given)
+
+
+def test_each_tool_has_ten_wrong_calls() -> None:
+    counts = Counter(wrong.name.partition(":")[0] for wrong in ROWS)
+    tools = (set(BOX.by_name) | {"websearch", "codesearch"}) - {"apply_patch"} | {"patch"}
+    assert {tool: counts[tool] for tool in tools if counts[tool] < 10} == {}
 
 
 @pytest.mark.parametrize("wrong", ROWS, ids=lambda wrong: wrong.name)

@@ -2,9 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -147,19 +146,21 @@ def load_skill(found: SkillFile) -> Skill:
     return Skill(name=found.name, description=found.description, location=str(found.file), content=body.strip())
 
 
-def loaded_text(skill: Skill) -> str:
-    """Return what the model reads of a skill: its text, where its files are, and their names (a bounded number)."""
+def loaded_text(skill: Skill, shown: Callable[[Path], str]) -> str:
+    """Return what the model reads of a skill: its text, where its files are, and their names (a bounded number).
+
+    `shown`: how the model knows a path.
+    """
     folder = Path(skill.location).parent
     files = [file for file in files_below(folder, lambda name: name != "SKILL.md") if ".git" not in file.parts]
-    listed = [f"<file>{inert(str(file))}</file>" for file in files[: SKILL_FILES.value]]
+    listed = [inert(str(file.relative_to(folder))) for file in files[: SKILL_FILES.value]]
     if len(files) > len(listed):
         listed.append(f"({len(files) - len(listed)} more files are not listed)")
     lines = [
         f'<skill_content name="{skill.name}">',
         skill.content,
         "",
-        f"Base directory: {folder}",
-        "Relative paths in this skill start there.",
+        f"Relative paths in this skill start in {shown(folder)}.",
         *(["<skill_files>", *listed, "</skill_files>"] if listed else []),
         "</skill_content>",
     ]
@@ -205,16 +206,18 @@ def skill_tool(skills: Skills) -> Tool:
     @tool("skill", params=SkillParams, traits=READ_ONLY, description=text, describe=describe)
     async def skill(params: SkillParams, ctx: ToolContext) -> ToolResult:
         """Return a skill's text, where it lies, and the names of its files."""
-        metadata: dict[str, Any] = {"name": params.name}
-        await ctx.ask(Need(permission="skill", patterns=(params.name,), always=(params.name,), metadata=metadata))
-        found = skills.found.get(params.name.strip())
+        folded = params.name.strip().lower()
+        named = [name for name in skills.found if name.lower() == folded]
+        name = named[0] if len(named) == 1 else params.name.strip()
+        await ctx.ask(Need(permission="skill", patterns=(name,), always=(name,), metadata={"name": name}))
+        found = skills.found.get(name)
         if found is None:
             raise ToolFailure(f"There is no skill {params.name!r}. Available: {', '.join(skills.found)}.")
         try:
             loaded = load_skill(found)
         except CodeloopError as error:
             raise ToolFailure(f"The skill {found.name} can't be loaded: {error}") from error
-        folder = str(Path(loaded.location).parent)
-        return ToolResult(f"Loaded skill: {found.name}", loaded_text(loaded), {"name": found.name, "dir": folder})
+        folder, text = str(Path(loaded.location).parent), loaded_text(loaded, ctx.workspace.shown)
+        return ToolResult(f"Loaded skill: {found.name}", text, {"name": found.name, "dir": folder})
 
     return skill

@@ -61,7 +61,9 @@ def _head(text: str, max_lines: int, max_bytes: int) -> str:
     if len(kept) == len(text):
         return kept
     last = kept.rfind("\n")
-    return kept[: last + 1] if last >= 0 else kept
+    ends = text.find("\n", len(kept))
+    is_long = (ends if ends >= 0 else len(text)) - last > max_bytes
+    return kept[: last + 1] if last >= 0 and not is_long else kept
 
 
 def _tail(text: str, max_lines: int, max_bytes: int) -> str:

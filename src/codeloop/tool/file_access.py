@@ -33,6 +33,9 @@ _REASONS = {
 }
 
 
+TWICE = "`path` and {} both name the folder; looked for {} in it"
+
+
 class FileChange(Struct, frozen=True):
     """A change of one file that waits for permission. `after` is None for a deletion; `text_*` are for the diff."""
 
@@ -108,6 +111,14 @@ async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool
     if only_folder and not S_ISDIR(mode):
         raise ToolFailure(f"{name} is a file; give the path of a folder, or read it.")
     return target
+
+
+def named_twice(ctx: ToolContext, target: ResolvedPath, pattern: str) -> str | None:
+    """Return what is left of a pattern that begins with the folder it is looked for in; None: it does not."""
+    where = shown(ctx.workspace, target.path)
+    rest = pattern.removeprefix("/").removeprefix("./").removeprefix(f"{where}/")
+    is_twice = len(rest) + len(where) < len(pattern) and not (target.path / where.partition("/")[0]).exists()
+    return rest if is_twice and not where.startswith("/") else None
 
 
 async def missing(ctx: ToolContext, target: ResolvedPath, text: str = "File not found: {}") -> str:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from codeloop.kit.suggest import near
+from codeloop.schema.limits import WEB_TIMEOUT_MAX
 from codeloop.schema.wire import JSON
 
 NAMES: dict[str, str] = {
@@ -24,10 +25,12 @@ NAMES: dict[str, str] = {
     "bash_kill": "killshell killbash killprocess stopbash taskstop",
     "webfetch": "fetch fetchurl readurl",
     "websearch": "searchweb googlewebsearch googlesearch",
-    "codesearch": "searchcode getcodecontext",
+    "codesearch": "searchcode getcodecontext getcodecontextexa docssearch",
+    "todoread": "todos gettodos listtodos readtodos gettodolist readplan",
+    "batch": "parallel multitooluse runparallel",
     "todowrite": "writetodos todo updatetodos updateplan",
     "task": "agent subagent dispatchagent",
-    "task_output": "taskresult agentoutput agentoutputtool",
+    "task_output": "taskresult gettaskoutput taskstatus agentoutput agentoutputtool",
     "question": "askuser askuserquestion askquestion",
     "plan_exit": "exitplanmode exitplan",
 }
@@ -41,7 +44,7 @@ PARAMETERS: dict[str, str] = {
     "oldString": "oldstr oldtext old search find",
     "newString": "newstr newtext new replace replacement",
     "replaceAll": "all",
-    "content": "text contents filetext data",
+    "content": "text contents filetext filecontent data code body",
     "patchText": "patch input diff",
     "pattern": "query regex regexp search searchterm globpattern",
     "include": "glob fileglob includepattern filepattern includes",
@@ -50,7 +53,7 @@ PARAMETERS: dict[str, str] = {
     "before": "b linesbefore",
     "after": "a linesafter",
     "mode": "outputmode",
-    "command": "cmd script commandline",
+    "command": "cmd script commandline code",
     "workdir": "cwd workingdirectory dir directory",
     "run_in_background": "background isbackground",
     "offset": "startline start from",
@@ -63,8 +66,11 @@ PARAMETERS: dict[str, str] = {
     "description": "title",
     "query": "q queries searchterm searchquery keywords search",
     "numResults": "maxresults count limit topk num",
-    "tokens": "tokensnum maxtokens",
-    "url": "uri link",
+    "tokens": "tokensnum maxtokens limit",
+    "url": "uri urls link address",
+    "tool_calls": "calls invocations tooluses tools",
+    "tool": "name toolname recipientname",
+    "parameters": "arguments args input params",
     "todos": "items list tasks plan steps",
     "status": "state",
     "multiple": "multiselect allowmultiple",
@@ -91,6 +97,8 @@ _VALUES = {
     "critical": "high",
     "md": "markdown",
     "plain": "text",
+    "json": "text",
+    "raw": "html",
 }
 _LINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("offset", "startline", "linestart", "start", "from"), ("first",)),
@@ -98,8 +106,14 @@ _LINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("viewrange", "linerange", "lines", "range"), ("first", "last")),
 }
 """What others call the lines to read -> which of them it gives."""
+_LINK = re.compile(r"(?:<|\[[^\]]*\]\()(https?://[^<>\s]+?)[>)]")
+_ADDING = frozenset({"a", "append", "true"})
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
 _SECONDS = 1000  # no timeout in ms is as short
+
+
+class MeansAnotherTool(ValueError):
+    """The call asks for what its tool does not do; the message says what does."""
 
 
 def meant_tool(name: str, known: list[str]) -> str | None:
@@ -179,11 +193,10 @@ def _meant_value(value: Any, schema: JSON, notes: list[str]) -> Any:
 
 
 def meant_by_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
-    """Return the arguments of one of our tools with what only this tool can tell."""
+    """Return the arguments of one of our tools with what only this tool can tell. Raises MeansAnotherTool."""
     match tool, given:
         case "bash", {"command": [*words]} if words and all(isinstance(word, str) for word in words):
-            inner = words[2] if len(words) == 3 and words[1] in {"-c", "-lc"} else shlex.join(words)
-            given = {**given, "command": inner}
+            given = {**given, "command": _command(cast("list[str]", words), notes)}
         case "read", _:
             return _with_lines(given)
         case "grep", {"-n": True}:  # lines are always numbered
@@ -192,9 +205,14 @@ def meant_by_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
             given = {**given, "pattern": f"{{{','.join(cast('list[str]', given['pattern']))}}}"}
         case "apply_patch", {"command": ["apply_patch", str(patch)]}:
             given = {"patchText": patch}
-        case "webfetch", {"timeout": int(timeout)} if timeout >= _SECONDS:
-            notes.append(f"timeout is in seconds, so {timeout} was taken for {timeout / 1000:g} s")
-            given = {**given, "timeout": timeout / 1000}
+        case "write", _ if str(given.get("append", given.get("mode"))).lower() in _ADDING:
+            raise MeansAnotherTool("write replaces a whole file. To add to one, use edit, or `>>` in a command.")
+        case "webfetch", {"method": str(method)} if method.upper() not in {"GET", "HEAD"}:
+            raise MeansAnotherTool(f"webfetch only gets pages. For {method.upper()} use a command, such as curl.")
+        case "webfetch", _:
+            given = _webfetch(given, notes)
+        case "batch", _:
+            given = _batch(given)
         case "multiedit", _:
             given = _multiedit(given, notes)
         case "question", {"question": str()} if not _has(given, "questions"):
@@ -209,6 +227,52 @@ def meant_by_tool(tool: str, given: JSON, notes: list[str]) -> JSON:
         notes.append(f"timeout is in ms, so {timeout} was taken for {timeout} s")
         return {**given, "timeout": timeout * 1000}
     return given
+
+
+def _command(words: list[str], notes: list[str]) -> str:
+    """Return one command for a list: the words of one, a shell and what it is to run, or several commands."""
+    if len(words) == 3 and words[1] in {"-c", "-lc"}:
+        return words[2]
+    if " " not in words[0].strip():
+        return shlex.join(words)
+    notes.append("`command` is one command: the commands of the list were joined by &&")
+    return " && ".join(words)
+
+
+def _webfetch(given: JSON, notes: list[str]) -> JSON:
+    """Return a call with the address out of a link's brackets and a timeout in seconds that is not too long."""
+    if isinstance(url := given.get("url"), str) and (link := _LINK.fullmatch(url.strip())):
+        given = {**given, "url": link[1]}
+    timeout, most = given.get("timeout"), int(WEB_TIMEOUT_MAX.seconds)
+    if isinstance(timeout, int) and timeout > most:
+        seconds = min(timeout / 1000, most) if timeout >= _SECONDS else most
+        notes.append(f"timeout is in seconds, at most {most}, so {timeout} was taken for {seconds:g} s")
+        given = {**given, "timeout": seconds}
+    return given
+
+
+def _batch(given: JSON) -> JSON:
+    """Return calls that came as services write them, with arguments beside the name or as JSON text, in our form."""
+    if _has(given, "tool") and not _has(given, "tool_calls"):
+        return {"tool_calls": [_batched(given)]}
+    lists = {name: cast("list[Any]", value) for name, value in given.items() if isinstance(value, list)}
+    return {**given, **{name: [_batched(each) for each in calls] for name, calls in lists.items()}}
+
+
+def _batched(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    call = cast("JSON", value)
+    if isinstance(inner := call.get("function"), dict):
+        call = cast("JSON", inner)
+    names = {_meant_name(name, ["tool", "parameters"], []): name for name in call}
+    if "tool" not in names:
+        return call
+    beside = {name: each for name, each in call.items() if name != names["tool"] and name != "type"}
+    inside: Any = call.get(names["parameters"]) if "parameters" in names else beside or None
+    with suppress(msgspec.DecodeError):
+        inside = msgspec.json.decode(inside) if isinstance(inside, str) else inside
+    return {"tool": call[names["tool"]], **({} if inside is None else {"parameters": inside})}
 
 
 def _with_lines(given: JSON) -> JSON:

@@ -14,7 +14,7 @@ from codeloop.schema.limits import TOOL_DEPTH
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.json_schema import without_nulls
-from codeloop.tool.repair import meant_by_tool, meant_parameters, meant_text, meant_tool, signature
+from codeloop.tool.repair import MeansAnotherTool, meant_by_tool, meant_parameters, meant_text, meant_tool, signature
 from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
 _object = msgspec.json.Decoder(JSON).decode
@@ -106,8 +106,11 @@ class Toolbox(Struct, frozen=True, dict=True):
         if isinstance(value, str):
             reason = f"The arguments of {tool.name} are not a JSON object: {value}."
             return Invalid(f"{reason} It takes {signature(ours, schema)}.", {}, unusable=True)
-        own = meant_by_tool(ours, without_nulls(value, schema), notes)
-        given = meant_by_tool(ours, meant_parameters(own, schema, notes), notes)
+        try:
+            own = meant_by_tool(ours, without_nulls(value, schema), notes)
+            given = meant_by_tool(ours, meant_parameters(own, schema, notes), notes)
+        except MeansAnotherTool as error:
+            return Invalid(str(error), value, unusable=False)
         try:
             params = msgspec.convert(given, tool.params, strict=False)
         except (msgspec.ValidationError, OverflowError) as error:

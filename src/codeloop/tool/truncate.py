@@ -40,7 +40,8 @@ def truncated(
         path, where = None, f"it could not be saved ({error.strerror})"
     room = 200 + len(where.encode("utf-8", "replace"))
     kept = cut(text, max(1, lines - _NOTE_LINES), max(1, size - room), keep)
-    note = f"[{kept.lines} lines ({kept.bytes} bytes) of the output are left out here; {where}]"
+    count = "1 line" if kept.lines == 1 else f"{kept.lines} lines"
+    note = f"[{count} ({kept.bytes} bytes) of the output left out here; {where}]"
     output = f"{note}\n\n{kept.tail}" if keep == "tail" else f"{kept.head.rstrip()}\n\n{note}"
     metadata = {"lines": count_lines(text), **result.metadata, "truncated": True}
     if path is not None:

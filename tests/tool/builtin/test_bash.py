@@ -194,7 +194,7 @@ async def test_a_server_is_started_watched_used_and_ended(tmp_path: Path) -> Non
     assert "ended" in (await bash_kill.run(BashKillParams(id=name), ctx)).output
     last = await bash_output.run(BashOutputParams(id=name), ctx)
     assert last.metadata["status"] == "killed"
-    assert "killed before" in (await bash_kill.run(BashKillParams(id=name), ctx)).output
+    assert "ended before" in (await bash_kill.run(BashKillParams(id=name), ctx)).output
 
 
 async def test_a_session_sees_its_own_jobs_and_those_of_its_subagents(tmp_path: Path) -> None:

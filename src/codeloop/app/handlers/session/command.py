@@ -111,7 +111,7 @@ async def _compacted(project: Project, args: InvokeCommand, session: Session) ->
 async def _text(project: Project, args: InvokeCommand, found: Command, agent: Agent, message_id: str) -> str:
     """Return the prompt's text: the template filled in, each line for the shell replaced by what it printed."""
     if found.source == "skill":
-        skill = loaded_text(load_skill(project.settings.skills.found[found.name]))
+        skill = loaded_text(load_skill(project.settings.skills.found[found.name]), project.workspace.shown)
         return f"{skill}\n\n{args.arguments.strip()}".strip()
     pieces = expand(found.template, args.arguments)
     shells = sum(isinstance(piece, Shell) for piece in pieces)

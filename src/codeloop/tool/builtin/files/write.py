@@ -4,8 +4,17 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
-from codeloop.tool.file_access import FileChange, apply_change, check_known, failures, lock_files, resolve_allowed
-from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
+from codeloop.tool.file_access import (
+    FileChange,
+    apply_change,
+    check_known,
+    failures,
+    lock_files,
+    resolve,
+    resolve_allowed,
+    shown,
+)
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.encoding import DecodedText, NotText, check_new, decode, encode, main_line_end
 from codeloop.workspace.files.safe_open import load_if_there
 from codeloop.workspace.workspace import ResolvedPath
@@ -21,6 +30,11 @@ class WriteParams(msgspec.Struct, frozen=True, rename="camel"):
 @tool("write", params=WriteParams, traits=Traits(permission="edit"))
 async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
     """Replace or make the file; encoding, mark, line ends, mode and link of an existing one stay."""
+    target = resolve(ctx.workspace, params.file_path)
+    with failures(ctx.workspace, target):
+        inside, folder = ctx.workspace.directory / params.file_path.lstrip("/"), target.path.parent
+        if target.outside and not folder.exists() and inside.parent.is_dir():
+            raise ToolFailure(f"There is no folder {folder}. Did you mean {shown(ctx.workspace, inside)}?")
     target = await resolve_allowed(ctx, params.file_path)
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])

@@ -12,7 +12,7 @@ from codeloop.kit.guarded_paths import is_secret
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.file_access import permission_path, search_target
+from codeloop.tool.file_access import TWICE, named_twice, permission_path, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, printable
@@ -72,7 +72,11 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
 async def _target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, ResolvedPath, str]:
     """Return where to search; a path that is missing and reads as a pattern is one, and the note says so."""
     try:
-        return params, await search_target(ctx, params.path), ""
+        target = await search_target(ctx, params.path)
+        twice = named_twice(ctx, target, params.include) if params.include else None
+        if twice is None:
+            return params, target, ""
+        return replace(params, include=f"/{twice}"), target, f"({TWICE.format('`include`', twice)}.)"
     except ToolFailure:
         if params.include or not params.path or not has_magic(params.path):
             raise

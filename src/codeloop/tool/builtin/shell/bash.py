@@ -138,10 +138,10 @@ def _finished(params: BashParams, outcome: CommandResult, timeout: float, ctx: T
         if outcome.code == _NOT_FOUND and (found := _UNKNOWN.search(outcome.output)):
             notes.append(_instead(found[1], ctx))
     if outcome.left:
-        notes.append(
-            f"{outcome.left} process{'' if outcome.left == 1 else 'es'} that it left running were ended. "
-            "Use run_in_background for what should keep running."
+        left = (
+            "1 process that it left running was" if outcome.left == 1 else f"{outcome.left} processes that it left were"
         )
+        notes.append(f"{left} ended. Use run_in_background for what should keep running.")
     metadata = _metadata(params, outcome.recent) | {
         "exit": outcome.code,
         "truncated": outcome.cut,

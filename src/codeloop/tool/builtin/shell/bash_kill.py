@@ -16,7 +16,8 @@ async def bash_kill(params: BashKillParams, ctx: ToolContext) -> ToolResult:
     """End it with everything it started."""
     job = job_named(params.id, ctx)
     ended = await job.kill()
-    output = f"{job.id} was ended with all its processes." if ended else f"{job.id} had {job.status} before."
+    before = f"had exited before, with code {job.code}" if job.status == "exited" else "had been ended before"
+    output = f"{job.id} was ended with all its processes." if ended else f"{job.id} {before}."
     return ToolResult(
         title=job.command,
         output=output,

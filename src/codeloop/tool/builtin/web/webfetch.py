@@ -1,6 +1,8 @@
 """The tool `webfetch`: a page of the web."""
 
 import base64
+import os
+import re
 from typing import Annotated
 
 from msgspec import Meta
@@ -24,6 +26,7 @@ HINTS = {
     404: "Check the address, or search for the page.",
     429: "Too many requests; wait before trying again.",
 }
+_HOST = re.compile(r"(localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:[/?#]|$)", re.ASCII)
 
 
 class WebfetchParams(Wire):
@@ -40,7 +43,7 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     given: JSON = {"url": params.url, "format": params.format}
     given |= {"timeout": params.timeout} if params.timeout is not None else {}
     seconds = min(params.timeout or WEB_TIMEOUT.seconds, WEB_TIMEOUT_MAX.seconds)
-    wanted = FetchRequest(params.url, ACCEPTED[params.format], seconds, given)
+    wanted = FetchRequest(_address(params.url, ctx), ACCEPTED[params.format], seconds, given)
     fetched = await fetch(wanted, ctx.ask, Network(ctx.workspace.environment))
     content_type = fetched.headers.get("content-type", "")
     source = PageSource(fetched.url, content_type, fetched.data, fetched.is_cut)
@@ -64,6 +67,18 @@ async def webfetch(params: WebfetchParams, ctx: ToolContext) -> ToolResult:
     title = f"{params.url} ({content_type or 'no type'})"
     output = "".join(f"[Note: {note}]\n" for note in notes) + (page.text or "(The page is empty)")
     return ToolResult(title, output, metadata, _attached(ctx, page, fetched))
+
+
+def _address(url: str, ctx: ToolContext) -> str:
+    """Return the address with the scheme that a host without one has. Raises ToolFailure for a file."""
+    name = url.strip()
+    if "://" in name or "\0" in name:
+        return url
+    is_inside = not name.startswith(("/", "~")) and ".." not in name
+    if is_inside and os.path.lexists(ctx.workspace.directory / name):
+        raise ToolFailure(f"{name} is a file here; use the read tool for it.")
+    host = _HOST.match(name)
+    return f"{'http' if host[1] in {'localhost', '127.0.0.1'} else 'https'}://{name}" if host else url
 
 
 def _failure(fetched: FetchResponse, said: str) -> str:
