@@ -210,7 +210,7 @@ _ROWS: dict[str, ReadOnlyRow] = {
         most=1,
     ),
     "uptime": row("-p -s --pretty --since"),
-    "wc": row("-c -L -l -m -w --bytes --chars --lines --max-line-length --words --total", is_free=True),
+    "wc": row("-c -L -l -m -w --bytes --chars --lines --max-line-length --words", is_free=True),
     "which": row("-a -s", is_free=True),
     "whoami": row(),
     "xxd": row("-a -b -E -e -i -p -u", "-c -g -l -o -s", most=1),
