@@ -20,14 +20,14 @@ def told(body: bytes) -> str:
 
 def test_yes_once_always_and_no_with_words(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    work = [bash(f"echo {word} >> log", f"c{word}") for word in ("one", "two", "three")]
+    work = [bash(f"mkdir {word}", f"c{word}") for word in ("one", "two", "three")]
     with serving(steps(*work, call("write", filePath="w.txt", content="x", call_id="w"), DONE)) as server:
         desk.use(server, permission={"bash": "ask", "edit": "ask"})
         terminal = Terminal(desk, "run", "--title", "T", "work")
-        terminal.wait_for("echo one >> log")
+        terminal.wait_for("mkdir one")
         terminal.wait_for("instead: ")
         terminal.type("y")
-        terminal.wait_for("echo two >> log")
+        terminal.wait_for("mkdir two")
         terminal.wait_for("instead: ")
         terminal.type("a")
         terminal.wait_for("Create w.txt (write)")
@@ -35,7 +35,8 @@ def test_yes_once_always_and_no_with_words(tmp_path: Path) -> None:
         terminal.type("use another name")
         assert terminal.end() == 0, terminal.shown
         last = told(server.requests[-1].body)
-    assert (desk.work / "log").read_text() == "one\ntwo\nthree\n", "always holds for the third"
+    made = {path.name for path in desk.work.iterdir() if path.name != ".git"}
+    assert made == {"one", "two", "three"}, "always holds for the third"
     assert not (desk.work / "w.txt").exists()
     assert "use another name" in last
     assert "+x" in terminal.shown, "the change is shown before it is allowed"

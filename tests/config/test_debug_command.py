@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from codeloop.cli.commands.access.trust import trust
 from codeloop.cli.commands.debug import debug
-from codeloop.cli.commands.trust import trust
 from codeloop.schema.limits import all_limits
 
 

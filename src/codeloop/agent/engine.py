@@ -20,7 +20,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.part import ToolPart
-from codeloop.schema.permission import PROFILES, Profile, Ruleset
+from codeloop.schema.permission import PROFILE, PROFILES, Profile, Ruleset
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import lineage
@@ -28,9 +28,6 @@ from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.workspace import Workspace
-
-PROFILE = "profile"
-"""Where a session keeps in its metadata the profile that was chosen for it."""
 
 
 class Models(Protocol):

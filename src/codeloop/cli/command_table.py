@@ -9,7 +9,7 @@ import click
 from codeloop import __version__
 from codeloop.cli.bootstrap import INTERRUPTED
 from codeloop.cli.group import LazyGroup, problem_of
-from codeloop.cli.options import AGENT, AUTO, CONFIG, CONTINUE, DIR, FORK, MODEL, SESSION, THINKING, TRUST
+from codeloop.cli.options import AGENT, AUTO, CONFIG, CONTINUE, DIR, FORK, MODEL, PROFILE, SESSION, THINKING, TRUST
 from codeloop.kit import fault_injection
 from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError
@@ -30,7 +30,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "redo": ("commands.undo:redo", "Redo what was undone."),
     "export": ("commands.export:export", "Write a session as JSON."),
     "import": ("commands.export:import_", "Import a session from JSON."),
-    "trust": ("commands.trust:trust", "Trust this directory's configuration."),
+    "trust": ("commands.access.trust:trust", "Trust this directory's configuration."),
+    "permission": (
+        "commands.access.permission:permission",
+        "List and revoke what you always allow, and show what was decided.",
+    ),
     "completion": ("commands.completion:completion", "Print the completion script for bash, zsh or fish."),
     "debug": ("commands.debug:debug", "Show configuration, paths and limits."),
 }
@@ -76,6 +80,7 @@ IS_PROMPT = "codeloop.is_prompt"
 @SESSION
 @FORK
 @AUTO
+@PROFILE
 @TRUST
 @THINKING
 @DIR

@@ -8,6 +8,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from codeloop.kit.lazy import load
+from codeloop.schema.permission import PROFILES, Profile
 
 COMPLETED = {
     "session": "sessions:current",
@@ -15,6 +16,7 @@ COMPLETED = {
     "agent": "configured:agents",
     "command": "configured:commands",
     "model": "configured:models",
+    "grant": "sessions:grants",
 }
 
 
@@ -32,6 +34,7 @@ CONTINUE = click.option("-c", "--continue", "go_on", is_flag=True, help="Resume 
 SESSION = click.option("-s", "--session", metavar="ID", shell_complete=completed("session"), help="Resume a session.")
 FORK = click.option("--fork", is_flag=True, help="Resume a copy and leave the session unchanged.")
 AUTO = click.option("--auto", is_flag=True, help="Approve every request; deny rules still apply.")
+PROFILE = click.option("--profile", type=click.Choice(PROFILES), help="What the session may do without asking.")
 TRUST = click.option("--trust", is_flag=True, help="Trust this directory's configuration, for this run only.")
 THINKING = click.option("--thinking", is_flag=True, help="Show the model's thinking.")
 DIR = click.option("--dir", "directory", type=DIRECTORY, help="Directory to work in.")
@@ -70,6 +73,7 @@ class Options(Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     timeout: float | None = None
     auto: bool = False
+    profile: Profile | None = None
     trust: bool = False
     thinking: bool = False
     no_compact: bool = False

@@ -11,7 +11,9 @@ Action = Literal["allow", "ask", "deny"]
 Reply = Literal["once", "always", "reject"]
 Profile = Literal["ask", "auto", "plan", "yolo"]
 """What is asked before a person's own rules: see `permission.defaults`."""
-PROFILES = get_args(Profile)
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+PROFILE = "profile"
+"""Where a session keeps in its metadata the profile that was chosen for it."""
 Trait = Literal["read-only", "sandboxed"]
 """`read-only`: it is proved to change nothing; `sandboxed`: it will run inside a sandbox that holds."""
 TRAITS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Trait)}

@@ -13,6 +13,7 @@ from codeloop.schema.part import Part, TextPart
 from codeloop.schema.wire import Wire
 from codeloop.store.conversation import Entry
 from codeloop.store.database import MIGRATIONS, Database, StoreError
+from codeloop.store.permission_records import PermissionRecords
 
 _session = msgspec.json.Decoder(Session).decode
 _message: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
@@ -92,6 +93,7 @@ class Queries:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self.permissions = PermissionRecords(db)
 
     def close(self) -> None:
         """Close the file."""

@@ -32,7 +32,6 @@ from codeloop.store.database import Database, StoreError
 from codeloop.store.follow import Followers
 from codeloop.store.lease import Leases
 from codeloop.store.outbox import Outbox
-from codeloop.store.permission_records import PermissionRecords
 from codeloop.store.queries import Queries
 from codeloop.store.session_facts import SessionFacts
 from codeloop.store.tables import apply, read_entries
@@ -54,7 +53,7 @@ class Store:
         self.leases = Leases(self._db)
         self.queries = Queries(self._db)
         self.facts = SessionFacts(self._db)
-        self.permissions = PermissionRecords(self._db)
+        self.permissions = self.queries.permissions
         self.statuses: dict[str, Status] = {}
         """What sessions are doing, as it was last shown in this process; idle ones are left out."""
         self._outbox = Outbox(self._db)

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.agent.engine import PROFILE
 from codeloop.agent.subagent.ceilings import WITHIN, Ceiling, with_ceilings
 from codeloop.agent.subagent.spawn import spawn
 from codeloop.app.handlers.session.fork import fork
@@ -19,7 +18,7 @@ from codeloop.schema.event import message_updated, session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Session, SessionModel
 from codeloop.schema.part import ToolPart, ToolStart, ToolStateRunning
-from codeloop.schema.permission import PROFILES, Need, PermissionRule, Trait
+from codeloop.schema.permission import PROFILE, PROFILES, Need, PermissionRule, Trait
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import Subtask
 from tests.store.states import updated

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from codeloop.cli.commands.trust import trust
+from codeloop.cli.commands.access.trust import trust
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.trust.store import record_of
 from codeloop.schema.errors import CodeloopError

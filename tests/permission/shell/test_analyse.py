@@ -66,7 +66,12 @@ def test_lists_every_simple_command(line: str, commands: tuple[str, ...] | None)
         ("docker compose up -d", ("docker compose up *",)),
         ("echo hi; exit 3", ("echo *", "exit *")),
         ("git -C /x status", ("git -C *",)),
-        ("git $x", ("git *",)),
+        ("git $x", ()),
+        ("echo hi > out", ()),
+        ("sort < in 2> /dev/null", ("sort *",)),
+        ("env make", ()),
+        ("timeout 5 make", ()),
+        ("for i in 1 2; do make; done", ()),
         ("$x y", ()),
     ],
 )

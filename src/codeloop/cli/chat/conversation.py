@@ -90,7 +90,10 @@ class PendingCalls:
 
 
 class Chat:
-    """Sends what is typed and shows what happens. `agent` and `model` are for the prompts that follow."""
+    """Sends what is typed and shows what happens. `agent` and `model` are for the prompts that follow.
+
+    `options`: what it was started with, and the profile of the next session.
+    """
 
     def __init__(self, target: Target, options: Options, screen: Screen) -> None:
         self.agent = options.agent
@@ -98,7 +101,7 @@ class Chat:
         self.client = target.client
         """What reaches the session's directory."""
         self._target = target
-        self._options = options
+        self.options = options
         self._screen = screen
         self._answerer = Answerer(screen.typing if screen.is_attended else None, auto=options.auto)
         self._open: OpenSession | None = None
@@ -126,20 +129,20 @@ class Chat:
     def place(self) -> str:
         """The server, if there is one, and the directory."""
         directory = self.session.directory if self.session else self._target.directory
-        return f"{self._options.attach}  {directory}" if self._options.attach else directory
+        return f"{self.options.attach}  {directory}" if self.options.attach else directory
 
     async def run(self, take_line: Callable[["Chat", str], Awaitable[None]]) -> int:
         """Do what each line says until the input ends or the person leaves; return the exit code.
 
         Raises CodeloopError if the conversation can't begin.
         """
-        found = await chosen_session(self._target, self._options)
+        found = await chosen_session(self._target, self.options)
         client = self._target.client if found is None else self._target.client_of(found)
         await check_agent(client, self.agent)
         if self.model is not None:
             await check_model(client, self.model)
-        if found is not None and self._options.fork:
-            found = await session_of(client, self._options, found)
+        if found is not None:
+            found = await session_of(client, self.options, found)
         loop = asyncio.get_running_loop()
         for number in handled():
             loop.add_signal_handler(number, self.interrupt if number == signal.SIGINT else self.leave)
@@ -168,7 +171,7 @@ class Chat:
         if self._screen.is_attended:
             self.say(f"{self.place}  /help lists the commands, Ctrl-D leaves.")
         await self.enter(found)
-        if first := " ".join(self._options.message).strip():
+        if first := " ".join(self.options.message).strip():
             self.say("\n".join(f"> {line}" for line in first.splitlines()), "cyan")
             self._screen.typing.lines.put(first)
 
@@ -193,7 +196,7 @@ class Chat:
 
         `shown`: the prompt, which may have to wait; `message_id`: the id it will be stored under.
         """
-        opened = self._open or await self._follow(await session_of(self.client, self._options, None))
+        opened = self._open or await self._follow(await session_of(self.client, self.options, None))
         is_kept = self._target.link is not None and self._target.link.is_down
         if shown and (is_kept or self.is_busy):
             self.say("  sent as soon as the server is back" if is_kept else "  queued")
@@ -251,7 +254,7 @@ class Chat:
         self.leave()
 
     def _resume(self, session: Session) -> str:
-        again = f"codeloop attach {self._options.attach}" if self._options.attach else "codeloop"
+        again = f"codeloop attach {self.options.attach}" if self.options.attach else "codeloop"
         return f"Resume with: {again} --session {session.id}"
 
     def _failed(self, error: BaseException) -> None:
@@ -305,7 +308,7 @@ class Chat:
     async def _stop(self) -> None:
         busy, session = "", self.session
         if self.is_busy:
-            busy = "The turn goes on there. " if self._options.attach else "The turn was stopped. "
+            busy = "The turn goes on there. " if self.options.attach else "The turn was stopped. "
         self._screen.typing.stop()
         await self._pending.stop()
         if self._open is not None:

@@ -10,7 +10,7 @@ from codeloop.cli.chat.conversation import Chat
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.output.style import dollars, when
 from codeloop.cli.run.message import mentioned
-from codeloop.cli.target.selection import check_agent, check_model, find, model_of
+from codeloop.cli.target.selection import check_agent, check_model, find, model_of, with_profile
 from codeloop.cli.undo_redo import redo_last, undo_last
 from codeloop.client.client import Client
 from codeloop.kit.suggest import meant, near
@@ -41,6 +41,7 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.schema.part import TextPart
+from codeloop.schema.permission import PROFILE, PROFILES, Profile
 from codeloop.schema.wire import replace
 
 WIDTH = 70
@@ -154,6 +155,21 @@ async def _model(chat: Chat, words: str) -> None:
     chat.say(f"The next prompts use {words}.")
 
 
+async def _profile(chat: Chat, words: str) -> None:
+    if not words:
+        session = await _current(chat) if chat.session is not None else None
+        chosen = (session.metadata or {}).get(PROFILE) if session else chat.options.profile
+        chat.say(f"profile {chosen or 'as configured'}; there are {', '.join(PROFILES)}")
+        return
+    profile: Profile | None = next((each for each in PROFILES if each == words), None)
+    if profile is None:
+        raise UsageProblem(f"There is no profile {words}.{meant(near(words, PROFILES))} Choose {', '.join(PROFILES)}.")
+    chat.options = replace(chat.options, profile=profile)
+    if chat.session is not None:
+        await with_profile(chat.client, await _current(chat), profile)
+    chat.say(f"From the next call on, profile {profile} holds in this session.")
+
+
 async def _undo(chat: Chat, _words: str, change: Callable[..., Awaitable[int]] = undo_last) -> None:
     warn = partial(chat.say, look="red")
     await change(chat.client, await _current(chat), dry_run=False, say=chat.say, warn=warn)
@@ -233,6 +249,7 @@ COMMANDS: dict[str, SlashCommand] = {
     "session": SlashCommand("ID", "resume another session", _session),
     "agent": SlashCommand("NAME", "set the agent for the next prompts", _agent),
     "model": SlashCommand("PROVIDER/MODEL", "set the model for the next prompts", _model),
+    "profile": SlashCommand("[NAME]", "show or set what needs no question: ask, auto, plan, yolo", _profile),
     "undo": SlashCommand("", "undo the last turn and its file changes", _undo),
     "redo": SlashCommand("", "redo what was undone", partial(_undo, change=redo_last)),
     "compact": SlashCommand("", "replace the conversation with a summary", _compact),

@@ -14,6 +14,7 @@ from codeloop.cli.options import (
     FORK,
     MODEL,
     PASSWORD,
+    PROFILE,
     SESSION,
     THINKING,
     USERNAME,
@@ -32,6 +33,7 @@ from codeloop.cli.target.remote import open_remote
 @PASSWORD
 @AGENT
 @MODEL
+@PROFILE
 @THINKING
 def attach(url: str, **flags: Any) -> None:
     """Start a conversation on the server at URL: type a prompt, or /help for other commands.

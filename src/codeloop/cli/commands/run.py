@@ -17,6 +17,7 @@ from codeloop.cli.options import (
     FORK,
     MODEL,
     PASSWORD,
+    PROFILE,
     SESSION,
     THINKING,
     TRUST,
@@ -60,6 +61,7 @@ class JsonUsageCommand(click.Command):
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at this number of tokens.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after this time.")
 @AUTO
+@PROFILE
 @TRUST
 @click.option("--no-wait", is_flag=True, help="Do not wait for background subagents: stop them.")
 @click.option("--no-compact", is_flag=True, help="Never summarize a long conversation.")

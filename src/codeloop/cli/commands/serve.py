@@ -14,12 +14,14 @@ from codeloop.app.app import App
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.bootstrap import handled
 from codeloop.cli.exit_codes import UsageProblem
+from codeloop.cli.options import PROFILE
 from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.config.files import reason
 from codeloop.config.server_credential import PASSWORDS, first_set, publish, username_of, withdraw
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import OUTPUT_READER, SERVER_SIGNAL
+from codeloop.schema.permission import Profile
 from codeloop.server.guard import origin_of
 from codeloop.server.log import logged
 from codeloop.server.server import Listening, Server, find_address
@@ -38,6 +40,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     no_password: bool
     log_level: str | None
     trust: bool
+    profile: Profile | None = None
 
 
 class Secret(Struct, frozen=True):
@@ -69,6 +72,7 @@ class Secret(Struct, frozen=True):
     type=click.Choice(LEVELS, case_sensitive=False),
     help="Minimum level to log. [default: log_level, else INFO]",
 )
+@PROFILE
 @click.option("--trust", is_flag=True, help="Trust this directory's configuration while the server runs.")
 def serve(**flags: Any) -> None:
     """Serve this directory, and any other that a client names, over HTTP until stopped by a signal.
@@ -79,7 +83,8 @@ def serve(**flags: Any) -> None:
     _fill_descriptors()
     asked = ServeOptions(**flags)
     secret = _secret(asked)
-    startup = Startup(directory=Path.cwd(), trust=asked.trust)
+    chosen = {"profile": asked.profile} if asked.profile else {}
+    startup = Startup(directory=Path.cwd(), settings=chosen, trust=asked.trust)
     settings = find_settings(startup)
     stdout, stderr = standard(Outlet(patience=OUTPUT_READER.seconds))
     for warning in settings.loaded.warnings:

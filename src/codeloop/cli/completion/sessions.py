@@ -41,6 +41,21 @@ def archived(typed: str) -> list[CompletionItem[str]]:
     return begun(lambda typed: _sessions(typed, archived=True), typed)
 
 
+def grants(typed: str) -> list[CompletionItem[str]]:
+    """Return what is always allowed in the project."""
+    return begun(_grants, typed)
+
+
+def _grants(typed: str) -> Iterator[Choice]:
+    del typed
+    paths = find_paths(os.environ)
+    place = find_project_root(Path.cwd(), paths, os.environ)
+    with closing(open_queries(paths.project(place.project_id) / "codeloop.db")) as queries:
+        found = queries.permissions.grants()
+    for grant in found:
+        yield grant.id, f"{grant.permission} {', '.join(grant.patterns)}"
+
+
 def _sessions(typed: str, *, archived: bool = False) -> Iterator[Choice]:
     """Yield the ids of the project's sessions, newest first; the slugs when one is being typed."""
     paths = find_paths(os.environ)

@@ -22,7 +22,7 @@ from codeloop.schema.event import (
     QuestionReplied,
 )
 from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY, SESSION_GET
-from codeloop.schema.permission import NOBODY, PermissionRequest, Reply
+from codeloop.schema.permission import AUTO, NOBODY, PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
 
 DENIED = 400
@@ -48,7 +48,7 @@ class Answerer:
     async def answer(self, client: Client, view: View, request: PermissionRequest) -> None:
         """Answer a permission request. One is asked at a time; one that another client has answered is skipped."""
         reply: Reply = "once"
-        message = None
+        message = AUTO if self._auto else None
         if not self._auto and self._prompter is None:
             what = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), DENIED)
             self._refuse(view, f"Denied, because nobody can be asked: {what}")

@@ -33,6 +33,7 @@ ELSEWHERE = {
     "session": "codeloop run --session ID",
     "agent": "codeloop run --agent NAME",
     "model": "codeloop run --model PROVIDER/MODEL",
+    "profile": "codeloop run --profile NAME",
     "undo": "codeloop undo",
     "redo": "codeloop redo",
     "status": "codeloop session show",

@@ -27,7 +27,10 @@ ABORT_AGAIN = 0.01
 """Seconds between two tries to abort."""
 OVERDUE = f"The background subagents did not finish within {BACKGROUND_WAIT.seconds / 60:g} minutes."
 STOPPING = "codeloop: Stopping; press Ctrl-C again to quit now."
-REFUSED = "A request was denied because nobody could be asked: use --auto, or allow it in codeloop.json."
+REFUSED = (
+    "A request was denied because nobody could be asked. Allow it in codeloop.json (`permission`), choose another "
+    "--profile, or use --auto."
+)
 CODES = {
     "timeout": exit_codes.TIMEOUT,
     "limit": exit_codes.LIMIT,

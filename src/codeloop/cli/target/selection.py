@@ -38,6 +38,7 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.schema.part import CompactionPart, TextPart
+from codeloop.schema.permission import PROFILE, Profile
 
 EVERY = 100_000
 ID_EDITS = 2
@@ -127,13 +128,24 @@ async def session_of(client: Client, options: Options, found: Session | None) ->
     if options.at is not None and not options.fork:
         raise UsageProblem("--at says where a fork begins. Add --fork, or leave it out.")
     if not options.fork:
-        return found or await client.call(SESSION_CREATE, CreateSession(title=options.title))
+        if found is not None:
+            return await with_profile(client, found, options.profile)
+        chosen = {PROFILE: options.profile} if options.profile else None
+        return await client.call(SESSION_CREATE, CreateSession(title=options.title, metadata=chosen))
     if found is None:
         raise UsageProblem("--fork copies a session: choose one with --continue or --session ID.")
-    made = await fork(client, found, options.at)
+    made = await with_profile(client, await fork(client, found, options.at), options.profile)
     if not options.title:
         return made
     return await client.call(SESSION_UPDATE, UpdateSession(session_id=made.id, title=options.title))
+
+
+async def with_profile(client: Client, session: Session, profile: Profile | None) -> Session:
+    """Return a session under another profile from now on; None: under the one that it has."""
+    if profile is None:
+        return session
+    metadata = {**(session.metadata or {}), PROFILE: profile}
+    return await client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
 
 
 async def fork(client: Client, session: Session, at: str | None) -> Session:

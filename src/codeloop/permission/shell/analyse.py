@@ -1,16 +1,18 @@
 """What a shell line would do, without running it: its simple commands, the paths it names, whether it only reads."""
 
 import time
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.arity import leading_words, spellings
-from codeloop.permission.shell.command import Simple
+from codeloop.permission.shell.command import Redirect, Simple
 from codeloop.permission.shell.effects import is_destructive
 from codeloop.permission.shell.parser import Script, TooMuch
 from codeloop.permission.shell.paths import named_paths
 from codeloop.permission.shell.proof import Facts, Proof, prove
+from codeloop.permission.shell.wrappers import NOTHING, unwrap
 from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
 from codeloop.schema.permission import Need, Writes
 
@@ -61,7 +63,7 @@ def analyse(command: str, facts: Facts | None = None) -> Analysis:
         possible = {ANY: None, **possible}
     return Analysis(
         commands=texts,
-        always=tuple(dict.fromkeys(_always(simple) for simple in found if simple.words[0].is_known)),
+        always=_always(found),
         paths=named_paths(found),
         possible=tuple(possible),
         spellings={simple.text: others for simple in found if (others := tuple(map(shortened, spellings(simple))))},
@@ -75,13 +77,20 @@ def shortened(text: str) -> str:
     return text if len(text) <= COMPARED else text[:COMPARED] + ANY
 
 
-def _always(simple: Simple) -> str:
-    known = [word.text for word in simple.words]
-    for index, word in enumerate(simple.words):
-        if not word.is_known:
-            known = known[:index]
-            break
-    return " ".join(leading_words(known)) + " *"
+def _always(found: Sequence[Simple]) -> tuple[str, ...]:
+    """Return what an "always" would allow: of each command the words that say what it is, and any arguments.
+
+    Nothing at all if the line writes to a file that it redirects to, or if a command in it runs another.
+    """
+    for simple in found:
+        writes = any(redirect.is_file and not _is_harmless(redirect) for redirect in simple.redirects)
+        if writes or not all(word.is_known for word in simple.words) or unwrap(simple.words) != NOTHING:
+            return ()
+    return tuple(dict.fromkeys(" ".join(leading_words([word.text for word in s.words])) + " *" for s in found))
+
+
+def _is_harmless(redirect: Redirect) -> bool:
+    return "<" in redirect.operator or redirect.target.value == "/dev/null"
 
 
 def need_of(command: str, analysis: Analysis) -> Need:
@@ -89,7 +98,7 @@ def need_of(command: str, analysis: Analysis) -> Need:
     return Need(
         permission="bash",
         patterns=analysis.commands,
-        always=analysis.always,
+        always=() if analysis.proof.unproven else analysis.always,
         metadata={"command": command},
         possible=analysis.possible,
         spellings=analysis.spellings,

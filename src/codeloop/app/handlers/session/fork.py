@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from codeloop import __version__
-from codeloop.agent.engine import PROFILE
 from codeloop.agent.moves import is_open
 from codeloop.agent.subagent.ceilings import ceilings_of, with_ceilings
 from codeloop.app.project import Project
@@ -16,6 +15,7 @@ from codeloop.schema.event import StoredEvent, message_updated, part_updated, se
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Message, Session, SessionTime, Tokens
 from codeloop.schema.part import CompactionPart, Part, ToolPart, ToolStateCompleted
+from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 

@@ -9,7 +9,6 @@ from typing import Any, get_args
 import msgspec
 
 from codeloop import __version__
-from codeloop.agent.engine import PROFILE
 from codeloop.app.handlers.session.fork import copied_at, owned, renamed, stored, sums
 from codeloop.app.project import Project
 from codeloop.app.slugs import slug
@@ -18,6 +17,7 @@ from codeloop.schema.errors import MessageError, OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Message, Session
 from codeloop.schema.part import Part
+from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, order
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from codeloop import __version__
-from codeloop.agent.engine import PROFILE
 from codeloop.agent.subagent.ceilings import kept_ceilings, with_ceilings
 from codeloop.agent.title import UNTITLED
 from codeloop.app.handlers.session.prompt import check_model
@@ -21,6 +20,7 @@ from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import Status
 from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionTime, Todo
 from codeloop.schema.operation import NoArguments
+from codeloop.schema.permission import PROFILE
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.database import StoreError
 from codeloop.store.queries import ALL, SessionFilter, open_queries

@@ -15,7 +15,8 @@ from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.permission.shell.proof import Facts
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
 from codeloop.schema.permission import Need, Writes
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.wire import JSON, Wire, replace
+from codeloop.store.permission_records import PLACE
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
@@ -97,7 +98,9 @@ async def _ask(command: str, directory: Path, ctx: ToolContext, facts: Facts) ->
     if guarded and not analysis.read_only:
         writes = Writes(tuple(guarded.values()))
         await ctx.ask(Need(permission="edit", patterns=tuple(guarded), metadata={"command": command}, writes=writes))
-    await ctx.ask(need_of(command, analysis))
+    need = need_of(command, analysis)
+    elsewhere: JSON = {} if directory == ctx.workspace.directory else {PLACE: str(directory)}
+    await ctx.ask(replace(need, metadata={**need.metadata, **elsewhere}))
 
 
 def _real(path: str, directory: Path) -> Path:

@@ -1,0 +1,95 @@
+"""`codeloop permission`: what you always allow in this project, and what was decided."""
+
+import click
+
+from codeloop.cli.exit_codes import UsageProblem
+from codeloop.cli.group import Group
+from codeloop.cli.options import JSON, completed
+from codeloop.cli.output.style import columns, print_json, when
+from codeloop.cli.target.project import run_with_client
+from codeloop.cli.target.selection import find
+from codeloop.client.local import LocalClient
+from codeloop.kit.suggest import meant, near
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.limits import STORE_DECISIONS
+from codeloop.schema.permission import Decision, Grant
+
+WIDTH = 100
+SHOWN = 50
+
+
+@click.group(cls=Group)
+def permission() -> None:
+    """List and revoke what you always allow, and show what was decided."""
+
+
+@permission.command("list")
+@JSON
+def list_grants(*, as_json: bool) -> None:
+    """List what the answer "always" allows in this project: since when, in which directory, from which session."""
+
+    async def command(client: LocalClient) -> None:
+        grants = client.project.store.permissions.grants()
+        if as_json:
+            print_json(grants)
+        elif grants:
+            click.echo(inert(columns([("id", "since", "allows", "where", "session"), *map(_row, grants)])))
+        else:
+            click.echo("Nothing is always allowed in this project.")
+
+    run_with_client(command)
+
+
+@permission.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=completed("grant"))
+@click.option("--all", "is_all", is_flag=True, help="Revoke everything that is always allowed in this project.")
+def revoke(ids: tuple[str, ...], *, is_all: bool) -> None:
+    """Revoke what you always allowed, by its ID: it is asked again from the next call on."""
+    if bool(ids) == is_all:
+        raise UsageProblem("Give the ids to revoke, or --all. `codeloop permission list` shows them.")
+
+    async def command(client: LocalClient) -> None:
+        permissions = client.project.store.permissions
+        known = [grant.id for grant in permissions.grants()]
+        for each in ids:
+            if each not in known:
+                raise UsageProblem(f"Nothing is always allowed under {each}.{meant(near(each, known, most_edits=2))}")
+        permissions.revoke(known if is_all else ids)
+        click.echo(f"Revoked: {len(known if is_all else set(ids))}")
+
+    run_with_client(command)
+
+
+@permission.command()
+@click.option("-s", "--session", metavar="ID", shell_complete=completed("session"), help="Only those of a session.")
+@click.option("--denied", is_flag=True, help="Only what was denied.")
+@click.option("-n", "limit", type=click.IntRange(1, STORE_DECISIONS.value), default=SHOWN, help="How many, at most.")
+@JSON
+def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None:
+    """Show the latest decisions, each with the rule that decided, where it is written, and who answered."""
+
+    async def command(client: LocalClient) -> None:
+        session_id = (await find(client, session)).id if session is not None else None
+        found = client.project.store.permissions.decisions(session_id, denied=denied, limit=limit)
+        if as_json:
+            print_json(found)
+        else:
+            click.echo(inert("\n".join(map(_line, found))) or "Nothing was decided yet.")
+
+    run_with_client(command)
+
+
+def _row(grant: Grant) -> tuple[str, str, str, str, str]:
+    allows = one_line(f"{grant.permission} {', '.join(grant.patterns)}", WIDTH)
+    where = grant.place or grant.directory or "its session only"
+    return grant.id, when(grant.time), allows, where, grant.session_id
+
+
+def _line(decision: Decision) -> str:
+    rule = decision.rule
+    known = [*decision.traits, *([f"unproven: {decision.unproven}"] if decision.unproven else [])]
+    about = f"  ({', '.join(known)})" if known else ""
+    decided = f"{rule.permission} {rule.pattern}: {rule.action}" if rule else "no rule"
+    what = one_line(", ".join(decision.patterns), WIDTH)
+    first = f"{when(decision.time)}  {decision.action:5}  {decision.permission}  {what}{about}"
+    return f"{first}\n    by {decision.by}; {decided}, {decision.origin}; {decision.session_id}"
