@@ -56,6 +56,23 @@ def test_secrets_are_masked_in_both_forms(home: Path) -> None:
     assert json.loads(whole.stdout)["mcp"]["m"]["limit"] == 5
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://host/v1?key=s3cret&v=s3cret", "https://host/v1?key=***&v=***"),
+        ("https://host/v1?s3cret", "https://host/v1?***"),
+        ("https://host/v1#token=s3cret", "https://host/v1#token=***"),
+        ("https://s3cret@host/v1?key=s3cret", "https://***@host/v1?key=***"),
+    ],
+)
+def test_a_key_in_the_query_of_an_address_is_masked(home: Path, url: str, shown: str) -> None:
+    text = json.dumps({"provider": {"x": {"options": {"baseURL": url}}}})
+    (home / "config" / "codeloop.json").write_text(text)
+    for output in (run("config").output, run("config", "--provenance").output):
+        assert "s3cret" not in output
+        assert shown in output
+
+
 def test_what_a_terminal_would_act_on_is_escaped(home: Path) -> None:
     (home / "config" / "codeloop.json").write_text('{"username": "\\u001b[31m\\u202e\\u009b\\ud83d\\ude00é"}')
     for output in (run("config").output, run("config", "--provenance").output):

@@ -100,7 +100,15 @@ def load(
     sources: list[str] = []
     read: dict[Path, FileState] = {}
     heard: list[Layer] = []
-    files = find_layers(place, paths, config_file=config_file, environment=environment, command_line=command_line or {})
+    outside: list[str] = []
+    files = find_layers(
+        place,
+        paths,
+        config_file=config_file,
+        environment=environment,
+        command_line=command_line or {},
+        outside=None if trusted else outside,
+    )
     for layer in sorted((*files, *extra.layers), key=lambda layer: _ORDER.get(layer.name, 1)):
         sources.append(layer.source)
         warnings.extend(_unknown(layer))
@@ -112,6 +120,7 @@ def load(
             heard.append(layer)
         _merge(merged, merged.values, values, values.values, ())
     warnings.extend(_pending(heard))
+    ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in outside)
     if ignored or extra.distrust is not None:
         warnings.append(_ignored(extra.distrust or f"{dotted((str(place.root),))} is not trusted", ignored))
     provenance = {dotted(keys): origin for keys, origin in merged.origins.items()}

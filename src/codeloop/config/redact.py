@@ -60,7 +60,25 @@ def masked(value: Any, name: str = "") -> Any:
         return [masked(inner, name) for inner in value]
     if not isinstance(value, str):
         return value
-    return _MASK if value and _SECRET.search(name) else _USER_IN_TEXT.sub(_MASK, value)
+    return _MASK if value and _SECRET.search(name) else _without_secrets(value)
+
+
+def _without_secrets(text: str) -> str:
+    """Return a text without the users, queries and fragments of the URLs in it; their names stay."""
+    if "://" not in text:
+        return text
+    return re.sub(r"\S+", lambda word: _open_url(word[0]) if "://" in word[0] else word[0], text)
+
+
+def _open_url(url: str) -> str:
+    start, *rest = re.split(r"([?#&])", url)
+    hidden = (piece if piece in {"?", "#", "&", ""} else _open_pair(piece) for piece in rest)
+    return _USER_IN_TEXT.sub(_MASK, start) + "".join(hidden)
+
+
+def _open_pair(pair: str) -> str:
+    name, equals, _ = pair.partition("=")
+    return f"{name}={_MASK}" if equals else _MASK
 
 
 def open_options(options: JSON) -> JSON:

@@ -1,5 +1,6 @@
 """One source of configuration each, in the order in which later ones win, and where each of its values stands."""
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -112,19 +113,31 @@ def find_layers(
     config_file: Path | None,
     environment: Mapping[str, str],
     command_line: JSON,
+    outside: list[str] | None = None,
 ) -> Iterator[Layer]:
-    """Read every layer above the built-in one, in order. Raises CodeloopError for one that can't be read."""
+    """Read every layer above the built-in one, in order. Raises CodeloopError for one that can't be read.
+
+    `outside`: the project is not trusted, so that its files that are links out of it are not read but added there.
+    """
     yield from _files("global", paths.reference, REFERENCE_FILES)
     yield from _files("global", paths.config, OWN_FILES)
     yield from _given(place, config_file, environment)
     steps = _steps(place)
-    for step in steps:
-        yield from _files("project", step, PROJECT_FILES, is_project=True)
-    for step in steps:
-        for folder, names in FOLDERS:
-            yield from _files("project", step / folder, names, is_project=True)
+    found = [step / name for step in steps for name in PROJECT_FILES]
+    found += [step / folder / name for step in steps for folder, names in FOLDERS for name in names]
+    for file in found:
+        if outside is not None and _leads_out(file, place.root):
+            outside.append(str(file.relative_to(place.root)))
+        elif (layer := _file("project", file, is_project=True)) is not None:
+            yield layer
     if command_line:
         yield Layer("command line", "the command line", place.directory, Document("", command_line))
+
+
+def _leads_out(file: Path, root: Path) -> bool:
+    """Return whether something is there that is outside of `root` (a resolved path) or leads there by links."""
+    real = os.path.realpath(file)
+    return os.path.lexists(file) and not Path(real).is_relative_to(root)
 
 
 def candidates(
@@ -167,9 +180,9 @@ def _given(place: ProjectRoot, config_file: Path | None, environment: Mapping[st
             yield _layer("environment", name, place.directory, shown)
 
 
-def _files(name: str, folder: Path, files: tuple[str, ...], *, is_project: bool = False) -> Iterator[Layer]:
+def _files(name: str, folder: Path, files: tuple[str, ...]) -> Iterator[Layer]:
     for file in files:
-        layer = _file(name, folder / file, is_project=is_project)
+        layer = _file(name, folder / file)
         if layer is not None:
             yield layer
 

@@ -31,6 +31,13 @@ def origin(url: str) -> str:
     return f"{scheme}://{shown}" if port in {None, _PORTS[scheme]} else f"{scheme}://{shown}:{port}"
 
 
+def bare_url(url: str) -> str:
+    """Return a URL without user, password, query and fragment: what may be shown of it."""
+    start, slashes, rest = re.split(r"[?#]", url, maxsplit=1)[0].partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{start}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+
+
 def likely_base(url: str) -> str | None:
     """Return the base URL that was probably meant where `url` has nothing to offer; None: no idea.
 
@@ -50,6 +57,7 @@ def _invalid(url: str) -> ModelUnavailable:
     shown = url.encode("unicode_escape").decode()
     if "@" in shown:
         shown = "***@" + shown.rpartition("@")[2]
+    shown = re.split(r"[?#]", shown, maxsplit=1)[0]  # a query may hold a key
     return ModelUnavailable(
         f"`{shown[:200]}` is not a valid base URL for an API key. Write it like https://host/v1, without a user name."
     )

@@ -12,7 +12,7 @@ from codeloop.model.catalog.vendors import BASE_URLS, LocalServer
 from codeloop.model.credentials.environment import environment_key
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.errors import ModelUnavailable, NoKey
-from codeloop.model.origin import origin
+from codeloop.model.origin import bare_url, origin
 from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.net.origin import is_loopback
 from codeloop.schema.config import ProviderConfig
@@ -41,7 +41,7 @@ class Provider(Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Return the text that may be shown: its configuration may hold a key."""
-        return f"Provider(id={self.id!r}, url={self.url!r})"
+        return f"Provider(id={self.id!r}, url={bare_url(self.url)!r})"
 
     @property
     def configured_key(self) -> str | None:

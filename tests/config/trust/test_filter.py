@@ -207,6 +207,20 @@ def test_rules_that_would_take_long_to_compare_are_refused(world: World) -> None
     assert len(world.load(trusted=True).config.permission) == 100
 
 
+@pytest.mark.parametrize("name", ["opencode.json", "codeloop.jsonc", ".opencode/opencode.json", ".codeloop"])
+def test_a_link_out_of_the_project_is_not_read_and_none_of_its_words_are_shown(world: World, name: str) -> None:
+    secret = world.write(world.top / "outside" / "codeloop.json", "s3cret:x:0")
+    file = world.root / name
+    file.parent.mkdir(exist_ok=True)
+    file.symlink_to(secret.parent if name == ".codeloop" else secret)
+    loaded = world.load(trusted=False)
+    (warning,) = loaded.warnings
+    assert "a link out of the project" in warning
+    assert "s3cret" not in warning
+    with pytest.raises(CodeloopError, match=r"1:1: expected a value"):
+        world.load(trusted=True)
+
+
 def test_restrictions_keep_their_origin(world: World) -> None:
     file = world.write(
         "codeloop.json", '{\n"instructions": ["/x", "a.md"],\n"agent": {"b": {"permission": {"bash":\n"deny"}}}}'

@@ -81,6 +81,12 @@ def test_every_way_to_hold_colours_is_read(mode: str) -> None:
     assert opened(fit_image(encoded(plain(300, 10, mode), form), SIDE, SIZE)).size == (100, 3)
 
 
+def test_a_grey_picture_of_16_bits_keeps_its_shades() -> None:
+    image = Image.new("I;16", (300, 10), 0x8000)
+    picture = opened(fit_image(encoded(image, "PNG"), SIDE, SIZE))
+    assert (picture.mode, picture.getpixel((50, 1))) == ("L", 0x80)
+
+
 def test_a_transparent_picture_that_becomes_a_jpeg_stands_on_white() -> None:
     image = noise(SIDE, SIDE).convert("RGBA")
     image.putalpha(0)

@@ -5,6 +5,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.model.origin import bare_url
 from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
 
 KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
@@ -40,4 +41,4 @@ class Endpoint(Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Return the text that may be shown: without key and headers."""
-        return f"Endpoint({self.base_url!r})"
+        return f"Endpoint({bare_url(self.base_url)!r})"

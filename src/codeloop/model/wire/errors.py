@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from codeloop.model.chat import ModelInfo
-from codeloop.model.origin import likely_base
+from codeloop.model.origin import bare_url, likely_base
 from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
 from codeloop.model.wire.error_patterns import (
     asks_for_money,
@@ -105,7 +105,7 @@ class ServiceErrors(Struct, frozen=True):
             message = f"{provider} has no credit left ({code}: {said}). Add credit there, or choose another model."
         elif missing_model(status, payload, text, self._model):
             message = (
-                f"{provider} has no model {self._model} at {_bare_url(self.endpoint.base_url)} ({code}: {said}).{near} "
+                f"{provider} has no model {self._model} at {bare_url(self.endpoint.base_url)} ({code}: {said}).{near} "
                 f"`codeloop models {provider}` lists what there is."
             )
         elif wrong_path(status, text):
@@ -143,7 +143,7 @@ class ServiceErrors(Struct, frozen=True):
         """Return which base URL is probably meant, or where the present one is set."""
         provider, hints = self.info.provider_id, self.endpoint.hints
         setting = hints.url() if hints else f"provider.{provider}.options.baseURL"
-        better = likely_base(_bare_url(self.endpoint.base_url))
+        better = likely_base(bare_url(self.endpoint.base_url))
         if better is None:
             return f"Check the base URL of {provider}: {setting}."
         return f"Its base URL is probably {better}: correct {setting}."
@@ -154,14 +154,16 @@ class ServiceErrors(Struct, frozen=True):
 
     def _without_key(self, text: str) -> str:
         """Services repeat a refused key in what they say."""
-        for secret in (self.endpoint.key, *self.endpoint.headers.values(), *self.info.headers.values()):
+        query = parse_qsl(urlsplit(self.endpoint.base_url).query)
+        asked = (value for _, value in query)
+        for secret in (self.endpoint.key, *self.endpoint.headers.values(), *self.info.headers.values(), *asked):
             if secret and len(secret) >= 6:
                 text = text.replace(secret, "[hidden]")
                 text = text.replace(secret.removeprefix("Bearer "), "[hidden]")
         return text
 
     def _url(self) -> str:
-        return self._without_key(_bare_url(self.endpoint.base_url) + self.path)
+        return self._without_key(bare_url(self.endpoint.base_url) + self.path)
 
 
 def _parsed(text: str) -> Any:
@@ -175,12 +177,6 @@ def _host(url: str) -> str:
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     return f"{parts.hostname}:{port}"
-
-
-def _bare_url(url: str) -> str:
-    """Return the URL without user, password and query."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _kept_headers(headers: Mapping[str, str]) -> dict[str, str] | None:

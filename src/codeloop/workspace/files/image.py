@@ -57,12 +57,26 @@ def fit_image(data: bytes, side: int = READ_PIXELS.value, size: int = READ_IMAGE
     upright = image.getexif().get(_ORIENTATION, 1) in {0, 1}
     if upright and max(original) <= side and len(data) <= size:
         return FittedImage(media.mime, data, original)
-    image.thumbnail((side, side), reducing_gap=2.0)
-    if not upright:
-        from PIL import ImageOps
+    try:
+        image = _eight_bits(image)
+        image.thumbnail((side, side), reducing_gap=2.0)
+        if not upright:
+            from PIL import ImageOps
 
-        image = ImageOps.exif_transpose(image)
-    return _encoded(image, original, media.mime, size)
+            image = ImageOps.exif_transpose(image)
+        return _encoded(image, original, media.mime, size)
+    except (OSError, ValueError, KeyError, MemoryError) as error:  # what the library can't do with this kind
+        raise ImageRefused(f"its kind of pixels ({image.mode}) can't be scaled: {error}. Convert it first") from error
+
+
+def _eight_bits(image: "Image") -> "Image":
+    """Return a picture of one channel with 16 bits or more as grey of 8 bits; any other as it is."""
+    if image.mode[:1] not in {"I", "F"}:
+        return image
+    from PIL import Image
+
+    high = image.convert("I").tobytes("raw", "I;16B")[::2]
+    return Image.frombytes("L", image.size, high)
 
 
 def _check_size(size: Size) -> None:
