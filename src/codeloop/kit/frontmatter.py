@@ -11,6 +11,8 @@ _FENCE = re.compile(r"---[ \t]*\r?(?:\n|\Z)")
 _CLOSING = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 _PLAIN_PAIR = re.compile(r"""^([A-Za-z_][\w-]*):[ \t]+(?![\[{"'|>&*!%@`#])(.*:.*?)[ \t]*\r?$""", re.MULTILINE)
 
+_DEEPEST = 64
+
 
 class FrontmatterError(ValueError):
     """The head can't be read; `line` (from 1) is that of the whole text."""
@@ -65,10 +67,22 @@ def _head(source: str) -> dict[str, Any]:
 def _load(source: str) -> Any:
     import yaml
 
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    if sum(map(source.count, "[{?-:")) > _DEEPEST:
+        _check_depth(loader(source), yaml.CollectionStartEvent, yaml.CollectionEndEvent)
     try:
-        return getattr(yaml, "CSafeLoader", yaml.SafeLoader)(source).get_single_data()
+        return loader(source).get_single_data()
     except (RecursionError, ValueError) as error:
         raise FrontmatterError(f"a value can't be read: {error}", 2) from error
+
+
+def _check_depth(loader: Any, begin: type, end: type) -> None:
+    """Raise FrontmatterError for a head that is nested so deeply that reading it would end the process."""
+    depth = 0
+    while (event := loader.get_event()) is not None:
+        depth += isinstance(event, begin) - isinstance(event, end)
+        if depth > _DEEPEST:
+            raise FrontmatterError("it is nested too deeply", event.start_mark.line + 2)
 
 
 def _quoted(pair: re.Match[str]) -> str:

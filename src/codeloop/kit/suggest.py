@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 MOST = 3
+LONGEST = 1_000
+"""Characters; longer names are no misspellings, and comparing them takes long."""
 SHORTEST_PART = 4
 """Characters; a shorter name is part of too many others by chance."""
 
@@ -18,8 +20,10 @@ def near(name: str, known: Iterable[str], *, parts: bool = False, most_edits: in
     wanted = name.lower()
     found: list[tuple[int, int, int, str]] = []
     for place, each in enumerate(dict.fromkeys(known)):
-        edits = OSA.distance(wanted, each.lower())
-        if edits <= (max(1, min(len(wanted), len(each)) // 3) if most_edits is None else most_edits):
+        most = max(1, min(len(wanted), len(each)) // 3) if most_edits is None else most_edits
+        is_near = abs(len(wanted) - len(each)) <= most and max(len(wanted), len(each)) <= LONGEST
+        edits = OSA.distance(wanted, each.lower(), score_cutoff=most) if is_near else most + 1
+        if edits <= most:
             found.append((edits, abs(len(wanted) - len(each)), place, each))
         elif parts and len(wanted) >= SHORTEST_PART and wanted in each.lower():
             found.append((edits + len(wanted), 0, place, each))

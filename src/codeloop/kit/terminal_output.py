@@ -24,6 +24,7 @@ _NUMBER = re.compile(r"(?<![A-Za-z_\-./\d])\d+(?:[.,:]\d+)*(?: ?[kKMGT]?i?B\b(?:
 _BAR = re.compile(r"[=#>*.\-\s\u2500-\u259f]{2,}")
 _STAND = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ?%|(?<![\w./-])(\d+)(?:/| of )\d+(?![\w/])")
 _PASSED = re.compile(r"[.sxXpP]+ +\[ *(\d+)%\]")  # pytest's results of tests, none of which failed
+_WIDEST = 160  # columns that one sequence goes back
 _PROGRESS = 300  # characters; a longer line is no row of progress
 _FEW = 3  # lines that are shown rather than counted
 
@@ -39,7 +40,7 @@ def plain(printed: str) -> PlainOutput:
     """Return what a model reads of a program's output."""
     is_reduced = False
     if "\x1b" in printed:
-        printed = _BACK.sub(lambda found: "\b" * int(found[1] or 1), _RESTART.sub("\r", printed))
+        printed = _BACK.sub(lambda found: "\b" * min(int(found[1] or 1), _WIDEST), _RESTART.sub("\r", printed))
         if _UP.search(printed):
             printed, is_reduced = _in_rows(printed)
         printed = _SEQUENCE.sub("", printed)

@@ -25,8 +25,8 @@ _WORDS = {
 }
 """The first word of a script's name -> what it is for. A name of another form is not passed on."""
 _NAME = re.compile(r"[A-Za-z][\w:.-]{0,29}", re.ASCII)
-_TARGET = re.compile(r"^([A-Za-z][\w.-]*)[ \t]*:(?![=:])", re.ASCII | re.MULTILINE)
-_RECIPE = re.compile(r"^@?([A-Za-z][\w-]*)[^:=\n]*:(?!=)", re.ASCII | re.MULTILINE)
+_TARGET = re.compile(r"^([A-Za-z][\w.-]*+)[ \t]*+:(?![=:])", re.ASCII | re.MULTILINE)
+_RECIPE = re.compile(r"^@?([A-Za-z][\w-]*+)[^:=\n]*+:(?!=)", re.ASCII | re.MULTILINE)
 _TABLE = re.compile(r"\[\[?([\w.\"-]{1,100})\]", re.ASCII)
 _KEY = re.compile(r"\"?([A-Za-z][\w:.-]*)\"?[ \t]*=", re.ASCII)
 _LOCKS = {

@@ -15,8 +15,8 @@ RULE = r" {0,3}([-*_])( *\1){2,} *"
 HEADING = r" {0,3}#{1,6}\s+(.*?)\s*#*\s*"
 FENCE = r" *(`{3,}|~{3,})\s*([^`]*)"
 DELIMITER = r"\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*"
-LINK = r"\[([^\]\n]+)\]\(([^)\s]+)\)"
-OPEN_LINK = r"\[[^\]\n]*(\](\([^)\s]*)?)?"
+LINK = r"\[([^\[\]\n]++)\]\(([^)\s]{1,2000}+)\)"
+OPEN_LINK = r"\[[^\[\]\n]*+(\](\([^)\s]{0,2000}+)?)?"
 MARK = r"`+|\*+|\[|\\"
 SGR = r"\x1b\[[0-9;]*m"
 BEFORE = " ([{\"'“>-—"
@@ -161,11 +161,13 @@ def _plain(text: str) -> str:
 def _spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
     """Return text with emphasis, code and links, and what has to wait for more of the line."""
     shown, at = "", 0
-    while (found := re.search(MARK, text[at:])) is not None:
-        start = at + found.start()
+    unclosed: set[str] = set()
+    marks = re.compile(MARK)
+    while (found := marks.search(text, at)) is not None:
+        start, run = found.start(), found.group()
         shown += text[at:start]
-        run, at = found.group(), start + len(found.group())
-        if not _can_open(text, start, run, text[start - 1] if start else before):
+        at = start + len(run)
+        if run in unclosed or not _can_open(text, start, run, text[start - 1] if start else before):
             shown += run
             continue
         span, end = _closed(text, start, run)
@@ -173,6 +175,8 @@ def _spans(text: str, before: str, *, is_final: bool) -> tuple[str, str]:
             return shown, text[start:]
         if span is None:
             shown += run
+            if run not in {"[", "\\"}:
+                unclosed.add(run)  # nothing further on closes the next one either
         else:
             shown, at = shown + span, end
     return shown + text[at:], ""
@@ -185,7 +189,7 @@ def _can_open(text: str, start: int, run: str, before: str) -> bool:
         case "*":
             return before in BEFORE and len(run) < 4 and text[after : after + 1] != " "
         case "[":
-            return bool(re.match(LINK, text[start:]) or re.fullmatch(OPEN_LINK, text[start:]))
+            return bool(_match(LINK, text, start) or _match(OPEN_LINK + r"\Z", text, start))
         case _:
             return True
 
@@ -197,20 +201,24 @@ def _closed(text: str, start: int, run: str) -> tuple[str | None, int]:
         follows = text[inside : inside + 1]
         return (None, inside) if not follows else (follows if follows in "*`[" else run + follows, inside + 1)
     if run == "[":
-        link = re.match(LINK, text[start:])
+        link = _match(LINK, text, start)
         if link is None:
             return None, inside
         where = "" if link[1] == link[2] else paint(f" ({link[2]})", "dim", colour=True)
-        return paint(link[1], "underline", colour=True) + where, start + link.end()
-    for close in re.finditer(r"`+" if run[0] == "`" else r"\*+", text[inside:]):
-        inner, end = text[inside : inside + close.start()], inside + close.end()
+        return paint(link[1], "underline", colour=True) + where, link.end()
+    for close in re.compile(r"`+" if run[0] == "`" else r"\*+").finditer(text, inside):
         if close.group() != run:
             continue
+        inner, end = text[inside : close.start()], close.end()
         if run[0] == "`":
             return paint(inner.strip() or inner, "cyan", colour=True), end
         if inner[-1:] != " " and text[end : end + 1] in AFTER:
             return _emphasis(inner, len(run)), end
     return None, inside
+
+
+def _match(pattern: str, text: str, at: int) -> re.Match[str] | None:
+    return re.compile(pattern).match(text, at)
 
 
 def _emphasis(inner: str, marks: int) -> str:
