@@ -57,6 +57,7 @@ BUDGETS = (
     Budget("prefix", 8, "requests that continue the one before byte for byte", "share"),
     *(row for name, what in _TRAJECTORIES for row in _economy(name, what)),
     Budget("facts", None, "facts of a project with 50,000 files at its top", "ms", 5),
+    Budget("permission", None, "deciding a usual shell line under a few rules", "ms", 1),
     Budget("edit-large", None, "edit tool, file of 100,000 lines", "ms", 300),
     Budget("grep-large", None, "grep tool, 50,000 files, against plain rg", "times", 1.3),
     Budget("glob-large", None, "glob tool, 50,000 files, against rg --files --sortr modified", "times", 1.3),

@@ -114,6 +114,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
         f"economy-{name}{more}" for name in ("fix", "refactor", "logs", "resumed") for more in ("", "-requests", "-new")
     ),
     economy.facts: ("facts",),
+    tools.permission: ("permission",),
     tools.edit: ("edit-large",),
     tools.search: ("grep-large", "glob-large"),
     tools.shell: ("bash-memory",),

@@ -1,8 +1,11 @@
 """What single tools cost, as the difference of two whole runs that differ in the size of what the tool works on."""
 
+import os
 import shutil
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,13 +14,46 @@ from bench.figures import Bench
 from bench.measure import Command, Failed
 from bench.script import Call
 from bench.subject import Place
+from codeloop.permission.rules import decide
+from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.schema.permission import Action, PermissionRule
+from codeloop.tool.builtin.shell.facts import facts_of
+from codeloop.workspace.process.shells import ShellContext, Shells
+from codeloop.workspace.workspace import Workspace
 
 LINES = 100_000
 FOLDERS, FILES_EACH = 500, 100
 GIGABYTE = 1_000_000_000
 DONE = "✓"
 """What a call that succeeded is shown with."""
+LINE = "git log --oneline -20 -- src | head -5"
+RULES: tuple[tuple[str, Action], ...] = (
+    ("*", "ask"),
+    ("<read-only>", "allow"),
+    ("npm test *", "allow"),
+    ("git push *", "deny"),
+)
 NEEDLE = "needle_in_a_large_tree"
+
+
+def permission(bench: Bench) -> None:
+    """Measure deciding a usual shell line in a repository: CPU, in this process."""
+    folder = bench.folder / "permission"
+    folder.mkdir()
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    workspace = Workspace(folder, folder, bench.folder, dict(os.environ))
+    place = ShellContext("ses_bench", folder, workspace.environment, workspace.scratch)
+    shells = Shells()
+    rules = tuple(PermissionRule(permission="bash", pattern=pattern, action=action) for pattern, action in RULES)
+    taken: list[float] = []
+    for _ in range(max(bench.rounds, 3) * 100):
+        start = time.process_time()
+        analysis = analyse(LINE, facts_of(LINE, folder, place, workspace, shells))
+        decide(need_of(LINE, analysis), rules)
+        taken.append((time.process_time() - start) * 1000)
+    for measured in bench.places:
+        if measured.subject.name == "codeloop":
+            bench.put(measured, "permission", statistics.median(taken))
 
 
 def edit(bench: Bench) -> None:

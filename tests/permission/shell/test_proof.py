@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -215,3 +216,10 @@ def test_what_can_not_be_denied_is_not(line: str) -> None:
 def test_every_builtin_of_the_installed_bash_is_known() -> None:
     listed = subprocess.run([BASH or "", "-c", "compgen -b"], capture_output=True, text=True, check=True).stdout.split()
     assert set(listed) <= BUILTINS
+
+
+def test_a_line_in_the_grammar_needs_no_other_parser() -> None:
+    asked = (
+        "import sys; from codeloop.permission.shell.analyse import analyse; analyse('git log -3 | head; cd src && ls')"
+    )
+    subprocess.run([sys.executable, "-c", f"{asked}; sys.exit('tree_sitter' in sys.modules)"], check=True)

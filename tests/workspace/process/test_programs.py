@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.process.programs import find_program, loads_from_project
+from codeloop.workspace.process.programs import SearchPath, loads_from_project
 
 
 def test_a_system_program_is_certain() -> None:
-    found = find_program("sh", {"PATH": "/no/such/folder:/usr/bin:/bin"}, ["/project"])
+    found = SearchPath({"PATH": "/no/such/folder:/usr/bin:/bin"}, ["/project"]).find("sh")
     assert found.doubt == ""
     assert found.path.endswith("/sh")
 
 
 def test_what_is_not_installed_is_not_certain() -> None:
-    assert find_program("no-such-program", {"PATH": "/usr/bin"}, []).doubt == "`no-such-program` is not installed"
-    assert find_program("sh", {}, []).doubt
+    assert SearchPath({"PATH": "/usr/bin"}, []).find("no-such-program").doubt == "`no-such-program` is not installed"
+    assert SearchPath({}, []).find("sh").doubt
 
 
 @pytest.mark.parametrize("first", ["", ".", "bin", "{root}/bin", "{root}", "{link}", "/tmp", "{open}", "{open}/below"])
@@ -26,8 +26,8 @@ def test_no_folder_before_it_may_be_one_that_a_command_can_fill(tmp_path: Path, 
     (free / "below").mkdir(parents=True)
     free.chmod(0o777)
     path = first.format(root=root, link=link, open=free)
-    assert find_program("sh", {"PATH": f"{path}:/usr/bin:/bin"}, [str(root)]).doubt
-    assert find_program("sh", {"PATH": f"/usr/bin:/bin:{path}"}, [str(root)]).doubt == ""
+    assert SearchPath({"PATH": f"{path}:/usr/bin:/bin"}, [str(root)]).find("sh").doubt
+    assert SearchPath({"PATH": f"/usr/bin:/bin:{path}"}, [str(root)]).find("sh").doubt == ""
 
 
 @pytest.mark.parametrize(

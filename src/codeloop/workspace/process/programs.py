@@ -17,20 +17,30 @@ class FoundProgram(Struct, frozen=True):
     doubt: str = ""
 
 
-def find_program(name: str, environment: Mapping[str, str], roots: Sequence[str]) -> FoundProgram:
-    """Find a program as a shell does. `roots`: the resolved folders that an agent may write to.
+class SearchPath:
+    """The folders of a PATH, looked at once. `roots`: the resolved folders that an agent may write to."""
 
-    A folder of the PATH that a command could put a program into makes every name behind it uncertain.
-    """
-    for folder in environment.get("PATH", "").split(os.pathsep):
-        if doubt := _doubt_about(folder, roots):
-            return FoundProgram(doubt=f"{doubt}, where another `{name}` could be")
-        path = f"{folder}/{name}"
-        if os.access(path, os.X_OK) and not Path(path).is_dir():
-            if _is_inside(os.path.realpath(path), roots):
-                return FoundProgram(doubt=f"`{name}` on the PATH leads into the project")
-            return FoundProgram(path)
-    return FoundProgram(doubt=f"`{name}` is not installed")
+    def __init__(self, environment: Mapping[str, str], roots: Sequence[str]) -> None:
+        self._folders = environment.get("PATH", "").split(os.pathsep)
+        self._roots = roots
+        self._doubts: dict[str, str] = {}
+
+    def find(self, name: str) -> FoundProgram:
+        """Find a program as a shell does.
+
+        A folder of the PATH that a command could put a program into makes every name behind it uncertain.
+        """
+        for folder in self._folders:
+            if folder not in self._doubts:
+                self._doubts[folder] = _doubt_about(folder, self._roots)
+            if doubt := self._doubts[folder]:
+                return FoundProgram(doubt=f"{doubt}, where another `{name}` could be")
+            path = f"{folder}/{name}"
+            if os.access(path, os.X_OK) and not Path(path).is_dir():
+                if _is_inside(os.path.realpath(path), self._roots):
+                    return FoundProgram(doubt=f"`{name}` on the PATH leads into the project")
+                return FoundProgram(path)
+        return FoundProgram(doubt=f"`{name}` is not installed")
 
 
 def loads_from_project(environment: Mapping[str, str], roots: Sequence[str]) -> str:
@@ -50,11 +60,17 @@ def _doubt_about(folder: str, roots: Sequence[str]) -> str:
     real = os.path.realpath(folder)
     if _is_inside(folder, roots) or _is_inside(real, roots):
         return "the PATH leads into the project"
-    try:
-        modes = [place.stat().st_mode for place in (Path(real), *Path(real).parents)]
-    except OSError:  # it is not there, so nothing is found in it
-        return ""
-    return f"anybody can write to {folder} on the PATH" if any(mode & stat.S_IWOTH for mode in modes) else ""
+    place = real
+    while True:
+        try:
+            mode = Path(place).stat().st_mode
+        except OSError:  # it is not there, so nothing is found in it
+            return ""
+        if mode & stat.S_IWOTH:
+            return f"anybody can write to {folder} on the PATH"
+        if place == "/":
+            return ""
+        place = place.rpartition("/")[0] or "/"
 
 
 def _is_inside(path: str, roots: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from codeloop.permission.shell.grammar import is_harmless
 from codeloop.permission.shell.proof import Facts, GitFacts, ProgramFacts
 from codeloop.workspace.git.discovery import find_repository
-from codeloop.workspace.process.programs import find_program, loads_from_project
+from codeloop.workspace.process.programs import SearchPath, loads_from_project
 from codeloop.workspace.process.shells import ShellContext, Shells, find_shell
 from codeloop.workspace.workspace import Workspace
 
@@ -16,9 +16,10 @@ def facts_of(line: str, directory: Path, place: ShellContext, workspace: Workspa
     """Return the facts for a line that runs in a directory, in the shell that its session has come to."""
     environment = workspace.environment
     roots = tuple(dict.fromkeys(os.path.realpath(root) for root in (workspace.root, workspace.scratch)))
+    path = SearchPath(environment, roots)
 
     def program(name: str) -> ProgramFacts:
-        found = find_program(name, environment, roots)
+        found = path.find(name)
         return ProgramFacts(found.path, found.doubt)
 
     def repository(folder: str) -> GitFacts:
