@@ -8,6 +8,7 @@ from typing import Any
 import click
 import msgspec
 
+from codeloop.cli.commands.access.explain import permission
 from codeloop.cli.group import Group
 from codeloop.cli.options import CONFIG, JSON
 from codeloop.cli.output.style import columns
@@ -33,6 +34,9 @@ from codeloop.workspace.snapshot.snapshots import Skipped
 @click.group(cls=Group)
 def debug() -> None:
     """Show configuration, paths and limits."""
+
+
+debug.add_command(permission)
 
 
 @debug.command("config")

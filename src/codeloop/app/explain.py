@@ -1,0 +1,174 @@
+"""What would be decided about a call, found out by the tools themselves, which are stopped before they do anything."""
+
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.tool_context import CallContext
+from codeloop.app.project import Project
+from codeloop.permission.gate import Gate
+from codeloop.permission.rules import judged
+from codeloop.schema.agent import Agent
+from codeloop.schema.event import session_created
+from codeloop.schema.ids import now_ms
+from codeloop.schema.message import Session, SessionTime
+from codeloop.schema.part import ToolPart, ToolStatePending
+from codeloop.schema.permission import PROFILE, Action, Need, PermissionRequest, PermissionRule, Profile, Trait
+from codeloop.schema.wire import JSON, Wire, replace
+from codeloop.store.permission_records import PLACE
+from codeloop.store.store import Store
+from codeloop.store.subagent_state import lineage
+from codeloop.tool.tool import ToolFailure
+
+NEW = "ses_new"
+
+
+class ExplainedNeed(Wire):
+    """A need and what would become of it: the rule, where that is written, and what an "always" would remember."""
+
+    permission: str
+    patterns: list[str]
+    action: Action
+    origin: str
+    rule: PermissionRule | None = None
+    always: list[str] = []
+    traits: list[Trait] = []
+    possible: list[str] = []
+    unproven: str = ""
+
+
+class Explanation(Wire):
+    """The needs of a call in the order in which they come up. `failure`: why the tool would refuse it by itself."""
+
+    profile: Profile
+    agent: str
+    needs: list[ExplainedNeed]
+    failure: str = ""
+
+
+class Situation(Struct, frozen=True):
+    """In what a call is made: a new session, or like the one that is given, under its own profile or another."""
+
+    agent: str
+    session_id: str | None = None
+    profile: Profile | None = None
+
+
+async def explain(project: Project, situation: Situation, tool: str, arguments: JSON) -> Explanation:
+    """Return what would be decided about a call. Nothing is run, asked or stored."""
+    async with _stand_in(project, situation) as (engine, session_id):
+        agent = engine.agent(situation.agent)
+        part = ToolPart(
+            id="prt_new",
+            session_id=session_id,
+            message_id="msg_new",
+            call_id="call_new",
+            tool=tool,
+            state=ToolStatePending(input=arguments, raw=""),
+        )
+        found = engine.toolbox.by_name[tool].loaded
+        ctx = _DryRun(engine, agent, part, engine.toolbox.by_name[tool].permission)
+        failure = ""
+        try:
+            await found.run(msgspec.convert(arguments, found.params), ctx)
+        except _Explained:
+            pass
+        except ToolFailure as error:
+            failure = str(error)
+        rules = engine.call_rules(session_id, agent)
+        needs = [_explained(engine, session_id, agent, need) for need in ctx.needs]
+        if rules.answers_itself:
+            needs = [replace(need, action="allow") if need.action == "ask" else need for need in needs]
+        return Explanation(profile=engine.profile(session_id), agent=agent.name, needs=needs, failure=failure)
+
+
+class _Explained(Exception):
+    """The tool has said what it needs for itself; next it would act."""
+
+
+class _DryRun(CallContext):
+    """Collects what a tool would ask for, and stops it at the permission that it is named by."""
+
+    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, last: str) -> None:
+        super().__init__(engine, agent, part)
+        self.needs: list[Need] = []
+        self._last = last
+
+    async def ask(self, need: Need) -> None:
+        """Note the need. Raises _Explained at the last."""
+        self.needs.append(need)
+        if need.permission == self._last:
+            raise _Explained
+
+
+def _explained(engine: Engine, session_id: str, agent: Agent, need: Need) -> ExplainedNeed:
+    grants = [
+        PermissionRule(permission=grant.permission, pattern=pattern, action="allow")
+        for grant in engine.gate.grants(session_id, need)
+        for pattern in grant.patterns
+    ]
+    verdict, origin = judged(need, engine.call_rules(session_id, agent).lists, tuple(grants))
+    is_granted = verdict.action == "allow" and verdict.rule is not None and verdict.rule.action == "ask"
+    return ExplainedNeed(
+        permission=need.permission,
+        patterns=list(need.patterns),
+        action=verdict.action,
+        origin="an earlier always" if is_granted else origin,
+        rule=verdict.rule,
+        always=list(need.always) if verdict.action == "ask" else [],
+        traits=list(need.traits),
+        possible=list(need.possible),
+        unproven=need.unproven,
+    )
+
+
+@asynccontextmanager
+async def _stand_in(project: Project, situation: Situation) -> AsyncGenerator[tuple[Engine, str]]:
+    """Yield an engine over a store of its own, with copies of the session, those above it and what holds for it."""
+    place, stored = project.settings.place, project.store
+    known = list(lineage(stored, situation.session_id)) if situation.session_id else []
+    session = known[0] if known else _new(str(place.directory), place.project_id)
+    if situation.profile is not None:
+        session = replace(session, metadata={**(session.metadata or {}), PROFILE: situation.profile})
+    ids = {each.id for each in known}
+    grants = [
+        grant
+        for grant in stored.permissions.grants()
+        if grant.directory == session.directory or (not grant.directory and grant.session_id in ids)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "codeloop.db")
+        try:
+            store.append(*(session_created(each) for each in (session, *known[1:])))
+            for grant in grants:
+                store.permissions.remember(
+                    PermissionRequest(
+                        id=grant.id,
+                        session_id=session.id,
+                        permission=grant.permission,
+                        patterns=[],
+                        metadata={PLACE: grant.place} if grant.place else {},
+                        always=grant.patterns,
+                    )
+                )
+            yield replace(project.engine, store=store, gate=Gate(store)), session.id
+        finally:
+            store.close()
+
+
+def _new(directory: str, project_id: str) -> Session:
+    now = now_ms()
+    return Session(
+        id=NEW,
+        slug="new",
+        project_id=project_id,
+        directory=directory,
+        title="",
+        version="",
+        time=SessionTime(created=now, updated=now),
+    )

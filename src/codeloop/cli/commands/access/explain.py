@@ -1,0 +1,84 @@
+"""`codeloop debug permission`: what would be decided about a command, a file or an address, and by which rule."""
+
+import click
+
+from codeloop.app.explain import ExplainedNeed, Explanation, Situation, explain
+from codeloop.cli.exit_codes import UsageProblem
+from codeloop.cli.options import AGENT, JSON, PROFILE, SESSION
+from codeloop.cli.output.style import print_json
+from codeloop.cli.target.project import run_with_client
+from codeloop.cli.target.selection import check_agent, find
+from codeloop.client.local import LocalClient
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.permission import PROFILES, Profile
+
+WIDTH = 200
+
+
+@click.command("permission")
+@click.argument("command", required=False)
+@click.option("--read", metavar="PATH", help="Instead of COMMAND: a file to read.")
+@click.option("--edit", metavar="PATH", help="Instead of COMMAND: a file to write.")
+@click.option("--url", metavar="URL", help="Instead of COMMAND: a page to fetch.")
+@click.option("--workdir", metavar="DIRECTORY", help="Where COMMAND would run. [default: the current directory]")
+@AGENT
+@SESSION
+@PROFILE
+@JSON
+def permission(command: str | None, *, as_json: bool, **given: str | None) -> None:
+    """Show what would be decided about COMMAND, by which rule, and where that is written. Nothing is run or asked."""
+    tool, arguments = _call(command, given)
+    agent, session = given["agent"], given["session"]
+    profile: Profile | None = next((each for each in PROFILES if each == given["profile"]), None)
+
+    async def shown(client: LocalClient) -> None:
+        await check_agent(client, agent)
+        found = await find(client, session) if session is not None else None
+        configured = client.project.settings.config.default_agent or "build"
+        name = agent or (found.agent if found and found.agent else configured)
+        situation = Situation(name, found.id if found else None, profile)
+        explained = await explain(client.project, situation, tool, arguments)
+        if as_json:
+            print_json(explained)
+        else:
+            click.echo(inert("\n".join(_lines(explained))))
+
+    run_with_client(shown)
+
+
+def _call(command: str | None, given: dict[str, str | None]) -> tuple[str, dict[str, str]]:
+    """Return the tool and the arguments that stand for what was asked about. Raises UsageProblem."""
+    patch = f"*** Begin Patch\n*** Add File: {given['edit']}\n+x\n*** End Patch"
+    calls = (
+        ("bash", command, {"command": command or ""} | ({"workdir": given["workdir"]} if given["workdir"] else {})),
+        ("read", given["read"], {"filePath": given["read"] or ""}),
+        ("apply_patch", given["edit"], {"patchText": patch}),
+        ("webfetch", given["url"], {"url": given["url"] or ""}),
+    )
+    chosen = [(tool, arguments) for tool, wanted, arguments in calls if wanted is not None]
+    if len(chosen) != 1:
+        raise UsageProblem("Give one COMMAND, or one of --read, --edit and --url.")
+    return chosen[0]
+
+
+def _lines(explained: Explanation) -> list[str]:
+    lines = [f"profile {explained.profile}, agent {explained.agent}"]
+    for need in explained.needs:
+        lines += _need(need)
+    return [*lines, *([f"The tool refuses it: {explained.failure}"] if explained.failure else [])]
+
+
+def _need(need: ExplainedNeed) -> list[str]:
+    rule = f"{need.rule.permission} {need.rule.pattern}: {need.rule.action}" if need.rule else "no rule"
+    lines = [f"{need.action:5}  {need.permission}  {one_line(', '.join(need.patterns), WIDTH)}"]
+    lines.append(f"    by {rule}, {need.origin}")
+    if need.traits:
+        lines.append(f"    it is {', '.join(need.traits)}")
+    if need.unproven:
+        lines.append(f"    not proved: {need.unproven}")
+    if need.possible:
+        lines.append("    a part of it is only known when it runs")
+    if need.action == "ask":
+        remembered = ", ".join(f"{need.permission} {pattern}" for pattern in need.always)
+        lines.append(f"    always: {one_line(remembered, WIDTH) or 'not offered'}")
+    return lines

@@ -1,0 +1,78 @@
+"""What `codeloop debug permission` says is what happens, and it changes nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Desk, bash, serving, steps
+from tests.support.answers import Answer
+
+RULES: dict[str, Any] = {"bash": {"*": "ask", "echo *": "allow", "rm *": "deny"}}
+
+
+def explained(desk: Desk, *arguments: str) -> list[dict[str, Any]]:
+    done = desk.run("debug", "permission", "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["needs"]
+
+
+def test_it_names_the_rule_its_place_and_what_always_would_remember(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.configure(permission=RULES)
+    (denied,) = explained(desk, "rm x")
+    assert (denied["action"], denied["rule"]["pattern"]) == ("deny", "rm *")
+    assert f"{desk.home / 'config' / 'codeloop.json'}:1:" in denied["origin"]
+    (asked,) = explained(desk, "make all")
+    assert (asked["action"], asked["always"]) == ("ask", ["make all *"])
+    shown = desk.run("debug", "permission", "make $x").stdout
+    assert "profile auto, agent build" in shown
+    assert "not proved: " in shown
+    assert "always: not offered" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "permission", "action"),
+    [
+        (("--read", "a.py"), "read", "allow"),
+        (("--read", ".env"), "read", "ask"),
+        (("--edit", "a.py"), "edit", "allow"),
+        (("--edit", "a.py", "--profile", "ask"), "edit", "ask"),
+        (("--edit", "a.py", "--profile", "yolo"), "edit", "allow"),
+        (("--edit", "a.py", "--agent", "plan"), "edit", "deny"),
+        (("--edit", ".git/hooks/x"), "edit", "ask"),
+        (("--url", "https://example.com/", "--profile", "ask"), "webfetch", "ask"),
+        (("touch x", "--profile", "plan"), "bash", "deny"),
+    ],
+)
+def test_files_pages_agents_and_profiles(
+    tmp_path: Path, arguments: tuple[str, ...], permission: str, action: str
+) -> None:
+    desk = Desk(tmp_path)
+    desk.configure()
+    (desk.work / ".env").write_text("KEY=1\n")
+    last = explained(desk, *arguments)[-1]
+    assert (last["permission"], last["action"]) == (permission, action)
+    assert not (desk.work / "a.py").exists()
+    assert not (desk.work / "x").exists()
+
+
+def test_it_says_what_a_run_then_does_and_leaves_no_trace(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.configure(permission=RULES)
+    said = {line: explained(desk, line)[-1]["action"] for line in ("echo a", "touch a", "rm a")}
+    assert json.loads(desk.run("permission", "log", "--json").stdout) == []
+    assert "ses_" not in desk.run("session", "list").stdout
+    for line, action in said.items():
+        with serving(steps(bash(line), Answer(text="Done."))) as server:
+            desk.use(server, permission=RULES)
+            assert desk.run("run", "--title", "T", "work").returncode == (5 if action == "ask" else 0)
+    log = json.loads(desk.run("permission", "log", "--json").stdout)
+    assert [each["action"] for each in log] == ["deny" if said[x] != "allow" else "allow" for x in said]
+
+
+def test_one_thing_has_to_be_asked_about(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    assert desk.run("debug", "permission").returncode == 2
+    assert desk.run("debug", "permission", "ls", "--read", "x").returncode == 2
