@@ -90,7 +90,7 @@ def test_commands_without_a_name_refuse_and_name_what_belongs_elsewhere(
     assert (given.returncode, given.stdout) == (2, "")
     assert f"belongs to {a.work}, not to {b.work}" in given.stderr
     assert b.run("redo", "--session", session).returncode == 2
-    assert str(a.work) in b.run("session", "list").stdout
+    assert str(a.work) in b.run("session", "list", "--all").stdout
     assert str(a.work) not in a.run("session", "list").stdout
     assert (a.work / "new.txt").exists()
     assert a.run("undo").returncode == 0
@@ -106,7 +106,7 @@ def test_each_directory_undoes_its_own_turn(tmp_path: Path, laid_out: Callable[[
         desk.use(server)
         for each in (a, b):
             assert each.run("run", "--auto", "--title", each.work.name, "go").returncode == 0
-    shown = a.run("session", "list").stdout
+    shown = a.run("session", "list", "--all").stdout
     assert (str(a.work) in shown, str(b.work) in shown) == (True, True)
     assert json.loads(a.run("export").stdout)["info"]["directory"] == str(a.work)
     assert "new.txt" in a.run("undo").stdout
@@ -161,3 +161,20 @@ def test_a_session_of_another_project_is_named_with_its_directory(tmp_path: Path
         done = other.run(*words)
         assert done.returncode == 2
         assert f"{session} belongs to {desk.work}" in done.stderr
+
+
+def test_without_a_repository_each_directory_lists_its_own(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.work.mkdir(exist_ok=True)
+    a, b = folders(desk)
+    with serving(steps(Answer(text="Done."))) as server:
+        desk.use(server)
+        mine = result(a.run("run", "--format", "json", "--title", "One", "go"))["sessionID"]
+        theirs = result(b.run("run", "--format", "json", "--title", "Two", "go"))["sessionID"]
+        for here, own, other in ((a, mine, theirs), (b, theirs, mine)):
+            listed = here.run("session", "list").stdout
+            assert own in listed
+            assert other not in listed
+            everything = here.run("session", "list", "--all").stdout
+            assert own in everything
+            assert other in everything

@@ -17,6 +17,7 @@ from codeloop.cli.target import selection
 from codeloop.cli.target.selection import EVERY, find, with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
+from codeloop.config.project_root import GLOBAL
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert, inert_json, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts, Summarize
@@ -87,7 +88,8 @@ def list_(*, as_json: bool, limit: int, everything: bool, archived: bool, childr
         place = await client.call(PATH_GET, NoArguments())
         if everything:
             return await client.call(SESSION_EVERYTHING, ListAllSessions(limit=EVERY)), ""
-        return await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY)), place.directory
+        listed = await client.call(SESSION_LIST, ListSessions(scope="project", limit=EVERY))
+        return [each for each in listed if _is_of(each, place.directory)], place.directory
 
     found, here = with_client(command)
     roots = [each for each in found if each.parent_id is None and (archived or not each.time.archived)]
@@ -104,6 +106,11 @@ def list_(*, as_json: bool, limit: int, everything: bool, archived: bool, childr
     elif not rows and not as_json:
         what = " except archived ones (--archived)" if any(not each.parent_id for each in found) else ""
         click.echo(f'No sessions yet{what}. Start one: codeloop run "what is this project about?"', err=True)
+
+
+def _is_of(session: Session, directory: str) -> bool:
+    """Return whether a session is one of this directory's project; without a repository, a directory is its own."""
+    return session.project_id != GLOBAL or session.directory == directory
 
 
 def _family(session: Session, below: dict[str, list[Session]], depth: int) -> Iterator[tuple[int, Session]]:
