@@ -1,0 +1,39 @@
+"""Every place that starts a program is named, with who decides, in the decision about the gate."""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SRC = ROOT / "src" / "codeloop"
+PAGE = ROOT / "docs" / "decisions" / "0013-one-gate-decides.md"
+STARTS = {
+    *("subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_output", "subprocess.check_call"),
+    *("asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "run_program"),
+    *("os.system", "os.popen", "os.posix_spawn", "os.posix_spawnp", "os.fork", "os.forkpty", "pty.fork", "pty.spawn"),
+}
+
+
+def starts(file: Path) -> bool:
+    names = {
+        ast.unparse(node.func)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    }
+    return bool(names & STARTS) or any(re.fullmatch(r"os\.(exec|spawn)\w+", name) for name in names)
+
+
+def test_who_decides_is_written_down_for_each_place_that_starts_a_program() -> None:
+    programs = PAGE.read_text(encoding="utf-8").partition("## Programs")[2]
+    rows = re.findall(r"^\| `([^`]+)` \|", programs, re.MULTILINE)
+    found = {file.relative_to(SRC).as_posix() for file in SRC.rglob("*.py") if starts(file)}
+    unnamed = {each for each in found if not any(each == row or each.startswith(row) for row in rows if row)}
+    assert unnamed == set(), f"say in {PAGE.name} who decides"
+    assert "config/project_root.py" in found
+
+
+def test_the_places_of_the_page_are_there() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    places = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", text)
+    assert len(places) > 15
+    assert [each for each in places if not (SRC / each).exists() and not (ROOT / each).exists()] == []
