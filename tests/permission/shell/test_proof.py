@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from posixpath import normpath
 
 import pytest
 
@@ -68,7 +69,8 @@ EVALUATES = [
     "git -c core.pager=x log", "git --git-dir=x log",
     "git --exec-path=x log", "git bisect run ls", "git rebase -x ls",
     "git submodule foreach ls", "git grep -Oless x", "git --paginate log", "git \"$x\"", "cat \"$x\"", "rm \"$x\"",
-    "busybox ls", "doas ls", "nohup \"$x\"", "chroot / ls", "noglob ls", "unshare ls", "nsenter ls", "entr ls",
+    "find -- \"$x\"", "busybox ls", "doas ls", "nohup \"$x\"", "chroot / ls", "noglob ls", "unshare ls", "nsenter ls",
+    "entr ls",
 ]  # fmt: skip
 
 
@@ -119,17 +121,37 @@ def test_a_path_is_the_program_of_a_rule_that_names_it_and_of_no_other() -> None
 def test_git_is_proved_only_in_the_projects_own_repository() -> None:
     def found(folder: str) -> GitFacts:
         is_top = folder == "/w"
-        return GitFacts("" if not folder.startswith("/w/vendor") else "another repository", "", not is_top)
+        return GitFacts("" if not normpath(folder).startswith("/w/vendor") else "another repository", "", not is_top)
 
     facts = Facts(places=("/w",), home="/h", repository=found)
     assert prove("git status && cd src && git log", facts).unproven == ""
-    for line in ("cd vendor/evil && git status", "cd src; cd ../vendor; git log", "git -C vendor status",
+    for line in ("cd vendor/evil && git status", "git -C vendor status",
                  "cd /w/vendor; ls | xargs git add", "git -C src -C ../vendor log",
                  "sh -c 'cd vendor; git log'"):  # fmt: skip
         assert prove(line, facts).unproven == "another repository"
     assert "what comes before" in prove("mkdir src/objects; cd src; git log", facts).unproven
     assert prove("cd src | git log", facts).unproven == ""
     assert prove("git --git-dir=vendor log", facts).unproven
+    for line in (
+        "xargs git -C",
+        "git -C src/* log",
+        "xargs -I{} git -C {} log",
+        "cd src/../x; git log",
+        "cd src; cd ..; git log",
+    ):
+        assert prove(line, facts).unproven
+    assert prove("cd src; cd ..; ls", facts).unproven == ""
+
+
+def test_git_goes_where_a_link_leads_before_it_goes_up() -> None:
+    asked: list[str] = []
+
+    def found(folder: str) -> GitFacts:
+        asked.append(folder)
+        return GitFacts()
+
+    prove("git -C link/.. log", Facts(places=("/w",), repository=found))
+    assert asked == ["/w/link/.."]
 
 
 def test_what_the_repository_runs_keeps_git_from_being_read_only() -> None:

@@ -117,13 +117,17 @@ def _argument(word: Word, home: str) -> str:
 
 
 class _Judge:
-    """Goes through the commands of one line in order. `changes`: the first reason why something may be changed."""
+    """Goes through the commands of one line in order.
+
+    `changes`: the first reason why something may be changed; `is_lost`: where the shell has gone is not certain.
+    """
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.places = facts.places
         self.changes = ""
         self.count = 0
+        self.is_lost = False
 
     def step(self, command: Simple, depth: int = 0) -> None:
         """Judge a command that the shell itself starts. Raises _Unproven."""
@@ -185,7 +189,7 @@ class _Judge:
         """Follow a program into the commands that it runs."""
         options = [word.value for word in words[1:]]
         if name == "find":
-            if {"-execdir", "-ok", "-okdir"}.intersection(options):
+            if {"-execdir", "-ok", "-okdir"}.intersection(options) or any(map(is_whole_variable, words)):
                 raise _Unproven("where `find` runs its command, or whether, is not certain")
         elif name in SHELLS:
             self._shell(name, words, depth)
@@ -235,6 +239,10 @@ class _Judge:
             return
         rest = [word for word in command.words[1:] if word.value != "--"]
         target = _argument(rest[0], self.facts.home) if rest else self.facts.home
+        climbs = ".." in target.lstrip("./").split("/") or (
+            ".." in target.split("/") and self.places != self.facts.places
+        )
+        self.is_lost = self.is_lost or climbs  # past a link: the shell tries both ways to go up
         moved = (normpath(join(place, target)) for place in self.places)
         self.places = tuple(dict.fromkeys((*self.places, *moved)))
         if len(self.places) > _MOST_PLACES:
@@ -243,12 +251,14 @@ class _Judge:
     def _git(self, words: Sequence[Word]) -> None:
         """Judge git by the repository that it finds, and by its subcommand."""
         at = operand(words, HARMLESS_OPTIONS)
-        if at is None:
+        if at is None or at > len(words) or not all(word.is_known for word in words[:at]):
             raise _Unproven("`git` is given options that choose another repository or configuration")
+        if self.is_lost:
+            raise _Unproven("in which folder `git` runs is not certain")
         places = self.places
         for option, value in pairwise(words[:at]):
-            if option.value == "-C":
-                places = tuple(normpath(join(place, _argument(value, self.facts.home))) for place in places)
+            if option.value == "-C":  # git follows links before `..`, so the path stays as it is written
+                places = tuple(join(place, _argument(value, self.facts.home)) for place in places)
         found = [self.facts.repository(place) for place in places]
         for one in found:
             if one.foreign:
