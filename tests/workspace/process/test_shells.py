@@ -288,6 +288,8 @@ async def test_variables_that_change_how_bash_reads_a_line_do_not_reach_it(
 
 
 async def test_what_earlier_commands_changed_is_known(shells: Shells, place: ShellContext) -> None:
+    odd = {"ODD": "\u00e9 \x1b[1m\n'q' \"$x\" \\ `y` \x01", "PS1": "\\u$ "}
+    place = ShellContext(place.session, place.directory, {**place.environment, **odd}, place.scratch)
     await run(shells, place, "cd /; ls >/dev/null; true 'a\tb'")
     assert shells.changed(place) == {}
     await run(shells, place, """export A=$'it\\'s\na "$B" \\\\' PATH=/x:$PATH; unset LANG; export -n TERM""")

@@ -1,5 +1,6 @@
 """What one shell of a session leaves to the next, and how that differs from what the session began with."""
 
+import os
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -13,12 +14,14 @@ READING = re.compile(
     re.DOTALL,
 )
 """Variables by which bash reads a line otherwise than as it is written, or runs something before it."""
-_OWN = frozenset({"PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "PPID"})
+_OWN = frozenset({"PS1", "PS2", "PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "PPID"})
 _EXPORT = re.compile(
     r"""declare -x ([A-Za-z_][A-Za-z0-9_]*)(?:="((?:[^"\\$`]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n""", re.DOTALL
 )
-_ESCAPE = re.compile(r"\\([0-7]{3}|.)", re.DOTALL)
-_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_BYTE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"E": b"\x1b", b"f": b"\f", b"v": b"\v"}
+"""How bash writes bytes that are no letters."""
 
 
 class ShellState(Struct, frozen=True):
@@ -57,12 +60,12 @@ def _read(exports: str) -> dict[str, str] | None:
             return None
         name, quoted, escaped = row.groups()
         if escaped is not None:
-            found[name] = _ESCAPE.sub(lambda one: _letter(one[1]), escaped)
+            found[name] = os.fsdecode(_BYTE.sub(lambda one: _letter(one[1]), os.fsencode(escaped)))
         else:
             found[name] = _ESCAPE.sub(lambda one: one[1], quoted or "")
         at = row.end()
     return found
 
 
-def _letter(code: str) -> str:
-    return chr(int(code, 8)) if code.isdigit() else _LETTERS.get(code, code)
+def _letter(code: bytes) -> bytes:
+    return bytes([int(code, 8) & 0xFF]) if code.isdigit() else _LETTERS.get(code, code)
