@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.schema.permission import PermissionRequest
+from codeloop.store.store import Store
 from tests.cli.program import Desk, result, serving, steps
 from tests.support.answers import Answer
 
@@ -131,3 +133,18 @@ def test_names_of_sessions_are_read_from_the_store_alone(tmp_path: Path) -> None
     done = subprocess.run(command, **options, capture_output=True, text=True, check=True)
     assert "codeloop.store.queries" in done.stderr
     assert "codeloop.app" not in done.stderr
+
+
+def test_what_is_always_allowed_is_offered_to_revoke(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="Done."))) as server:
+        desk.use(server)
+        session_id = str(result(desk.run("run", "--format", "json", "--title", "One", "go"))["sessionID"])
+    store = Store(desk.database())
+    store.permissions.remember(
+        PermissionRequest(
+            id="per_1", session_id=session_id, permission="bash", patterns=["ls"], metadata={}, always=["ls *"]
+        )
+    )
+    store.close()
+    assert completed(desk, "codeloop permission revoke ") == (["per_1"], "")

@@ -187,3 +187,13 @@ def test_the_profile_is_shown_and_set_in_a_conversation(tmp_path: Path) -> None:
         terminal.type("/exit")
         terminal.end()
     assert not (desk.work / "w.txt").exists()
+
+
+def test_an_imported_session_brings_no_profile(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    assert run(desk, DONE, arguments=("--profile", "yolo")) == 0
+    exported = json.loads(desk.run("export").stdout)
+    assert exported["info"]["metadata"] == {"profile": "yolo"}
+    (tmp_path / "s.json").write_text(json.dumps(exported))
+    done = desk.run("import", str(tmp_path / "s.json"))
+    assert "The profile of the session was left out." in done.stdout + done.stderr
