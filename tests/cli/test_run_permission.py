@@ -30,13 +30,16 @@ def test_yes_once_always_and_no_with_words(tmp_path: Path) -> None:
         terminal.wait_for("mkdir two")
         terminal.wait_for("instead: ")
         terminal.type("a")
+        terminal.wait_for("Run a command that may change three")
+        terminal.wait_for("instead: ")
+        terminal.type("y")
         terminal.wait_for("Create w.txt (write)")
         terminal.wait_for("instead: ")
         terminal.type("use another name")
         assert terminal.end() == 0, terminal.shown
         last = told(server.requests[-1].body)
     made = {path.name for path in desk.work.iterdir() if path.name != ".git"}
-    assert made == {"one", "two", "three"}, "always holds for the third"
+    assert made == {"one", "two", "three"}, "always is for the command, not for its write"
     assert not (desk.work / "w.txt").exists()
     assert "use another name" in last
     assert "+x" in terminal.shown, "the change is shown before it is allowed"

@@ -191,3 +191,16 @@ def test_a_directory_without_permission_is_a_clear_error(tmp_path: Path, paths: 
     locked.mkdir(mode=0)
     with pytest.raises(CodeloopError, match="Permission denied"):
         place(locked, paths)
+
+
+def test_work_trees_of_one_project_share_no_folder_for_outputs(tmp_path: Path, paths: Paths) -> None:
+    repository(tmp_path / "a")
+    git(tmp_path, "clone", "-q", str(tmp_path / "a"), "b")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "d").mkdir()
+    places = [place(tmp_path / name, paths) for name in "abcd"]
+    assert places[0].project_id == places[1].project_id
+    assert places[2].project_id == places[3].project_id == "global"
+    assert len({each.scratch(tmp_path / "home") for each in places}) == 4
+    long = ProjectRoot(Path("/" + "ü/" * 300 + "x"), Path("/"), "global", None)
+    assert len(os.fsencode(long.scratch(tmp_path).name)) <= 255

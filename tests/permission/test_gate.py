@@ -79,7 +79,7 @@ async def waiting(store: Store, count: int, session_id: str | None = None) -> li
 
 
 def ask(gate: Gate, wanted: Need, session_id: str = "ses_a") -> asyncio.Task[None]:
-    return asyncio.create_task(gate.pass_through(wanted, session_id, TOOL, ASK))
+    return asyncio.create_task(gate.pass_through([wanted], session_id, TOOL, ASK))
 
 
 def reply(gate: Gate, request: PermissionRequest, answer: Reply, message: str | None = None) -> bool:
@@ -89,13 +89,13 @@ def reply(gate: Gate, request: PermissionRequest, answer: Reply, message: str | 
 
 async def test_what_the_rules_allow_passes_without_a_trace(store: Store) -> None:
     before = store.last_seq()
-    await Gate(store).pass_through(need("ls"), "ses_a", TOOL, rules(rule("*", "allow")))
+    await Gate(store).pass_through([need("ls")], "ses_a", TOOL, rules(rule("*", "allow")))
     assert store.last_seq() == before
 
 
 async def test_what_a_rule_denies_names_the_rule(store: Store) -> None:
     with pytest.raises(Denied, match=r"by the rule bash rm \*: deny: bash rm x"):
-        await Gate(store).pass_through(need("rm x"), "ses_a", TOOL, rules(rule("*", "allow"), rule("rm *", "deny")))
+        await Gate(store).pass_through([need("rm x")], "ses_a", TOOL, rules(rule("*", "allow"), rule("rm *", "deny")))
 
 
 async def test_once_lets_this_call_pass_and_the_next_one_asks_again(store: Store) -> None:
@@ -119,13 +119,13 @@ async def test_always_holds_for_the_directory_it_was_given_in_and_no_other(store
     reply(gate, (await waiting(store, 1))[0], "always")
     await task
     for session_id in ("ses_a", "ses_child", "ses_b"):
-        await gate.pass_through(need("ls -la", always=LS), session_id, TOOL, ASK)
+        await gate.pass_through([need("ls -la", always=LS)], session_id, TOOL, ASK)
     assert gate.grants("ses_clone", need("ls", always=LS)) == []
     elsewhere = replace(need("ls", always=LS), metadata={PLACE: "vendor"})
     assert gate.grants("ses_a", elsewhere) == []
     assert gate.grants("ses_a", need("ls")) == []
     with pytest.raises(Denied):
-        await gate.pass_through(need("ls -la", always=LS), "ses_a", TOOL, rules(rule("ls *", "deny")))
+        await gate.pass_through([need("ls -la", always=LS)], "ses_a", TOOL, rules(rule("ls *", "deny")))
 
 
 async def test_a_revoked_always_is_asked_again(store: Store) -> None:
@@ -144,10 +144,10 @@ async def test_a_revoked_always_is_asked_again(store: Store) -> None:
 async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
     gate = Gate(store)
     allowing, denying = rule("*", "allow"), rule("rm *", "deny")
-    await gate.pass_through(need("ls"), "ses_a", TOOL, rules(allowing))
+    await gate.pass_through([need("ls")], "ses_a", TOOL, rules(allowing))
     with pytest.raises(Denied):
-        await gate.pass_through(need("ls", "rm x"), "ses_a", TOOL, rules(allowing, denying))
-    await gate.pass_through(need("make"), "ses_a", TOOL, rules(rule("*", "ask"), answers_itself=True))
+        await gate.pass_through([need("ls", "rm x")], "ses_a", TOOL, rules(allowing, denying))
+    await gate.pass_through([need("make")], "ses_a", TOOL, rules(rule("*", "ask"), answers_itself=True))
     answers: list[tuple[Reply, str | None]] = [
         ("once", None), ("once", AUTO), ("always", None), ("reject", "no"), ("reject", NOBODY),
     ]  # fmt: skip
@@ -156,7 +156,7 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
         reply(gate, (await waiting(store, 1))[0], answer, message)
         await asyncio.gather(task, return_exceptions=True)
         for grant in store.permissions.grants():
-            await gate.pass_through(need("ls b", always=LS), "ses_a", TOOL, ASK)
+            await gate.pass_through([need("ls b", always=LS)], "ses_a", TOOL, ASK)
             store.permissions.revoke([grant.id])
     found = store.permissions.decisions()
     assert [(each.action, each.by.split(" per_")[0]) for each in found] == [
@@ -179,7 +179,7 @@ async def test_every_decision_is_stored_with_its_reason(store: Store) -> None:
 async def test_only_the_newest_decisions_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permission_records, "STORE_DECISIONS", replace(STORE_DECISIONS, value=50))
     for number in range(200):
-        await Gate(store).pass_through(need(str(number)), "ses_a", TOOL, rules(rule("*", "allow")))
+        await Gate(store).pass_through([need(str(number))], "ses_a", TOOL, rules(rule("*", "allow")))
     assert [each.patterns for each in store.permissions.decisions()] == [[str(number)] for number in range(150, 200)]
 
 
@@ -310,7 +310,7 @@ async def test_another_process_answers(store: Store) -> None:
     out, _ = await asyncio.to_thread(child.communicate, "\n")
     await asyncio.wait_for(task, 20)
     assert out.strip() == "True"
-    await gate.pass_through(need("ls x", always=("ls *",)), "ses_a", TOOL, ASK)
+    await gate.pass_through([need("ls x", always=("ls *",))], "ses_a", TOOL, ASK)
 
 
 async def test_clients_see_the_question_and_its_answer(store: Store) -> None:

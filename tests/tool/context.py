@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.kit.wildcard import matches
-from codeloop.permission.gate import Denied
-from codeloop.permission.rules import Verdict
+from codeloop.permission.defaults import base_rules, guards
+from codeloop.permission.gate import Denied, Rejected
+from codeloop.permission.rules import Verdict, decide, strictest
 from codeloop.schema.event import session_created
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionTime
-from codeloop.schema.permission import Need, PermissionRule, QuestionTool
+from codeloop.schema.permission import NOBODY, Action, Need, PermissionRule, QuestionTool, Ruleset
 from codeloop.store.store import Store
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
@@ -20,7 +21,10 @@ from codeloop.workspace.workspace import Workspace
 
 @dataclass
 class TestContext:
-    """Satisfies ToolContext. `deny` holds permission names or `permission:pattern` wildcards that are refused."""
+    """Satisfies ToolContext. `deny` holds permission names or `permission:pattern` wildcards that are refused.
+
+    With `rules`, needs are decided by the built-in rules and these, and what is asked about is refused.
+    """
 
     __test__ = False
 
@@ -30,6 +34,7 @@ class TestContext:
     workspace: Workspace
     store: Store
     deny: tuple[str, ...] = ()
+    rules: Ruleset | None = None
     asked: list[Need] = field(default_factory=list[Need])
     reports: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
@@ -37,16 +42,33 @@ class TestContext:
 
     def __post_init__(self) -> None:
         call = QuestionTool(message_id=self.message_id, call_id=self.call_id)
-        self.session = CallSession(self.store, self.session_id, call)
+        self.session = CallSession(self.store, self.session_id, call, self._judge)
 
-    async def ask(self, need: Need) -> None:
-        self.asked.append(need)
-        for entry in self.deny:
-            permission, _, pattern = entry.partition(":")
-            hit = tuple(p for p in need.patterns if not pattern or matches(p, pattern))
-            if matches(need.permission, permission) and hit:
-                rule = PermissionRule(permission=permission, pattern=pattern or "*", action="deny")
-                raise Denied(need, Verdict("deny", hit, rule))
+    async def ask(self, *needs: Need) -> None:
+        for need in needs:
+            self.asked.append(need)
+            for entry in self.deny:
+                permission, _, pattern = entry.partition(":")
+                hit = tuple(p for p in need.patterns if not pattern or matches(p, pattern))
+                if matches(need.permission, permission) and hit:
+                    rule = PermissionRule(permission=permission, pattern=pattern or "*", action="deny")
+                    raise Denied(need, Verdict("deny", hit, rule))
+        verdicts = [self.verdict(need) for need in needs] if self.rules is not None else []
+        for action in ("deny", "ask"):
+            for need, verdict in zip(needs, verdicts, strict=False):
+                if verdict.action == action:
+                    raise Denied(need, verdict) if action == "deny" else Rejected(need, NOBODY)
+
+    def verdict(self, need: Need) -> Verdict:
+        """Decide a need by the built-in rules of the profile auto, then `rules`; nobody is there to be asked."""
+        own = self.rules or ()
+        return strictest([decide(need, base_rules("auto", self.workspace.scratch), own), decide(need, guards(own))])
+
+    def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
+        actions: dict[str, Action] = {
+            each: self.verdict(Need(permission=permission, patterns=(each,))).action for each in patterns
+        }
+        return {each: action for each, action in actions.items() if action != "allow"}
 
     def report(self, *, title: str | None = None, metadata: dict[str, Any] | None = None) -> None:
         self.reports.append({"title": title, "metadata": metadata})

@@ -1,13 +1,15 @@
 """What a running tool may touch."""
 
 import asyncio
+from collections.abc import Sequence
 
 from codeloop.agent.engine import Engine
+from codeloop.permission.rules import judged
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import part_updated
 from codeloop.schema.limits import PROGRESS
 from codeloop.schema.part import ToolPart, ToolStateRunning
-from codeloop.schema.permission import Need, QuestionTool
+from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.tool import Subtask, SubtaskResult
@@ -23,7 +25,7 @@ class CallContext:
         self.call_id = part.call_id
         self.workspace = engine.workspace
         call = QuestionTool(message_id=part.message_id, call_id=part.call_id)
-        self.session = CallSession(engine.store, part.session_id, call)
+        self.session = CallSession(engine.store, part.session_id, call, self._judge)
         self._engine = engine
         self._agent = agent
         self._part = part
@@ -33,16 +35,25 @@ class CallContext:
         self.asks_first: bool | None = None
         """It is waiting for its first permission, so nothing has been done yet; None: it has not asked."""
 
-    async def ask(self, need: Need) -> None:
-        """Return when allowed; otherwise raise Denied or Rejected."""
+    async def ask(self, *needs: Need) -> None:
+        """Return when all are allowed, asking one question for all; raise Denied or Rejected else."""
         self._engine.refresh()
         rules = self._engine.call_rules(self.session_id, self._agent)
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         self.asks_first = self.asks_first is None
-        await self._engine.gate.pass_through(need, self.session_id, tool, rules)
+        await self._engine.gate.pass_through(needs, self.session_id, tool, rules)
         self.asks_first = False
-        if self._recorder is not None and need.writes is not None:
-            await self._recorder.before(need.writes.files, everything=need.writes.ignored)
+        for need in needs:
+            if self._recorder is not None and need.writes is not None:
+                await self._recorder.before(need.writes.files, everything=need.writes.ignored)
+
+    def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
+        """Return what the rules would do about each pattern alone, but for those that they allow."""
+        lists = self._engine.call_rules(self.session_id, self._agent).lists
+        actions: dict[str, Action] = {
+            each: judged(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns
+        }
+        return {each: action for each, action in actions.items() if action != "allow"}
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client, at most ten times a second; the last report always shows."""

@@ -106,7 +106,7 @@ class Project:
 
     def _engine(self, store: Store) -> Engine:
         settings, place = self.settings, self.settings.place
-        scratch = settings.home / "tool-output"
+        scratch = place.scratch(settings.home)
         environment = {
             name: value for name, value in self.providers.child_environment().items() if name not in SEARCH_KEYS
         }

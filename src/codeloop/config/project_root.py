@@ -20,6 +20,8 @@ from codeloop.schema.limits import PROJECT_ID
 GLOBAL = "global"
 _ROOT = "worktree"
 _POINTER_BYTES = 4096
+_LONG_PATH = 120
+"""Bytes of a path that a folder is named by; a name has at most 255, and three may stand for one."""
 
 
 class ProjectRoot(Struct, frozen=True):
@@ -38,6 +40,14 @@ class ProjectRoot(Struct, frozen=True):
     def path(self) -> str:
         """The directory relative to the work tree's top; empty for the top itself."""
         return "" if self.directory == self.root else str(self.directory.relative_to(self.root))
+
+    def scratch(self, folder: Path) -> Path:
+        """Return where whole outputs of tools go, in the project's folder: work trees of one project share none."""
+        path = os.fsencode(self.root)
+        name = str(self.root).replace("%", "%25").replace("/", "%2F")
+        if len(path) > _LONG_PATH:
+            name = f"{crc32(path):08x}{crc32(path[::-1]):08x}{os.fsdecode(os.fsencode(name)[-_LONG_PATH:])}"
+        return folder / "tool-output" / name
 
 
 class _Known(msgspec.Struct, frozen=True):

@@ -97,7 +97,8 @@ def guards(*rulesets: Ruleset) -> Ruleset:
     given = [rule for ruleset in rulesets for rule in ruleset]
     named = {rule.permission for rule in given}
     asked = [rule for name in ("webfetch_private", "sandbox") if name not in named for rule in _rules(name, "ask")]
-    return (*_rules("*", "allow"), *asked, *SECRETS, *PROTECTED, *filter(_names_guarded, given))
+    kept = (*SECRETS, *PROTECTED, *_rules("edit", "allow", ".codeloop/plans/*.md"))
+    return (*_rules("*", "allow"), *asked, *kept, *filter(_names_guarded, given))
 
 
 def _names_guarded(rule: PermissionRule) -> bool:

@@ -30,6 +30,8 @@ from codeloop.store.follow import GapError
 from codeloop.store.permission_records import PLACE
 from codeloop.store.store import Store
 
+ALSO = "also"
+"""In the metadata of a question: what else of the same call its answer decides."""
 DOUBTFUL = "uncertain"
 """In the metadata of a question: what would happen is not wholly known, so no grant given elsewhere settles it."""
 
@@ -75,33 +77,41 @@ class Gate(Struct, frozen=True):
 
     store: Store
 
-    async def pass_through(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> None:
-        """Return when allowed. Asks when the rules say so, and waits for as long as the person needs.
+    async def pass_through(
+        self, needs: Sequence[Need], session_id: str, tool: QuestionTool | None, rules: CallRules
+    ) -> None:
+        """Return when all are allowed. Asks when the rules say so, and waits for as long as the person needs.
 
-        Every decision is stored with its reason.
+        There is one question for all needs of a call: that of the first one that is asked about, with the others in
+        `also` of its metadata. Its "always" is about the first one alone. Every decision is stored with its reason.
         A need that offers no "always" is asked every time: no earlier "always" covers it.
         A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
-        Raises Denied when a rule forbids it, Rejected when a person does.
+        Raises Denied when a rule forbids one, Rejected when a person does.
         """
+        judgements = [self._judgement(need, session_id, tool, rules) for need in needs]
+        for each in judgements:
+            if each.verdict.action == "deny":
+                self.store.permissions.note(replace(each.decision, action="deny", by="rule"))
+                raise Denied(each.need, each.verdict)
+        asked = [each for each in judgements if each.verdict.action == "ask"]
+        answer: PermissionAnswer | None = None
+        if asked and not rules.answers_itself:
+            answer = await self._question(asked, session_id, tool)
+        by = _answered(answer) if answer is not None else "profile yolo"
+        is_rejected = answer is not None and answer.reply == "reject"
+        for each in asked if is_rejected else judgements:
+            is_asked = each.verdict.action == "ask"
+            action = "deny" if is_rejected else "allow"
+            self.store.permissions.note(replace(each.decision, action=action, by=by if is_asked else each.by))
+        if answer is not None and is_rejected:
+            raise Rejected(asked[0].need, answer.message)
+
+    def _judgement(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> "_Judgement":
         grants = self.grants(session_id, need)
         verdict, origin = judged(need, rules.lists, tuple(rule for grant in grants for rule in _allowed_by(grant)))
-        decision = _decision(need, verdict, origin, session_id, tool)
-        answer: PermissionAnswer | None = None
-        if verdict.action == "allow":
-            by = "rule" if verdict.rule is None or verdict.rule.action == "allow" else _granting(need, grants)
-        elif verdict.action == "deny":
-            by = "rule"
-        elif rules.answers_itself:
-            by = "profile yolo"
-        else:
-            answer = await self._question(need, verdict, session_id, tool)
-            by = _answered(answer)
-        is_denied = verdict.action == "deny" or (answer is not None and answer.reply == "reject")
-        self.store.permissions.note(replace(decision, action="deny" if is_denied else "allow", by=by))
-        if verdict.action == "deny":
-            raise Denied(need, verdict)
-        if answer is not None and answer.reply == "reject":
-            raise Rejected(need, answer.message)
+        is_by_rule = verdict.rule is None or verdict.rule.action == "allow"
+        by = "rule" if is_by_rule else _granting(need, grants)
+        return _Judgement(need, verdict, _decision(need, verdict, origin, session_id, tool), by)
 
     def grants(self, session_id: str, need: Need) -> list[Grant]:
         """Return the earlier answers "always" that may count for a need: those for where it is to happen."""
@@ -155,14 +165,19 @@ class Gate(Struct, frozen=True):
         return False
 
     async def _question(
-        self, need: Need, verdict: Verdict, session_id: str, tool: QuestionTool | None
+        self, asked: Sequence["_Judgement"], session_id: str, tool: QuestionTool | None
     ) -> PermissionAnswer:
+        need, verdict = asked[0].need, asked[0].verdict
+        others = [each for each in asked[1:] if each.verdict.patterns != ("*",)]  # of those, `uncertain` tells
+        also = [f"{each.need.permission}: {', '.join(each.verdict.patterns)}" for each in others]
+        metadata = {**need.metadata, ALSO: also} if also else need.metadata
+        is_doubtful = any(each.verdict.is_doubtful for each in asked)
         request = PermissionRequest(
             id=new_id("per"),
             session_id=session_id,
             permission=need.permission,
             patterns=list(verdict.patterns),
-            metadata={**need.metadata, DOUBTFUL: True} if verdict.is_doubtful else need.metadata,
+            metadata={**metadata, DOUBTFUL: True} if is_doubtful else metadata,
             always=list(need.always),
             tool=tool,
         )
@@ -232,6 +247,15 @@ def _decision(need: Need, verdict: Verdict, origin: str, session_id: str, tool: 
     )
 
 
+class _Judgement(Struct, frozen=True):
+    """What the rules say about a need. `by`: what allows it, if they do."""
+
+    need: Need
+    verdict: Verdict
+    decision: Decision
+    by: str
+
+
 def _answered(answer: PermissionAnswer) -> str:
     """Return who answered a question, and how."""
     return {AUTO: "--auto", NOBODY: "nobody"}.get(answer.message or "", f"person, {answer.reply}")
@@ -251,7 +275,7 @@ def _granting(need: Need, grants: Sequence[Grant]) -> str:
 
 def _covers(settled: PermissionRequest, other: PermissionRequest) -> bool:
     """Return whether the "always" of one question answers another: one that could be answered so, at that place."""
-    if other.metadata.get(DOUBTFUL) or not other.always:
+    if other.metadata.get(DOUBTFUL) or other.metadata.get(ALSO) or not other.always:
         return False
     if other.metadata.get(PLACE) != settled.metadata.get(PLACE):
         return False

@@ -194,9 +194,7 @@ MODEL_REFUSED_BACKOFF = Limit(
 MODEL_TAIL = Limit("model.tail", 5_000, "ms", "waiting for token counts after an answer's end, then they are unknown")
 MODEL_GRACE = Limit("model.grace", 50, "ms", "waiting for a complete answer's last bytes, then a hang-up")
 MODEL_KEEPALIVE = Limit("model.keepalive", 60_000, "ms", "how long an unused connection is kept")
-MODEL_INFLATED = Limit(
-    "model.inflated", 16 * 1024 * 1024, "bytes", "what 256 KB of a compressed answer may become, else it is an error"
-)
+MODEL_INFLATED = Limit("model.inflated", 16 * 1024 * 1024, "bytes", "what 256 KB of an answer may unpack to")
 MODEL_ANSWER = Limit("model.answer", 64 * 1024 * 1024, "bytes", "one event of an answer, then the answer is an error")
 MODEL_ERROR_BODY = Limit("model.error_body", 4_000, "characters", "kept of what a service said of an error")
 MODEL_OUTPUT = Limit("model.output", 32_000, "tokens", "asked for in one answer where the service wants a number")
@@ -213,6 +211,7 @@ BASH_COMMANDS = Limit("permission.bash_commands", 50, "count", "simple commands 
 BASH_NESTING = Limit("permission.bash_nesting", 8, "count", "commands inside commands; what is deeper is unknown")
 BASH_NODES = Limit("permission.bash_nodes", 8_000, "count", "a line with a larger syntax tree counts as unknown")
 BASH_PARSE = Limit("permission.bash_parse", 80, "ms", "parsing one line; when it takes longer, the line is unknown")
+BASH_FILES = Limit("tool.bash_files", 5_000, "count", "files that a word stands for; with more it may be any file")
 REPEATED_CALLS = Limit(
     "agent.repeated_calls", 3, "count", "identical calls in a row, then the permission doom_loop is asked"
 )

@@ -1,7 +1,7 @@
 """What a tool call may read and change of its session: narrow methods, so that no tool has the store itself."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,7 +22,7 @@ from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import FileEdited, FilePath
 from codeloop.schema.message import Session, Todo, UserMessage, UserTime
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
-from codeloop.schema.permission import Need, QuestionTool
+from codeloop.schema.permission import Action, Need, QuestionTool
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import next_created, shown_from
@@ -44,13 +44,22 @@ class SubagentReport(Struct, frozen=True):
     text: str
 
 
+Judge = Callable[[str, Sequence[str]], dict[str, Action]]
+
+
+def _free(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
+    return {}
+
+
 class CallSession:
     """The session of one call."""
 
-    def __init__(self, store: Store, session_id: str, call: QuestionTool) -> None:
+    def __init__(self, store: Store, session_id: str, call: QuestionTool, judge: Judge = _free) -> None:
         self._store = store
         self._id = session_id
         self._call = call
+        self.judge = judge
+        """Returns what the rules would do about needs of one permission: `allow` is left out. Asks nobody."""
 
     def todos(self) -> list[Todo]:
         """Return the session's task list."""

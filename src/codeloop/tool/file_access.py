@@ -10,6 +10,7 @@ from stat import S_ISDIR
 from msgspec import Struct
 
 from codeloop.kit.diff import Diff, trim_indent, unified
+from codeloop.kit.guarded_paths import folded, is_confirmed, is_protected, is_secret
 from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
@@ -147,25 +148,72 @@ async def ask_outside(ctx: ToolContext, folders: Iterable[Path], metadata: JSON)
 
 def permission_path(workspace: Workspace, target: ResolvedPath) -> str:
     """Return the path that a permission names: of the real target, relative to the worktree; "." for its top."""
-    return workspace.relative(target.real) or "."
+    return permission_name(workspace, target.real)
 
 
-def is_repository_data(pattern: str) -> bool:
-    """Return whether a path is, or lies in, a `.git`."""
-    return ".git" in {part.lower() for part in Path(pattern).parts}
+def permission_name(workspace: Workspace, real: Path) -> str:
+    """Return the path that a permission names, of a resolved one; what is guarded as rules spell it."""
+    name = workspace.relative(real) or "."
+    return folded(name) if is_protected(name) or is_secret(name) else name
+
+
+def edit_needs(
+    workspace: Workspace, files: Iterable[Path], metadata: JSON, possible: tuple[str, ...] = ()
+) -> list[Need]:
+    """Return what changing files (resolved paths) needs. `possible`: what may be changed besides.
+
+    What is protected is a question of its own, which no "always" covers; for files by which something runs later
+    on, "always" covers these alone.
+    """
+    named = {permission_name(workspace, real): real for real in files}
+    protected = {name: real for name, real in named.items() if is_protected(name)}
+    confirmed = {name: real for name, real in named.items() if is_confirmed(name) and name not in protected}
+    plain = {name: real for name, real in named.items() if name not in protected and name not in confirmed}
+    needs = [
+        Need(
+            permission="edit",
+            patterns=tuple(group),
+            always=always,
+            metadata=metadata,
+            writes=Writes(tuple(group.values())),
+        )
+        for group, always in ((protected, ()), (confirmed, tuple(confirmed)), (plain, ("*",)))
+        if group
+    ]
+    return [*needs, *([Need(permission="edit", patterns=(), metadata=metadata, possible=possible)] if possible else [])]
 
 
 async def ask_edit(ctx: ToolContext, targets: Sequence[ResolvedPath], metadata: JSON) -> None:
-    """Ask for permission to change the files; what lies under `.git` is a question of its own."""
-    named = {permission_path(ctx.workspace, target): target.real for target in targets}
-    guarded = {name: real for name, real in named.items() if is_repository_data(name)}
-    plain = {name: real for name, real in named.items() if name not in guarded}
-    for files, always in ((guarded, ()), (plain, ("*",))):
-        if files:
-            writes = Writes(tuple(files.values()))
-            await ctx.ask(
-                Need(permission="edit", patterns=tuple(files), always=always, metadata=metadata, writes=writes)
-            )
+    """Ask for permission to change the files."""
+    await ctx.ask(*edit_needs(ctx.workspace, (target.real for target in targets), metadata))
+
+
+async def check_edit(ctx: ToolContext, targets: Sequence[ResolvedPath]) -> None:
+    """Raise Denied when a rule forbids to change the files, before anything of them is looked at."""
+    names = [permission_path(ctx.workspace, target) for target in targets]
+    if "deny" in ctx.session.judge("edit", names).values():
+        await ask_edit(ctx, targets, {"filepath": ", ".join(str(target.path) for target in targets)})
+
+
+UNQUOTED = "the text was not found, or more than once. Read the file, which is asked about, to see what it holds."
+
+
+def may_quote(ctx: ToolContext, target: ResolvedPath) -> bool:
+    """Return whether a failure may quote a file: it was read in this session, or is free to read."""
+    is_seen = ctx.workspace.read_log.seen(ctx.session_id, target.real) is not None
+    return is_seen or not ctx.session.judge("read", [permission_path(ctx.workspace, target)])
+
+
+def check_shown(ctx: ToolContext, target: ResolvedPath) -> None:
+    """Raise ToolFailure when the file was not read in this session and must not be read, or holds keys.
+
+    Whether a text is in it would tell what is in it.
+    """
+    name = permission_path(ctx.workspace, target)
+    is_guarded = is_secret(name) or "deny" in ctx.session.judge("read", [name]).values()
+    if is_guarded and os.path.lexists(target.real) and not may_quote(ctx, target):
+        shown_name = shown(ctx.workspace, target.path)
+        raise ToolFailure(f"{shown_name} was not read in this session, and it is not free to read; read it first")
 
 
 def load_text(real: Path) -> tuple[LoadedFile, DecodedText] | None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.permission.gate import Denied
+from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.files.apply_patch import PatchParams, apply_patch
 from codeloop.tool.builtin.files.read import ReadParams, read
 from codeloop.tool.tool import ToolFailure, ToolResult
@@ -139,3 +140,25 @@ async def test_a_unified_diff_is_applied(tmp_path: Path) -> None:
 async def test_a_patch_that_can_not_be_read_names_its_line(tmp_path: Path) -> None:
     with pytest.raises(ToolFailure, match="line 2"):
         await run(make_context(tmp_path), "*** Copy File: a")
+
+
+async def test_of_a_file_that_may_not_be_read_nothing_is_told(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    ctx.rules = ()
+    (ctx.workspace.root / ".env").write_text("KEY=1f2e3d\n")
+    for hunk in ("-KEY=nothing like it\n+x", "-KEY=1f2e3d\n+x"):
+        patch = f"*** Begin Patch\n*** Update File: .env\n*** Move to: open.txt\n@@\n{hunk}\n*** End Patch"
+        with pytest.raises(ToolFailure, match="read it first") as refused:
+            await apply_patch.run(PatchParams(patch), ctx)
+        assert "1f2e3d" not in str(refused.value).replace(hunk, "")
+    assert (ctx.workspace.root / ".env").read_text() == "KEY=1f2e3d\n"
+
+
+@pytest.mark.parametrize("path", ["secrets/x", "src/../secrets/x", ".git/hooks/x", ".GIT/hooks/x", "codeloop.json"])
+async def test_a_patch_into_a_denied_or_protected_place_is_refused_as_a_whole(tmp_path: Path, path: str) -> None:
+    ctx = make_context(tmp_path)
+    ctx.rules = (PermissionRule(permission="edit", pattern="secrets/*", action="deny"),)
+    patch = f"*** Begin Patch\n*** Add File: a.txt\n+x\n*** Add File: {path}\n+x\n*** End Patch"
+    with pytest.raises((Denied, Rejected)):
+        await apply_patch.run(PatchParams(patch), ctx)
+    assert list(ctx.workspace.root.iterdir()) == []

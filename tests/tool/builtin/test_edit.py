@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.permission.gate import Denied
 from codeloop.schema.live_events import FileEdited
-from codeloop.schema.permission import Need
+from codeloop.schema.permission import Need, PermissionRule
 from codeloop.tool.builtin.files.edit import EditParams, edit
 from codeloop.tool.builtin.files.read import ReadParams, read
 from codeloop.tool.tool import ToolFailure, ToolResult
@@ -81,9 +81,9 @@ async def test_a_file_that_changed_since_it_was_read_is_refused(tmp_path: Path) 
 class Meddling(TestContext):
     """A context in which the file changes while the person thinks about the question."""
 
-    async def ask(self, need: Need) -> None:
-        await super().ask(need)
-        if need.permission == "edit":
+    async def ask(self, *needs: Need) -> None:
+        await super().ask(*needs)
+        if any(need.permission == "edit" for need in needs):
             (self.workspace.root / "a.txt").write_text("theirs\n")
 
 
@@ -246,3 +246,42 @@ async def test_equal_texts_are_refused(tmp_path: Path) -> None:
 def test_the_parameters_have_the_wires_names() -> None:
     params = msgspec.convert({"filePath": "a", "oldString": "b", "newString": "c", "replaceAll": True}, EditParams)
     assert params == EditParams("a", "b", "c", replace_all=True)
+
+
+@pytest.mark.parametrize("old", ["KEY=nothing like it", "KEY=1", "KEY", ""])
+async def test_of_a_file_that_may_not_be_read_nothing_is_told(tmp_path: Path, old: str) -> None:
+    ctx = make_context(tmp_path)
+    ctx.rules = (PermissionRule(permission="read", pattern="secrets/*", action="deny"),)
+    for name in ("secrets/key.txt", ".env"):
+        file = ctx.workspace.root / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("KEY=1f2e3d\nNEXT=2\n")
+        with pytest.raises(ToolFailure, match="read it first") as refused:
+            await run(ctx, name, old, "new")
+        assert "1f2e3d" not in str(refused.value)
+        assert file.read_text() == "KEY=1f2e3d\nNEXT=2\n"
+
+
+async def test_a_denied_edit_is_denied_before_anything_is_looked_at(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    ctx.rules = (PermissionRule(permission="edit", pattern="a.txt", action="deny"),)
+    (ctx.workspace.root / "a.txt").write_text("one\n")
+    with pytest.raises(Denied):
+        await run(ctx, "a.txt", "nothing like it", "two")
+
+
+async def test_a_new_file_of_secrets_is_made(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    ctx.rules = ()
+    await run(ctx, ".env", "", "KEY=1\n")
+    assert (ctx.workspace.root / ".env").read_text() == "KEY=1\n"
+
+
+async def test_a_failure_quotes_nothing_of_a_file_that_is_asked_about_and_was_not_read(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    ctx.rules = (PermissionRule(permission="read", pattern="notes/*", action="ask"),)
+    (ctx.workspace.root / "notes").mkdir()
+    (ctx.workspace.root / "notes/a.txt").write_text("KEY=1f2e3d\nNEXT=2\n")
+    with pytest.raises(ToolFailure, match="not found, or more than once") as refused:
+        await run(ctx, "notes/a.txt", "KEY=1f2exx", "new")
+    assert "1f2e3d" not in str(refused.value)

@@ -138,9 +138,9 @@ async def test_env_files_are_left_out_of_a_folder_and_asked_about_by_name(ctx: T
     (root / "link").symlink_to(".env")
     result = await run(ctx, "needle KEY")
     assert "\na.env.example\n1: " in result.output
-    assert "2 .env files that match are left out" in result.output
+    assert "2 files that match are left out" in result.output
     assert "env.local" not in result.output
-    assert "No matches found (2 .env files" in (await run(ctx, "needle KEY", include="{.env,.env.*}")).output
+    assert "No matches found (2 files" in (await run(ctx, "needle KEY", include="{.env,.env.*}")).output
     ctx.asked.clear()
     await run(ctx, "needle KEY", path="link")
     assert [(need.permission, need.patterns) for need in ctx.asked] == [("grep", ("needle KEY",)), ("read", (".env",))]

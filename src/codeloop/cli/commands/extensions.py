@@ -33,7 +33,7 @@ def agent() -> None:
 def list_agents(*, as_json: bool, with_hidden: bool) -> None:
     """List agents, and where each is defined."""
     settings = open_settings()
-    scratch = settings.paths.project(settings.place.project_id) / "tool-output"
+    scratch = settings.place.scratch(settings.paths.project(settings.place.project_id))
     found = Rulebook(settings.loaded, scratch, settings.skills.readable).agents()
     shown = [found[name] for name in sorted(found) if with_hidden or not found[name].hidden]
     if as_json:

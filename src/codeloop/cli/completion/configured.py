@@ -29,7 +29,7 @@ def models(typed: str) -> list[CompletionItem[str]]:
 def _agents(typed: str) -> Iterator[Choice]:
     del typed
     settings = find_settings(Startup(directory=Path.cwd()))
-    scratch = settings.paths.project(settings.place.project_id) / "tool-output"
+    scratch = settings.place.scratch(settings.paths.project(settings.place.project_id))
     for name, agent in sorted(Rulebook(settings.loaded, scratch, settings.skills.readable).agents().items()):
         if not agent.hidden:
             yield name, agent.description or ""

@@ -102,6 +102,8 @@ def _wrapped(line: str, room: int) -> list[str]:
 def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple[Look, str]]:
     """Yield what the request is about: names that the title can't hold, and the diff, the command or the call."""
     given = request.metadata
+    also = _also(given)
+    most -= len(also)
     command, diff, call = given.get("command"), given.get("diff"), given.get("input")
     if request.permission != "bash" and not _fits(request.patterns) and (not diff or len(request.patterns) == 1):
         yield from _bold("\n".join(pattern.replace("\n", "⏎") for pattern in request.patterns), columns, most)
@@ -116,6 +118,16 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
         yield from _bold(shown, columns, most)
     elif request.permission == "bash":
         yield from _bold("\n".join(request.patterns), columns, most)
+    for line in also:
+        yield "dim", MARK + one_line(f"also {line}", max(columns - len(MARK) - 1, 20))
+
+
+def _also(given: JSON) -> list[str]:
+    """Return what else the answer decides, but for the command, which is shown."""
+    also = given.get("also")
+    lines = [str(line) for line in cast("list[object]", also)] if isinstance(also, list) else []
+    kept = [line for line in lines if not line.startswith("bash: ")]
+    return kept if len(kept) <= _NAMED else [*kept[: _NAMED - 1], f"{len(kept) - _NAMED + 1} more"]
 
 
 def _fits(names: Sequence[str]) -> bool:
@@ -191,6 +203,8 @@ def _read(request: PermissionRequest, _asking: Asking) -> str:
 
 def _outside(request: PermissionRequest, asking: Asking) -> str:
     if "command" in request.metadata:
+        if request.patterns == ["*"]:
+            return "Run a command of which it is not known which files it uses"
         folders = _listed([pattern.removesuffix("*") for pattern in request.patterns])
         return f"Run a command that works outside the project, in {folders}"
     path = request.metadata.get("filepath")

@@ -10,7 +10,7 @@ from codeloop.permission.shell.arity import leading_words, spellings
 from codeloop.permission.shell.command import Redirect, Simple
 from codeloop.permission.shell.effects import is_destructive
 from codeloop.permission.shell.parser import Script, TooMuch
-from codeloop.permission.shell.paths import named_paths
+from codeloop.permission.shell.paths import Touches, touched
 from codeloop.permission.shell.proof import Facts, Proof, prove
 from codeloop.permission.shell.wrappers import NOTHING, unwrap
 from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
@@ -24,19 +24,28 @@ class Analysis(Struct, frozen=True):
     """What is known of a line before it runs.
 
     `commands`: the text of every simple command, also of those inside others, one spelling for all ways of quoting.
-    `always`: what an "always" would allow, a wildcard a command. `paths`: the paths it names, absolute or relative to
-    where it runs, `~` kept. `possible`: what it may run besides, with the marks of `kit.wildcard`. `spellings`: what
-    else rules may know one of the commands by. `proof`: what is certain of the line. `destructive`: it may
-    delete files that git ignores.
+    `always`: what an "always" would allow, a wildcard a command. `touches`: the files that it reads and writes.
+    `possible`: what it may run besides, with the marks of `kit.wildcard`. `spellings`: what else rules may know one of
+    the commands by. `proof`: what is certain of the line. `destructive`: it may delete files that git ignores.
     """
 
     commands: tuple[str, ...]
     always: tuple[str, ...]
-    paths: tuple[str, ...] = ()
+    touches: Touches = Touches()
     possible: tuple[str, ...] = ()
     spellings: dict[str, tuple[str, ...]] = {}
     proof: Proof = Proof()
     destructive: bool = False
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The files that it reads, those of whole folders included, and words that are perhaps a file."""
+        return (*self.touches.reads, *self.touches.searches, *self.touches.browses, *self.touches.perhaps)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The files that it writes, and the folders in which it writes what the line does not name."""
+        return (*self.touches.writes, *self.touches.fills, *self.touches.wholes)
 
     @property
     def read_only(self) -> bool:
@@ -64,7 +73,7 @@ def analyse(command: str, facts: Facts | None = None) -> Analysis:
     return Analysis(
         commands=texts,
         always=_always(found),
-        paths=named_paths(found),
+        touches=touched(script),
         possible=tuple(possible),
         spellings={simple.text: others for simple in found if (others := tuple(map(shortened, spellings(simple))))},
         proof=prove(command, facts or Facts()),

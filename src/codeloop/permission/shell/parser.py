@@ -55,13 +55,20 @@ class TooMuch(Exception):
     """More than is worth reading: what is left can't be known."""
 
 
+Variable = tuple[int, tuple[Word, ...]]
+
+
 @dataclass(slots=True)
 class Script:
-    """What has been read so far. `is_unknown`: it may run something that is not among the commands."""
+    """What has been read so far. `is_unknown`: it may run something that is not among the commands.
+
+    `variables`: what is given to each, with the number of commands before it; None: it can't be known.
+    """
 
     commands: list[Simple] = field(default_factory=list[Simple])
     is_unknown: bool = False
     deadline: float = 0.0
+    variables: dict[str, Variable | None] = field(default_factory=dict[str, "Variable | None"])
 
     def add(self, command: Simple, depth: int) -> None:
         """Add a command and what it runs. Raises TooMuch."""
@@ -85,6 +92,11 @@ class Script:
             self.add(Simple(inside), depth + 1)
         for text in inner.scripts:
             self.read(text, depth + 1)
+
+    def assign(self, name: str, words: Sequence[Word] | None) -> None:
+        """Note what a variable becomes: one of the words; None, or a second time: it can't be known."""
+        is_first = name not in self.variables and words
+        self.variables[name] = (len(self.commands), tuple(words)) if is_first and words else None
 
     def _read_stdin(self, command: Simple, depth: int) -> None:
         if command.stdin is not None:
@@ -196,6 +208,10 @@ class _Walk:
                 self.script.is_unknown |= any(re.search(r"[\[$`'\"\\]|^[-+]\w*[aAin]", name) for name in names)
             case "variable_assignment":
                 self._assignment(node)
+            case "for_statement":
+                self._loop(node)
+            case "command_substitution":
+                self._read_file(node)
             case "heredoc_redirect":
                 self._check_heredoc(node)
             case "expansion":
@@ -309,8 +325,22 @@ class _Walk:
         text += self.source[position : node.end_byte].decode("utf-8", "replace")
         return re.sub(r"\\.", "", text, flags=re.DOTALL)
 
+    def _read_file(self, node: Node) -> None:
+        """Add what `$(< file)` reads: a redirection without a command."""
+        _, redirects, _ = self._parts([child for child in node.children if child.type == "file_redirect"])
+        if redirects:
+            self.script.add(Simple((known(":"),), tuple(redirects)), self.nesting)
+
+    def _loop(self, node: Node) -> None:
+        name = next((self._slice(child) for child in node.children if child.type == "variable_name"), "")
+        words = [word_of(group, self.source) for group in _adjacent(node.children) if group[0].type in WORD_TYPES]
+        self.script.assign(name, words)
+
     def _assignment(self, node: Node) -> None:
         name, _, text = self._slice(node).partition("=")
+        groups = [group for group in _adjacent(node.children[2:]) if group[0].type in WORD_TYPES]
+        is_certain = self.depth == 0 and node.parent is not None and node.parent.type == "program"
+        self.script.assign(name, [word_of(groups[0], self.source)] if groups and is_certain else None)
         name = name.removesuffix("+")
         if re.fullmatch(CHANGES_MEANING, name):
             self.script.is_unknown = True

@@ -1,102 +1,244 @@
-"""The paths that simple commands name, for the question about directories outside the workspace."""
+"""What the simple commands of a line touch: the files that they read, write or only look up.
+
+A fence, not the wall: a program may do more than its words say.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from posixpath import join
 
-from codeloop.permission.shell.command import Simple
+from msgspec import Struct
+
+from codeloop.permission.shell.command import Redirect
+from codeloop.permission.shell.parser import Script
+from codeloop.permission.shell.touches.arguments import Arguments, Use, row_of
+from codeloop.permission.shell.touches.path_rows import ROWS
+from codeloop.permission.shell.touches.special_paths import MORE, SPECIAL
+from codeloop.permission.shell.touches.spelling import ANYWHERE, MOST, spellings
 from codeloop.permission.shell.words import Word
 
-_FILES = """
-. cat cd chgrp chmod chown cp dd diff du file find head install less ln ls mkdir mkfifo mktemp more mv patch pushd
-readlink realpath rm rmdir rsync shred source stat tac tail tar tee touch tree truncate unlink unzip wc zip
-"""
-_PATTERNS = "ag awk egrep fgrep gawk grep jq perl rg sed tr yq"
-_NO_FILES = "[ : alias echo export expr kill let printf read seq set sleep test true type unset"
-FILE_COMMANDS = frozenset(_FILES.split())
-PATTERN_FIRST = frozenset(_PATTERNS.split())
-NO_PATHS = frozenset(_NO_FILES.split())
-PATH_OPTIONS = frozenset({"-C", "--directory", "--git-dir", "--work-tree", "--output", "-t", "--target-directory"})
-HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/urandom"})
+GIT_TOP = ":/"
+"""The top of the work tree, whatever the folder."""
+HARMLESS = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+")
+_REMOTE = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
 MOST_PLACES = 8
+_WRITES = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
 
 
-def named_paths(commands: Iterable[Simple]) -> tuple[str, ...]:
-    """Return the paths in the order of the line, `cd` in it followed; absolute, beginning with `~`, or relative."""
+class Touches(Struct, frozen=True):
+    """What a line touches. Paths are text: absolute, beginning with `~` or `:/`, or relative to where the line runs.
+
+    In them `kit.wildcard.ANY` is a run of one name's characters, and ANYWHERE a path that is only known when the line
+    runs. `reads`: files; `searches`: folders with all that is below them, but for hidden files in `browses`; `writes`:
+    files and folders; `fills`: folders in which anything may be written; `wholes`: everything below is changed or gone;
+    `names`: only looked up or entered; `perhaps`: words that name a file to read if there is one.
+    """
+
+    reads: tuple[str, ...] = ()
+    searches: tuple[str, ...] = ()
+    browses: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
+    wholes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    perhaps: tuple[str, ...] = ()
+
+
+_SETS = frozenset(
+    [
+        "declare",
+        "export",
+        "getopts",
+        "let",
+        "local",
+        "mapfile",
+        "printf",
+        "read",
+        "readarray",
+        "readonly",
+        "select",
+        "typeset",
+        "unset",
+        "wait",
+    ]
+)
+_BELOW = str.maketrans("rwb", "RDM")
+_FIELDS = {
+    "r": ("reads",),
+    "R": ("searches",),
+    "V": ("browses",),
+    "w": ("writes",),
+    "W": ("fills",),
+    "D": ("writes", "wholes"),
+    "M": ("searches", "writes", "wholes"),
+    "b": ("reads", "writes"),
+    "u": ("writes",),
+    "t": ("names",),
+    "n": ("names",),
+    "p": ("perhaps",),
+    "g": ("perhaps",),
+    "f": ("reads",),
+}
+
+
+def touched(script: Script) -> Touches:
+    """Return what a script's commands touch, in the order of the line, `cd` in it followed."""
+    found: dict[str, dict[str, None]] = {field: {} for field in Touches.__struct_fields__}
     places: list[str] = [""]
-    paths: dict[str, None] = {}
-    for command in commands:
-        found = [*_of_redirects(command), *_of_words(command.words)]
-        for path in found:
-            for place in places:
-                paths[_joined(place, path)] = None
-        target = _directory(command.words)
-        if target is not None:
-            moved = [_joined(place, target) for place in places]
-            places = moved if command.is_plain_step else list(dict.fromkeys([*places, *moved]))[:MOST_PLACES]
-    return tuple(paths)
+    roots: tuple[str, ...] = (ANYWHERE,)
+    variables = _Variables(script)
+    if script.is_unknown:
+        found["reads"][ANYWHERE] = found["writes"][ANYWHERE] = None
+    for number, command in enumerate(script.commands):
+        words = [text for word in command.words[1:] for text in variables.spellings(word, roots, number)]
+        name = command.words[0].value if command.words[0].is_known else ANYWHERE
+        named = uses(name, words)
+        if roots != (ANYWHERE,) and any(word.source == "{}" for word in command.words):
+            named = [(role.translate(_BELOW), path) for role, path in named]
+        for role, text in (*_of_redirects(command.redirects, variables, number), *named):
+            path = variables.without_home(text)
+            for field in _FIELDS.get(role, ()):
+                for place in places:
+                    if whole := _joined(place, path):
+                        found[field][whole] = None
+        if name in {"find", "fd", "fdfind"}:
+            roots = tuple(dict.fromkeys(path for role, path in named if role == "n")) or (".",)
+        moved = _moved(name, words)
+        if moved is not None:
+            moved = variables.without_home(moved, enters=True)
+            there = [_joined(place, moved) for place in places]
+            is_certain = command.is_plain_step and name in {"cd", "pushd"}
+            places = there if is_certain else list(dict.fromkeys([*places, *there]))
+            places = places if len(places) <= MOST_PLACES else [ANYWHERE]
+    return Touches(**{field: tuple(paths) for field, paths in found.items()})
+
+
+class _Variables:
+    """What the variables of a script stand for, where each is given a value once and nothing else can set it."""
+
+    def __init__(self, script: Script) -> None:
+        setting = [command for command in script.commands if command.words[0].value in _SETS]
+        words = [word for command in setting for word in command.words[1:]]
+        self._set = {found[0] for word in words if (found := re.match(r"\w+", word.value))} | set(script.variables)
+        self._known: list[tuple[int, str, tuple[str, ...]]] = []
+        if script.is_unknown or not all(word.is_known for word in words):
+            return
+        for name, given in script.variables.items():
+            if given is not None and not any(re.match(rf"{name}\b", word.value) for word in words):
+                texts = [text for word in given[1] for text in spellings(word)]
+                if texts and ANYWHERE not in texts and len(texts) <= MOST:
+                    self._known.append((given[0], name, tuple(texts)))
+
+    def spellings(self, word: Word, roots: Sequence[str], number: int) -> tuple[str, ...]:
+        """Return the paths of a word of the command with this number: it sees what is set before it."""
+        if "PWD" in self._set and "PWD" in word.source:
+            return (ANYWHERE,)
+        if word.source.startswith(("<(", ">(")) and word.source.endswith(")"):
+            return ("/dev/fd/63",)
+        return spellings(word, roots, {name: texts for start, name, texts in self._known if start <= number})
+
+    def without_home(self, path: str, *, enters: bool = False) -> str:
+        """Return a path, or ANYWHERE when the line sets what it depends on (`enters`: `cd` does)."""
+        if path.startswith("~") and "HOME" in self._set:
+            return ANYWHERE
+        if enters and "CDPATH" in self._set and not path.startswith(("/", "~", "./", "../")):
+            return ANYWHERE
+        return path
+
+
+def uses(name: str, words: Sequence[str]) -> list[Use]:
+    """Return what a program does with what its words name."""
+    if name == ANYWHERE:
+        return [("b", ANYWHERE), *_of_unknown(words)]
+    special, row = SPECIAL.get(name), ROWS.get(name)
+    if special is not None:
+        found = special(words)
+    elif row is not None:
+        arguments = Arguments(row_of(row), words)
+        found = arguments.uses
+        if name in MORE:
+            found += MORE[name](arguments)
+    else:
+        found = list(_of_unknown(words))
+    return [(role, path) for role, text in found if (path := _path(text, role))]
+
+
+def _path(text: str, role: str) -> str:
+    """Return a word as a path; "" when it is none."""
+    if text in {"", "-"} or HARMLESS.fullmatch(text):
+        return ""
+    if text.startswith("file://"):
+        return text.removeprefix("file://")
+    if role == "f" or (role == "g" and ":" in text):
+        return ""
+    if role in "pgnRMW" and ("\n" in text or (_REMOTE.match(text) and not text.startswith(":/"))):
+        return ""
+    if role == "r" and "://" in text:
+        return ""
+    return text.partition("\0")[0]
 
 
 def _joined(place: str, path: str) -> str:
     """Put a path behind the place it is seen from. `..` stays: what it means depends on links before it."""
-    whole = path if path.startswith(("/", "~")) or not place else join(place, path)
-    return whole.rstrip("/") or "/"
+    if ANYWHERE in path or (ANYWHERE in place and not path.startswith(("/", "~", GIT_TOP))):
+        return ANYWHERE
+    whole = path if path.startswith(("/", "~", GIT_TOP)) or not place else join(place, path)
+    return whole if whole == GIT_TOP else whole.rstrip("/") or "/"
 
 
-def _directory(words: Sequence[Word]) -> str | None:
-    if words[0].value not in {"cd", "pushd"}:
-        return None
-    target = next((word for word in words[1:] if not re.match(r"-\w|--$|-$", word.value)), None)
-    return (target.path or None) if target else "~"
+def _moved(name: str, words: Sequence[str]) -> str | None:
+    """Return the folder that a command goes on in, or has another command run in; None: it stays."""
+    match name:
+        case "cd" | "pushd":
+            target = next((word for word in words if not re.match(r"-[LPe@n]+$|--$", word)), "~")
+            return ANYWHERE if re.match(r"-$|[-+]\d", target) or not target else target
+        case "popd":
+            return ANYWHERE
+        case "env":
+            given = Arguments(row_of(ROWS["env"]), words).given
+            return next((value for option, value in given if option in {"-C", "--chdir"}), None)
+        case "sudo":
+            return next((words[at + 1] for at, word in enumerate(words[:-1]) if word in {"-D", "--chdir"}), None)
+        case _:
+            return None
 
 
-def _of_redirects(command: Simple) -> list[str]:
-    return [
-        redirect.target.path
-        for redirect in command.redirects
-        if redirect.is_file and not redirect.operator.startswith("<<") and _is_path(redirect.target.path)
-    ]
+def _of_redirects(redirects: Sequence[Redirect], variables: _Variables, number: int) -> Iterator[Use]:
+    for redirect in redirects:
+        if not redirect.is_file or redirect.operator.endswith(("<<", "<<-", "<<<")):
+            continue
+        role = "w" if _WRITES.match(redirect.operator) else "r"
+        role = "b" if "<>" in redirect.operator else role
+        for path in variables.spellings(redirect.target, (ANYWHERE,), number):
+            if path and not HARMLESS.fullmatch(path):
+                yield role, path
 
 
-def _is_path(text: str) -> bool:
-    return bool(text) and text not in HARMLESS and "\n" not in text and "://" not in text
+_OUTPUT = frozenset({"-o", "--out", "--outfile", "--out-file", "--output", "--output-file", "--output-dir", "--outdir"})
 
 
-def _of_words(words: Sequence[Word]) -> list[str]:
-    name = words[0].value
-    rest = words[1:]
-    if name in NO_PATHS:
-        return []
-    if name in PATTERN_FIRST:
-        first = next((i for i, word in enumerate(rest) if not word.value.startswith("-")), len(rest))
-        rest = [*rest[:first], *rest[first + 1 :]]
-    if name == "find":
-        end = next((i for i, word in enumerate(rest) if re.match(r"[-(!]", word.value)), len(rest))
-        rest = rest[:end]
-    is_about_files = name in FILE_COMMANDS
-    found: list[str] = []
-    is_operand_only = False
-    takes_path = False
-    for word in rest:
-        path = word.path
-        if word.value == "--" and not is_operand_only:
-            is_operand_only = True
-        elif path.startswith("-") and not is_operand_only:
-            takes_path = path in PATH_OPTIONS
-            found += _in_option(path)
-        elif takes_path or is_about_files or _looks_like_path(path):
-            takes_path = False
-            found.append(path)
-    return [path for path in found if _is_path(path)]
+def _of_unknown(words: Sequence[str]) -> Iterator[Use]:
+    """Yield each word of a program that is not known: it may name a file to read, and after `-o` one to write."""
+    before = ""
+    for word in words:
+        option, equals, value = word.partition("=")
+        if word.startswith("-") and ANYWHERE not in word:
+            if equals:
+                yield "p", value.removeprefix("@")
+            elif not word.startswith("--") and len(word) > 2:
+                yield "p", word[2:]
+        else:
+            yield "p", word
+            parts = re.split("[:=,]", word)
+            yield from (("p", part) for part in parts if len(parts) > 1 and names_a_place(part))
+            if word.startswith("@"):
+                yield "p", word[1:]
+        target = value if equals and option in _OUTPUT else word if before in _OUTPUT else ""
+        if "/" in target or "." in target or ANYWHERE in target:
+            yield "w", target
+        before = word
 
 
-def _in_option(option: str) -> list[str]:
-    """`--output=/x` and `-I/x` name a path; `-x` does not."""
-    value = option.split("=", 1)[1] if "=" in option else option[2:]
-    return [value] if _looks_like_path(value) else []
-
-
-def _looks_like_path(text: str) -> bool:
-    if text in {"..", "~"} or text.startswith(("~/", "../", "./")):
-        return True
-    return "/" in text and not re.search(r"\s", text)
+def names_a_place(text: str) -> bool:
+    """Return whether a word that is perhaps a path is written as one that leads elsewhere."""
+    return text in {"..", "~"} or text.startswith(("/", "~/", "../"))

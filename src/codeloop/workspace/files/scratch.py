@@ -34,9 +34,21 @@ def save(folder: Path, data: bytes) -> Path:
 
 
 async def prune_in_background(folder: Path, delay: float = SCRATCH_DELAY.seconds) -> None:
-    """After `delay` seconds remove old files of outputs, in a thread. Cancel it to leave the rest for another time."""
+    """After `delay` seconds remove old files of outputs, those of the project's other directories too, in a thread.
+
+    Cancel it to leave the rest for another time.
+    """
     await asyncio.sleep(delay)
-    await asyncio.to_thread(prune, folder)
+    for each in await asyncio.to_thread(_beside, folder):
+        await asyncio.to_thread(prune, each)
+
+
+def _beside(folder: Path) -> list[Path]:
+    """Return the folders of all directories, and the one that they are in."""
+    try:
+        return [folder.parent, *(each for each in folder.parent.iterdir() if each.is_dir() and not each.is_symlink())]
+    except OSError:
+        return [folder]
 
 
 def prune(folder: Path, age: float = SCRATCH_AGE.seconds, size: int = SCRATCH_SIZE.value) -> list[Path]:

@@ -64,7 +64,7 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
 class _OwnContext(CallContext):
     """What a command touches that a person runs: they need nobody's permission."""
 
-    async def ask(self, need: Need) -> None:
+    async def ask(self, *needs: Need) -> None:
         """Return: it is their own command."""
 
 

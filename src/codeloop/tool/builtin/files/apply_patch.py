@@ -11,15 +11,19 @@ import msgspec
 from codeloop.kit.diff import Diff, unified
 from codeloop.schema.wire import JSON
 from codeloop.tool.file_access import (
+    UNQUOTED,
     FileChange,
     ask_edit,
+    check_edit,
     check_known,
+    check_shown,
     commit,
     counted,
     diff_of,
     failures,
     filediff,
     lock_files,
+    may_quote,
     missing,
     readable,
     resolve_allowed,
@@ -67,6 +71,10 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
     with failures(ctx.workspace):
         operations = await asyncio.to_thread(parse, params.patch_text)
     targets = {path: await resolve_allowed(ctx, path) for path in _paths(operations)}
+    await check_edit(ctx, list(targets.values()))
+    for operation in operations:
+        if isinstance(operation, Update):
+            check_shown(ctx, targets[operation.path])
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, list(targets.values()))
         files: dict[Path, _File] = {}
@@ -76,7 +84,8 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
                 text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {0}` makes a new one."
                 raise ToolFailure(await missing(ctx, target, text.replace("{}", "{0}")))
             with failures(ctx.workspace, targets[operation.path]):
-                await asyncio.to_thread(_work_out, ctx, operation, targets, files)
+                quotes = may_quote(ctx, target)
+                await asyncio.to_thread(_work_out, ctx, operation, targets, files, quotes=quotes)
         with failures(ctx.workspace, *targets.values()):
             done = {file: change for file in files.values() if (change := file.change()) is not None}
             changes = list(done.values())
@@ -116,7 +125,7 @@ def _paths(operations: Sequence[Operation]) -> list[str]:
 
 
 def _work_out(
-    ctx: ToolContext, operation: Operation, targets: dict[str, ResolvedPath], files: dict[Path, _File]
+    ctx: ToolContext, operation: Operation, targets: dict[str, ResolvedPath], files: dict[Path, _File], *, quotes: bool
 ) -> None:
     file = _file(ctx, targets[operation.path], files)
     path = shown(ctx.workspace, file.target.path)
@@ -135,7 +144,8 @@ def _work_out(
             try:
                 done = patched(text, hunks)
             except EditRefused as error:
-                raise ToolFailure(readable(f"{path}: {error}\nNothing was changed.")) from error
+                why = error if quotes else UNQUOTED
+                raise ToolFailure(readable(f"{path}: {why}\nNothing was changed.")) from error
             file.text, file.how = done.content, done.how
             if move_to is not None and targets[move_to].real != file.target.real:
                 names = shown(ctx.workspace, targets[move_to].path), path

@@ -6,12 +6,16 @@ from contextlib import AsyncExitStack
 import msgspec
 
 from codeloop.tool.file_access import (
+    UNQUOTED,
     FileChange,
     apply_change,
+    check_edit,
     check_known,
+    check_shown,
     failures,
     load_text,
     lock_files,
+    may_quote,
     missing,
     readable,
     resolve_allowed,
@@ -45,18 +49,20 @@ async def edit_file(ctx: ToolContext, path: str, steps: list[Edit]) -> ToolResul
     if steps[0].old == steps[0].new:
         raise ToolFailure("oldString and newString are equal; there is nothing to change")
     target = await resolve_allowed(ctx, path)
+    await check_edit(ctx, [target])
+    check_shown(ctx, target)
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
         with failures(ctx.workspace, target):
             if steps[0].old and load_if_there(target.real) is None:
                 text = "There is no file {}. Check the path; an empty oldString makes a new file."
                 raise ToolFailure(await missing(ctx, target, text))
-            change, how = await asyncio.to_thread(_change, ctx, target, steps)
+            change, how = await asyncio.to_thread(_change, ctx, target, steps, quotes=may_quote(ctx, target))
         output, metadata = await apply_change(ctx, change, how)
     return ToolResult(ctx.workspace.relative(target.path), output, metadata)
 
 
-def _change(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[FileChange, str]:
+def _change(ctx: ToolContext, target: ResolvedPath, steps: list[Edit], *, quotes: bool) -> tuple[FileChange, str]:
     if not steps[0].old:
         return _creation(ctx, target, steps)
     found, name = load_text(target.real), shown(ctx.workspace, target.path)
@@ -64,7 +70,7 @@ def _change(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tuple[
         raise ToolFailure(f"{name} was deleted while it was to be edited.")
     loaded, text = found
     check_known(ctx, target, loaded, must_be_read=False)
-    content, how = _in_order(text.content, steps, name)
+    content, how = _in_order(text.content, steps, name, quotes=quotes)
     if how:
         check_known(ctx, target, loaded, must_be_read=True)
     return FileChange(target, loaded, encode(content, text.encoding), text.content, content), how
@@ -79,7 +85,7 @@ def _creation(ctx: ToolContext, target: ResolvedPath, steps: list[Edit]) -> tupl
     return FileChange(target, None, encode(content, UTF8), "", content), ""
 
 
-def _in_order(content: str, steps: list[Edit], path: str) -> tuple[str, str]:
+def _in_order(content: str, steps: list[Edit], path: str, *, quotes: bool = True) -> tuple[str, str]:
     """Return the text with the edits made, and how the old texts were matched when not all stood there exactly."""
     how: list[str] = []
     effort = 0
@@ -88,7 +94,8 @@ def _in_order(content: str, steps: list[Edit], path: str) -> tuple[str, str]:
             done = apply(content, step)
         except EditRefused as error:
             which = f"edit {number} of {len(steps)}: " if len(steps) > 1 else ""
-            raise ToolFailure(readable(f"{path}: {which}{error}")) from error
+            why = error if quotes else UNQUOTED
+            raise ToolFailure(readable(f"{path}: {which}{why}")) from error
         effort += effort_of(content, done.how)
         if effort > MOST_EFFORT and number < len(steps):
             raise ToolFailure(f"{path} is too large for {len(steps)} edits at once; make {number} in one call.")

@@ -7,6 +7,7 @@ import msgspec
 from codeloop.tool.file_access import (
     FileChange,
     apply_change,
+    check_edit,
     check_known,
     failures,
     lock_files,
@@ -36,6 +37,7 @@ async def write(params: WriteParams, ctx: ToolContext) -> ToolResult:
         if target.outside and not folder.exists() and inside.parent.is_dir():
             raise ToolFailure(f"There is no folder {folder}. Did you mean {shown(ctx.workspace, inside)}?")
     target = await resolve_allowed(ctx, params.file_path)
+    await check_edit(ctx, [target])
     async with AsyncExitStack() as stack:
         await lock_files(ctx, stack, [target])
         with failures(ctx.workspace, target):

@@ -1,5 +1,6 @@
 """The tool `grep`: text in files."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +9,10 @@ from typing import Annotated
 from msgspec import Meta
 
 from codeloop.kit.glob import has_magic, split_root
-from codeloop.kit.guarded_paths import is_secret
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.file_access import TWICE, named_twice, permission_path, search_target
+from codeloop.tool.file_access import TWICE, named_twice, permission_name, permission_path, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, printable
@@ -119,11 +119,14 @@ def _lines(count: int) -> int:
 
 def _plain(found: GrepResult, ctx: ToolContext) -> GrepResult:
     """Leave out the files whose reading is asked about, and say so."""
-    kept = [hits for hits in found.files if not is_secret(ctx.workspace.relative(hits.path))]
+    names = {hits.path: permission_name(ctx.workspace, Path(os.path.realpath(hits.path))) for hits in found.files}
+    minded = ctx.session.judge("read", list(names.values()))
+    kept = [hits for hits in found.files if names[hits.path] not in minded]
     left_out = len(found.files) - len(kept)
     if not left_out:
         return found
-    note = f"{left_out} .env files that match are left out; with one as path, its reading is asked about"
+    what = "files that match are" if left_out > 1 else "file that matches is"
+    note = f"{left_out} {what} left out, not free to read; with one as path, its reading is asked about"
     stopped = f"{found.stopped}; {note}" if found.stopped else note
     return GrepResult(kept, sum(hits.matches for hits in kept), stopped)
 

@@ -9,16 +9,15 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from codeloop.kit.guarded_paths import is_secret
 from codeloop.kit.suggest import meant, near
-from codeloop.permission.shell.analyse import analyse, need_of
+from codeloop.permission.shell.analyse import analyse
 from codeloop.permission.shell.proof import Facts
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
-from codeloop.schema.permission import Need, Writes
-from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.store.permission_records import PLACE
+from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.builtin.shell.facts import facts_of
-from codeloop.tool.file_access import ask_outside, folder_of, is_repository_data, missing
+from codeloop.tool.builtin.shell.line_needs import LineNeeds
+from codeloop.tool.builtin.shell.touched_files import touched_files
+from codeloop.tool.file_access import folder_of, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 
@@ -83,33 +82,11 @@ def _check(params: BashParams) -> None:
 
 
 async def _ask(command: str, directory: Path, ctx: ToolContext, facts: Facts) -> None:
-    """Ask for the folders outside the work tree that the command works in or names, then for the command."""
+    """Ask for the places and files that the command touches, and for the command itself."""
     analysis = analyse(command, facts)
-    named = dict.fromkeys(_real(path, directory) for path in (".", *analysis.paths))
-    folders = list(dict.fromkeys(str(folder_of(path)) for path in named if not ctx.workspace.contains(path)))
-    patterns = [str(Path(folder) / "*") for folder in folders]
-    shown: JSON = {"command": command, "directories": folders, "patterns": patterns}
-    await ask_outside(ctx, map(Path, folders), shown)
-    inside = {ctx.workspace.relative(path): path for path in named if ctx.workspace.contains(path)}
-    guarded = {name: path for name, path in inside.items() if is_repository_data(name)}
-    secret = tuple(name for name in map(ctx.workspace.relative, named) if is_secret(name))
-    if secret:
-        await ctx.ask(Need(permission="read", patterns=secret, always=secret, metadata={"command": command}))
-    if guarded and not analysis.read_only:
-        writes = Writes(tuple(guarded.values()))
-        await ctx.ask(Need(permission="edit", patterns=tuple(guarded), metadata={"command": command}, writes=writes))
-    need = need_of(command, analysis)
-    elsewhere: JSON = {} if directory == ctx.workspace.directory else {PLACE: str(directory)}
-    await ctx.ask(replace(need, metadata={**need.metadata, **elsewhere}))
-
-
-def _real(path: str, directory: Path) -> Path:
-    """Return what the system will make of a path: links are followed before `..`; a name ends at a NUL."""
-    named = Path(path.partition("\0")[0])
-    try:
-        return Path(os.path.realpath(directory / named.expanduser()))
-    except RuntimeError:  # `~name` of an unknown user stays as it is
-        return Path(os.path.realpath(directory / named))
+    files = await asyncio.to_thread(touched_files, analysis.touches, directory, ctx.workspace)
+    line = LineNeeds(command, analysis, files, directory)
+    await ctx.ask(*line.all(ctx.workspace, ctx.session.judge))
 
 
 async def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:

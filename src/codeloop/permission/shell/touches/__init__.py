@@ -1,0 +1,1 @@
+"""What the words of programs name: rows of data, and how they are read."""

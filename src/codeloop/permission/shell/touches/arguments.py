@@ -1,0 +1,178 @@
+"""Reading a command's words by its row: which file each of them names, and what happens to it."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from codeloop.permission.shell.touches.spelling import ANYWHERE
+
+Use = tuple[str, str]
+"""A role (see `path_rows`) and a path."""
+_OPTION = re.compile(r"(--?[^=?!]+)(?:([=?])([^!]*))?(?:!(\w+))?")
+_DEEP = str.maketrans("rVwu", "RRDW")
+_EDITED = str.maketrans("rR", "bb")
+_SEEN = str.maketrans("bwuWDM", "rnnnnr")
+
+
+class CommandOption(Struct, frozen=True):
+    """An option: the role of each value that it takes, whether only a glued one, and what it changes."""
+
+    roles: str = ""
+    is_glued: bool = False
+    change: str = ""
+
+
+class CommandRow(Struct, frozen=True):
+    """A row, read: the roles of the first, the other and the last operands, and the options."""
+
+    first: str
+    rest: str
+    last: str
+    options: dict[str, CommandOption]
+    default: Use | None = None
+    always: Use | None = None
+    stops: bool = False
+
+
+@lru_cache(maxsize=256)
+def row_of(text: str) -> CommandRow:
+    """Read a row of `path_rows`."""
+    operands, *more = text.split()
+    first, _, rest = operands.partition(":")
+    rest, _, last = (rest or first).partition(">")
+    first = first.partition(">")[0]
+    options: dict[str, CommandOption] = {}
+    default = always = None
+    for token in more:
+        if token[0] == "@":
+            default = (token[1], token[2:])
+        elif token[0] == "+":
+            always = (token[1], token[2:])
+        elif found := _OPTION.fullmatch(token):
+            roles = (found[3] or "-") if found[2] else ""
+            options[found[1]] = CommandOption(roles, found[2] == "?", found[4] or "")
+    return CommandRow(first, rest, last or rest, options, default, always, "^" in more)
+
+
+class Arguments:
+    """The words behind a command's name, as `row` reads them.
+
+    `operands`: each with whether `--` came before it. `values`: what options name, with their roles. `changes`: what
+    options change. `rest`: where the words that the row does not read begin.
+    """
+
+    def __init__(self, row: CommandRow, words: Sequence[str]) -> None:
+        self.row = row
+        self.operands: list[tuple[str, bool]] = []
+        self.values: list[Use] = []
+        self.given: list[Use] = []
+        self.changes: list[str] = []
+        self.rest = len(words)
+        index, is_ended = 0, False
+        while index < len(words):
+            word = words[index]
+            index += 1
+            if is_ended or word in {"", "-"} or not word.startswith(("-", ANYWHERE)):
+                self.operands.append((word, is_ended))
+                if row.stops:
+                    self.rest = index
+                    break
+            elif word == "--":
+                is_ended = True
+            elif word == ANYWHERE:
+                self.operands.append((word, False))
+                if any(set(option.roles) & set("wWbt") for option in row.options.values()):
+                    self.values.append(("w", ANYWHERE))
+            else:
+                index = self._option(word, words, index)
+
+    def _option(self, word: str, words: Sequence[str], index: int) -> int:
+        """Read an option, and return the index behind the values that it takes."""
+        options = self.row.options
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            found = [(key, o) for key, o in options.items() if key == name]
+            found = found or [(key, o) for key, o in options.items() if key.startswith(name) and key[:2] == "--"]
+        elif word in options and len(word) > 2:
+            name, equals, value, found = word, "", "", [(word, options[word])]
+        else:
+            return self._cluster(word, words, index)
+        if not found and equals:
+            self._unlisted(value)
+        taken = 0
+        for key, option in found:
+            self.changes.append(option.change)
+            if equals:
+                self._value(key, option.roles[-1:] or "n", value)
+            elif option.roles and not option.is_glued:
+                taken = max(taken, len(option.roles))
+                for role, each in zip(option.roles, words[index:], strict=False):
+                    self._value(key, role, each)
+        return index + taken
+
+    def _cluster(self, word: str, words: Sequence[str], index: int) -> int:
+        for place, letter in enumerate(word[1:], 2):
+            option = self.row.options.get("-" + letter)
+            if option is None:
+                continue
+            self.changes.append(option.change)
+            if not option.roles:
+                continue
+            if value := word[place:]:
+                self._value("-" + letter, option.roles[0], value.removeprefix("=") if option.is_glued else value)
+                return index
+            if option.is_glued:
+                return index
+            for role, each in zip(option.roles, words[index:], strict=False):
+                self._value("-" + letter, role, each)
+            return index + len(option.roles)
+        self._unlisted(word[2:])
+        return index
+
+    def _unlisted(self, value: str) -> None:
+        if value.startswith(("/", "~", "../", ANYWHERE)):
+            self.values.append(("n", value))
+
+    def _value(self, option: str, role: str, value: str) -> None:
+        self.given.append((option, value))
+        if role == "@":
+            for part in re.findall(r"(?:^|=)[@<](.*)", value):
+                self.values.append(("r", part.split(";")[0]))
+            if ANYWHERE in value:
+                self.values.append(("r", ANYWHERE))
+        elif role != "-":
+            self.values.append((role, value))
+
+    @property
+    def uses(self) -> list[Use]:
+        """What the words name, in their order: options first, then operands."""
+        uses = [*self.values, *zip(self.roles, (text for text, _ in self.operands), strict=True)]
+        if not set(self.roles) - {"-"} and (self.row.default or "deep" in self.changes):
+            role, path = self.row.default or (self.row.rest, ".")
+            uses.append((self._changed(role), path))
+        if self.row.always and not any(role == self.row.always[0] for role, _ in self.values):
+            uses.append((self._changed(self.row.always[0]), self.row.always[1]))
+        if any(change == "see" for change in self.changes):
+            uses = [(role.translate(_SEEN), path) for role, path in uses]
+        return uses
+
+    @property
+    def roles(self) -> list[str]:
+        """The role of each operand."""
+        count, row = len(self.operands), self.row
+        roles = [row.rest] * count
+        if count and "all" not in self.changes:
+            roles[0] = row.first
+        if count > 1 and "last" not in self.changes:
+            roles[-1] = row.last
+        roles = [self._changed(role) for role in roles]
+        return ["r" if role == "g" and ended else role for role, (_, ended) in zip(roles, self.operands, strict=True)]
+
+    def _changed(self, role: str) -> str:
+        if "none" in self.changes:
+            return "-"
+        if "deep" in self.changes:
+            role = role.translate(_DEEP)
+        return role.translate(_EDITED) if "edit" in self.changes else role

@@ -1,0 +1,163 @@
+"""What programs do with the files that their words name, as rows of data.
+
+A row is text. It begins with the roles of the operands: `r` all of them, `-:r` the first one and all others, `r>w`
+all but
+the last one and the last. Then its options: `-o=w` takes a value, `--arg=--` two, `-i?` one only when it is glued to
+it;
+all others are flags. What follows `!` changes the roles of the operands where the option is given:
+`all` the first one is like the others, `deep` what is below a folder too, `edit` they are written in place, `last`
+the last
+one is like those before it, `see` they are only read, `none` they are no paths. `@R.` is an operand when there is
+none, `+W.`
+one that is always there. `^`: the options end at the first operand.
+
+Roles: `r` read, `R` with all that is below it, `V` all but hidden files, `w` written, `W` something below it may be,
+`D` all
+that is below it is, `u` written, or with `deep` `W`, `M` read and written with all that is below it, `b` read and
+written, `t` a folder that is written into,
+`n` only looked up, `@` read when it begins with `@`, `g` a file or a revision of git,
+`f` an address that may be a file's, `-` no path.
+"""
+
+_READ = """
+bat b2sum base32 base64 cat cksum cmp colrm column comm cut expand file fmt fold hd hexdump iconv join less md5sum
+more nl od paste pr rev sha1sum sha224sum sha256sum sha384sum sha512sum source strings sum tac unexpand wc xzcat zcat
+zless zmore bzcat zstdcat readelf nm objdump size
+"""
+_LOOKED_UP = (
+    "basename chroot df dirname du exa eza ls lsof mountpoint namei pathchk readlink realpath stat tree vdir dir"
+)
+_NOTHING = """
+: [ alias bg break builtin caller clear coproc continue date declare dirs echo enable exit expr export false fg
+getopts hash hostname id jobs kill let local logout printenv printf ps pwd read readonly return seq set shift shopt
+sleep test times tput true trap type typeset ulimit umask unalias uname unset wait whereis which whoami yes
+"""
+_RUNNERS = """
+builtin busybox command doas eval exec fakeroot ionice linux32 linux64 nice noglob nohup prlimit setsid stdbuf sudo
+systemd-run taskset timeout toybox unbuffer xvfb-run chrt
+"""
+_GREP = """-:r -r!deep -R!deep --recursive!deep --dereference-recursive!deep -d=- --directories=- -e=-!all
+--regexp=-!all -f=r!all --file=r!all -A=- -B=- -C=- -m=- -D=- --after-context=- --before-context=- --context=-
+--max-count=- --color? --include=- --exclude=- --exclude-dir=- --exclude-from=r --label=- --binary-files=-
+--devices=-"""
+_RG = """-:V @V. -e=-!all --regexp=-!all -f=r!all --file=r!all --files!all --type-list!all -g=- --glob=- --iglob=-
+-t=- -T=- --type=- --type-not=- -A=- -B=- -C=- -m=- --max-count=- -M=- -d=- --max-depth=- -j=- -r=- --replace=- -E=-
+--sort=- --color=- --ignore-file=r --pre=- --type-add=- --engine=- --max-filesize=- --threads=- --context=-
+--after-context=- --before-context=- --colors=- --path-separator=- --encoding=- --sortr=- --field-match-separator=-
+--context-separator=- --dfa-size-limit=-"""
+_SED = "-:r -e=-!all --expression=-!all -f=r!all --file=r!all -i?!edit --in-place?!edit -l=- --line-length=-"
+_AWK = """-:r -f=r!all --file=r!all -E=r!all --exec=r!all -e=-!all --source=-!all -v=- --assign=- -F=-
+--field-separator=- -i=r --include=r -l=- --load=- -o?w --pretty-print?w -p?w --profile?w -d?w --dump-variables?w
+-D?r"""
+_COPY = """r>u -t=t!last --target-directory=t!last -S=- --suffix=- -r!deep -R!deep -a!deep --archive!deep
+--recursive!deep --backup? --sparse=- --reflink? --context? --preserve? --no-preserve=-"""
+_COMPILER = """r -o=w -MF=w -MT=- -MQ=- -I=n -L=n -isystem=n -include=r -D=- -U=- -l=- -x=- -std? -T=r -Xlinker=-
+-z=- -e=- -u=- -B=n -A=- --param=-"""
+_ZIPPED = """b -c!see --stdout!see --to-stdout!see -l!see --list!see -t!see --test!see -S=- --suffix=- -o=w -T=-
+-D=r -b=- -r!deep"""
+
+ROWS = {
+    **dict.fromkeys(_READ.split(), "r"),
+    **dict.fromkeys(_LOOKED_UP.split(), "n"),
+    **dict.fromkeys(_NOTHING.split(), "-"),
+    **dict.fromkeys(_RUNNERS.split(), "- ^"),
+    **dict.fromkeys(("bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "unxz", "xz", "zstd"), _ZIPPED),
+    **dict.fromkeys(("bunzip2", "uncompress", "unzstd", "unlzma"), _ZIPPED),
+    **dict.fromkeys(("egrep", "fgrep", "grep", "zgrep"), _GREP),
+    **dict.fromkeys(("rg", "ag", "ack"), _RG),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _AWK),
+    **dict.fromkeys(("sed", "gsed"), _SED),
+    **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc", "gfortran"), _COMPILER),
+    **dict.fromkeys(("bash", "sh", "dash", "zsh", "ksh"), "r:- ^ -c=-!none -o=- -O=- --rcfile=r --init-file=r"),
+    ".": "r:-",
+    "cd": "n",
+    "pushd": "n",
+    "ar": "-:w",
+    "chgrp": "-:w --reference=r!all -R!deep --recursive!deep",
+    "chmod": "-:w --reference=r!all -R!deep --recursive!deep",
+    "chown": "-:w --reference=r!all --from=- -R!deep --recursive!deep",
+    "chattr": "-:w -v=- -p=- -R!deep",
+    "cp": _COPY,
+    "gcp": _COPY,
+    "install": _COPY + " -d!last --directory!last -m=- -o=- -g=- --mode=- --owner=- --group=- --strip-program=-",
+    "csplit": "r:- -f=- --prefix=- -b=- --suffix-format=- -n=- --digits=-",
+    "curl": """f -O!remote --remote-name!remote --remote-name-all!remote -J!remote -o=w --output=w --output-dir=W
+-D=w --dump-header=w -c=w --cookie-jar=w --trace=w --trace-ascii=w --stderr=w -K=r --config=r -T=r --upload-file=r
+-b=r --cookie=r -E=r --cert=r --key=r --cacert=r --capath=n --netrc-file=r --libcurl=w --etag-save=w
+--etag-compare=r --hsts=b --alt-svc=b -d=@ --data=@ --data-ascii=@ --data-binary=@ --data-urlencode=@ --json=@ -F=@
+--form=@ -H=@ --header=@ -w=@ --write-out=@ --url-query=@ --variable=@ --proxy-header=@ -X=- --request=- -A=- -e=-
+-u=- -m=- -x=- --proxy=- -U=- --url=f --max-time=- --retry=- --connect-timeout=- --resolve=- --user=- --user-agent=-
+--referer=- -r=- --range=- -C=- -y=- -Y=- -z=r -P=- -Q=- -t=- --form-string=- --data-raw=- --connect-to=-
+--limit-rate=- --unix-socket=n --abstract-unix-socket=- --interface=- --crlfile=r --pinnedpubkey=r --pubkey=r
+--dns-servers=- --ciphers=- --cert-type=- --pass=- --proto=- --noproxy=- --retry-delay=- --retry-max-time=-
+--max-redirs=- --max-filesize=- --oauth2-bearer=-""",
+    "diff": """r -r!deep --recursive!deep --from-file=r --to-file=r -X=- --exclude-from=r -x=- --exclude=- -I=- -F=-
+-L=- --label=- -U=- -C=- -W=- -D=- --color? --unified? --context? --output=w --width=- --ifdef=- --horizon-lines=-
+--palette=-""",
+    "diff3": "r --label=- -L=- --diff-program=-",
+    "sdiff": "r -o=w --output=w -w=- --width=- -I=- --diff-program=-",
+    "env": "- ^ -C=n --chdir=n -u=- --unset=- -S=-",
+    "flock": "b:- ^ -w=- -E=- --timeout=-",
+    "head": "r -n=- --lines=- -c=- --bytes=-",
+    "history": "- -w=w -a=w -r=r -n=r",
+    "jq": """-:r -f=r!all --from-file=r!all --slurpfile=-r --rawfile=-r --arg=-- --argjson=-- --args --jsonargs -L=n
+--indent=- --seq -i!edit --in-place!edit""",
+    "yq": """-:r -i!edit --inplace!edit --in-place!edit -f=- -o=- -p=- --from-file=r!all --output-format=-
+--input-format=-""",
+    "link": "r>w",
+    "ln": "r>w -t=t!last --target-directory=t!last -S=- --suffix=- --backup?",
+    "make": "n -C=n --directory=n -f=r --file=r --makefile=r -I=n --include-dir=n -o=- -W=- -j? -l? --jobs? --eval=-",
+    "mkdir": "w -m=- --mode=- -Z? --context?",
+    "mkfifo": "w -m=- --mode=-",
+    "mknod": "w:- -m=- --mode=-",
+    "mktemp": "w -p=W --tmpdir?W --suffix=-",
+    "mv": "M>w -t=t!last --target-directory=t!last -S=- --suffix=- --backup?",
+    "nano": "w", "vi": "w", "vim": "w", "ed": "w", "ex": "w", "emacs": "w",
+    "openssl": """- -in=r -out=w -keyout=w -key=r -CAfile=r -inkey=r -certfile=r -config=r -passin=- -passout=-
+-CA=r -CAkey=r""",
+    "patch": """b:r +W. -i=r --input=r -o=w --output=w -d=W --directory=W -r=w --reject-file=w -p=- --strip=- -F=-
+--fuzz=- -D=- -B=- -V=- -Y=- -z=- -g=- --prefix=- --suffix=- --ifdef=- --dry-run!see""",
+    "perl": "r -e=- -E=- -i?!edit -l? -0? -F=- -M=- -m=- -I=n -x? -C? -D?",
+    "ruby": "r -e=- -i?!edit -l? -0? -F=- -I=n -r=- -C=n -x? -K? -W? -E=-",
+    "rename": "-:w -e=-!all -E=-!all",
+    "rm": "w -r!deep -R!deep --recursive!deep --interactive? --preserve-root?",
+    "rmdir": "w",
+    "rsync": """R>W -e=- --rsh=- --exclude=- --include=- -f=- --filter=- --exclude-from=r --include-from=r
+--files-from=r --log-file=w --backup-dir=W --partial-dir=W -T=W --temp-dir=W --password-file=r --link-dest=n
+--compare-dest=n --copy-dest=n --write-batch=w --only-write-batch=w --read-batch=r --chmod=- --chown=- --bwlimit=-
+--timeout=- --port=- --rsync-path=- --max-size=- --min-size=- --info=- --debug=- --out-format=- --suffix=- -B=- -M=-
+--usermap=- --groupmap=-""",
+    "scp": "R>W -i=r -F=r -P=- -l=- -o=- -S=- -J=- -c=- -D=-",
+    "script": """w -c=- --command=- -I=w -O=w -B=w -T=w -t? --log-in=w --log-out=w --log-io=w --log-timing=w -o=-
+-E=- -m=-""",
+    "shred": "w -n=- --iterations=- -s=- --size=- --random-source=r",
+    "shuf": "r -o=w --output=w -n=- -i=- --head-count=- --random-source=r -e!none --echo!none",
+    "sort": """r -o=w --output=w -T=W --temporary-directory=W -k=- --key=- -t=- --field-separator=- -S=-
+--buffer-size=- --parallel=- --batch-size=- --files0-from=r --random-source=r --compress-program=- --sort=- --check?""",
+    "split": "r:- -b=- --bytes=- -l=- --lines=- -n=- --number=- -a=- --suffix-length=- -C=- --line-bytes=- --filter=-"
+    " --additional-suffix=- --separator=- -t=-",
+    "ssh-keygen": "- -f=w -t=- -b=- -C=- -N=- -P=- -s=r -O=- -m=-",
+    "strace": "- ^ -o=w --output=w -e=- -p=- -s=- -u=- -a=- -b=- -E=- -I=- -O=- -P=n -S=- -X=-",
+    "tail": "r -n=- --lines=- -c=- --bytes=- -s=- --pid=- --sleep-interval=- --max-unchanged-stats=-",
+    "tee": "w --output-error?",
+    "time": "- ^ -o=w --output=w -f=- --format=-",
+    "touch": "w -r=r --reference=r -t=- -d=- --date=- --time=-",
+    "tr": "-",
+    "tree": "n -o=w -L=- -P=- -I=- --filelimit=- --charset=- -H=- -T=- --sort=- --fromfile!all",
+    "truncate": "w -s=- --size=- -r=r --reference=r",
+    "ts": "-",
+    "uniq": "r:w -f=- --skip-fields=- -s=- --skip-chars=- -w=- --check-chars=- --group? --all-repeated?",
+    "unlink": "w",
+    "unzip": "r:- +W. -d=W -x=- -P=- -O=- -I=- -l!see -p!see -t!see -v!see -z!see -Z!see",
+    "watch": "- ^ -n=- --interval=-",
+    "wget": """- -O=w --output-document=w -P=W --directory-prefix=W -o=w --output-file=w -a=w --append-output=w -i=r
+--input-file=r --post-file=r --body-file=r --load-cookies=r --save-cookies=w --certificate=r --private-key=r
+--ca-certificate=r --config=r --warc-file=w --rejected-log=w --hsts-file=b -U=- -t=- -T=- -l=- -A=- -R=- -D=- -e=-
+-I=- -X=- -w=- -Q=- -B=- --header=- --post-data=- --user=- --password=- --method=- --body-data=- --tries=-
+--timeout=- --wait=- --user-agent=- --cut-dirs=- --default-page=- --bind-address=- --limit-rate=- --referer=-
+--level=- --accept=- --reject=- --domains=- --execute=-""",
+    "xargs": """- ^ -a=r --arg-file=r -I=- -n=- -P=- -L=- -d=- -E=- -s=- --max-args=- --max-procs=- --max-lines=-
+--delimiter=- -i? -e? -l? --replace? --eof? --max-chars=- --process-slot-var=-""",
+    "xxd": "r:w -c=- -g=- -l=- -o=- -s=- -n=- -R=-",
+    "zip": "w:R -x=- -i=- -n=- -t=- -tt=- -b=W -P=- -O=w --out=w -@!none --exclude=- --include=-",
+}  # fmt: skip

@@ -1,0 +1,285 @@
+"""Programs whose files a row does not tell, or not all of them: the meaning of a word depends on others."""
+
+import re
+from collections.abc import Callable, Sequence
+from posixpath import basename, dirname, join, splitext
+
+from codeloop.kit.wildcard import ANY
+from codeloop.permission.shell.touches.arguments import Arguments, Use, row_of
+from codeloop.permission.shell.touches.git_rows import GIT, GIT_ROWS
+from codeloop.permission.shell.touches.spelling import ANYWHERE
+
+_TAR = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-from=r -I=- -g=b --listed-incremental=b
+--use-compress-program=- --index-file=w -b=- -K=- -N=- -V=- -L=- -F=- -H=- --exclude=- --transform=- --xform=-
+--strip-components=-
+--owner=- --group=- --mode=- --mtime=- --newer=- --format=- --volno-file=b --one-top-level?W --to-command=- --sort=-
+--checkpoint-action=- --rsh-command=- --suffix=- --starting-file=- --label=- --record-size=- --remove-files!deep"""
+_TAR_VALUES = "fCTXIgbKNVLFH"
+_FIND_READS = re.compile(r"-(files0-from|newer\w*|samefile|anewer|cnewer)")
+_FIND_WRITES = re.compile(r"-(fprint0?|fprintf|fls)")
+_SED_FILE = re.compile(r"(?:^|[;{}\n\d$/!,]|\bs(.).*?\1.*?\1[gpiIemM\d]*)\s*([rRwW])\s*([^\s;}][^\n]*)")
+_AWK_FILE = re.compile(r"(?:print|printf)\b[^;}\n]*?>{1,2}\s*(\"[^\"]*\"|[^;}\n]+)")
+_AWK_INPUT = re.compile(r"getline\b[^;}\n<]*<\s*(\"[^\"]*\"|[^;}\n)]+)")
+_URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
+
+
+def _tar(words: Sequence[str]) -> list[Use]:
+    arguments = Arguments(row_of(_TAR), _dashed(words))
+    options = [word for word in _dashed(words) if word.startswith("-")]
+    letters = "".join(word[1:] for word in options if not word.startswith("--"))
+    long = " ".join(word for word in options if word.startswith("--"))
+    changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|del)", long))
+    extracts = bool("x" in letters or re.search(r"--(ext|get)", long)) and not ("O" in letters or "--to-std" in long)
+    folders = [path for role, path in arguments.values if role == "C"]
+    found: list[Use] = [("n", folder) for folder in folders]
+    for role, path in arguments.values:
+        if role == "f" and not re.match(r"[\w.@-]+:", path):
+            found += [("w", path)] if changes else []
+            found += [("r", path)] if not changes or "c" not in letters else []
+        elif role != "C":
+            found.append((role, path))
+    if changes:
+        kind = "M" if "--remove" in long else "R"
+        found += [(kind, join(folder, text)) for text, _ in arguments.operands for folder in folders or [""]]
+    elif extracts:
+        found += [("W", folder) for folder in folders or ["."]]
+    return found
+
+
+def _dashed(words: Sequence[str]) -> list[str]:
+    """Return the words of `tar` with the letters that need no dash each as an option with its value."""
+    if not words or words[0].startswith(("-", ANYWHERE)):
+        return list(words)
+    first, rest = list[str](), list(words[1:])
+    for letter in words[0]:
+        first.append("-" + letter)
+        if letter in _TAR_VALUES and rest:
+            first.append(rest.pop(0))
+    return first + rest
+
+
+def _find(words: Sequence[str]) -> list[Use]:
+    start = next((at for at, word in enumerate(words) if not re.match(r"-[HLPDO]", word)), len(words))
+    end = next((at for at in range(start, len(words)) if re.match(r"[-(!,]", words[at])), len(words))
+    roots = list(words[start:end]) or ["."]
+    found: list[Use] = [("n", root) for root in roots]
+    for option, value in zip(words[end:], words[end + 1 :], strict=False):
+        if _FIND_WRITES.fullmatch(option):
+            found.append(("w", value))
+        elif _FIND_READS.fullmatch(option):
+            found.append(("r" if option == "-files0-from" else "n", value))
+    if "-delete" in words:
+        found += [("D", root) for root in roots]
+    if any(word == ANYWHERE for word in words[start:]):
+        found.append(("w", ANYWHERE))
+    return found
+
+
+def _dd(words: Sequence[str]) -> list[Use]:
+    roles = {"if": "r", "of": "w"}
+    found: list[Use] = []
+    for word in words:
+        name, equals, path = word.partition("=")
+        if equals and name in roles:
+            found.append((roles[name], path))
+        elif ANYWHERE in name:
+            found.append(("b", ANYWHERE))
+    return found
+
+
+def _git(words: Sequence[str]) -> list[Use]:
+    before = Arguments(row_of(GIT), words)
+    folders = [value for option, value in before.given if option in {"-C", "--work-tree"}]
+    own: list[Use] = [("n", folder) for folder in folders]
+    own += [("n", value) for option, value in before.given if option == "--git-dir"]
+    if not before.operands:
+        return own
+    name, rest = before.operands[0][0], list(words[before.rest :])
+    if name == ANYWHERE:
+        return [*own, ("b", ANYWHERE)]
+    pair = " ".join([name, *rest[:1]])
+    if pair in GIT_ROWS:
+        name, rest = pair, rest[1:]
+    found = _config(rest) if name == "config" else _subcommand(name, rest)
+    place = join("", *folders)
+    return [*own, *((role, path if path.startswith((":/", "~")) else join(place, path)) for role, path in found)]
+
+
+def _subcommand(name: str, rest: list[str]) -> list[Use]:
+    if name not in GIT_ROWS:
+        return [("p", word.rpartition("=")[2]) for word in rest]
+    arguments = Arguments(row_of(GIT_ROWS[name]), rest)
+    found = arguments.uses
+    if name == "clone":
+        source = [text for text, _ in arguments.operands[:1]]
+        found += [("R", text) for text in source if "://" not in text and not re.match(r"[\w.@-]+:", text)]
+        found += [
+            ("W", basename(text.rstrip("/")).removesuffix(".git")) for text in source if len(arguments.operands) == 1
+        ]
+    if name in {"checkout", "restore"} and not arguments.operands:
+        found.append(("-" if "none" in arguments.changes else "W", ":/"))
+    elif name == "checkout" and not any(ended for _, ended in arguments.operands) and "none" not in arguments.changes:
+        found.append(("W", ":/"))
+    for text in (
+        *(text for text, _ in arguments.operands),
+        *(value for option, value in arguments.given if option == "-L"),
+    ):
+        of_revision = re.fullmatch(r"[^:]*:(?:[0-3]:)?(?!/)(.+)", text)
+        if of_revision and "://" not in text and name in _OBJECTS:
+            found += [("r", of_revision[1]), ("r", join(":/", of_revision[1]))]
+    return found
+
+
+_OBJECTS = frozenset(
+    {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
+)
+_CONFIG = """- -f=b --file=b --blob=- --type=- --default=- -t=- --comment=- --value=- --url=- --get!see --get-all!see
+--get-regexp!see --get-urlmatch!see --get-color!see --get-colorbool!see --list!see -l!see --name-only!see"""
+
+
+def _config(rest: list[str]) -> list[Use]:
+    arguments = Arguments(row_of(_CONFIG), rest)
+    operands = [text for text, _ in arguments.operands]
+    scopes = {"--global": "~/.gitconfig", "--system": "/etc/gitconfig", "--worktree": ":/.git/config.worktree"}
+    file = next((scopes[word] for word in rest if word in scopes), ":/.git/config")
+    sets = len(operands) > 1 or any(re.match(r"--(un|add|rep|ren|rem|ed)|-e$", word) for word in rest)
+    reads = "see" in arguments.changes or operands[:1] in (["get"], ["list"])
+    if reads or not (sets or operands[:1] == ["edit"]):
+        return [("r", path) for role, path in arguments.values if role == "b"]
+    return arguments.values if any(role == "b" for role, _ in arguments.values) else [("w", file)]
+
+
+def _into_folder(arguments: Arguments) -> list[Use]:
+    """Return what is written when the last operand, or the target of an option, is a folder."""
+    paths = [text for text, _ in arguments.operands]
+    folders = [path for role, path in arguments.values if role == "t"]
+    if not folders and len(paths) > 1 and "last" not in arguments.changes:
+        folders = [paths.pop()]
+    if not folders and "last" in arguments.changes:
+        return [("w", path) for path in paths]
+    kind = "W" if "deep" in arguments.changes or arguments.row.first == "M" else "w"
+    found: list[Use] = []
+    for path in paths:
+        name = basename(path.rstrip("/")) or "."
+        found += [(kind if name not in {".", ".."} else "W", join(folder, name)) for folder in folders]
+        found += [("W", folder) for folder in folders if kind == "W"]
+    return found
+
+
+def _link(arguments: Arguments) -> list[Use]:
+    """Return what is reached by a link: its target, as seen from the folder that the link is in."""
+    found = _into_folder(arguments)
+    paths = [text for text, _ in arguments.operands]
+    if len(paths) == 1:
+        return [("w", basename(paths[0].rstrip("/")))]
+    found += [("n", join(dirname(paths[-1]), path)) for path in paths[:-1]]
+    found += [("r", join(dirname(paths[-1]), path)) for path in paths[:-1]]
+    return found
+
+
+def _zipped(arguments: Arguments) -> list[Use]:
+    if "see" in arguments.changes:
+        return []
+    suffixes = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".lzma", ".Z")
+    paths = [text for text, _ in arguments.operands]
+    packed = [("w", path + suffix) for path in paths for suffix in suffixes if not path.endswith(suffix)]
+    return [*packed, *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes))]
+
+
+def _zip(arguments: Arguments) -> list[Use]:
+    return [("w", f"{text}.zip") for text, _ in arguments.operands[:1] if "." not in basename(text)]
+
+
+def _unzip(arguments: Arguments) -> list[Use]:
+    return [("r", f"{text}.zip") for text, _ in arguments.operands[:1] if "." not in basename(text)]
+
+
+def _split(arguments: Arguments) -> list[Use]:
+    return [("w", ([text for text, _ in arguments.operands[1:2]] or ["x"])[0] + ANY)]
+
+
+def _csplit(arguments: Arguments) -> list[Use]:
+    prefix = next((value for option, value in arguments.given if option in {"-f", "--prefix"}), "xx")
+    return [("w", prefix + ANY)]
+
+
+def _sed(arguments: Arguments) -> list[Use]:
+    scripts = [value for option, value in arguments.given if option in {"-e", "--expression"}]
+    scripts = scripts or [text for text, _ in arguments.operands[:1]]
+    found: list[Use] = []
+    for script in scripts:
+        found += [("r" if kind in "rR" else "w", path) for _, kind, path in _SED_FILE.findall(script)]
+        found += [("w", ANYWHERE)] if ANYWHERE in script else []
+    return found + _backups(arguments)
+
+
+def _backups(arguments: Arguments) -> list[Use]:
+    """Return the copies that `-i.bak` keeps."""
+    endings = [value for option, value in arguments.given if option in {"-i", "--in-place"} and value]
+    return [("w", text + ending) for ending in endings for text, _ in arguments.operands]
+
+
+def _awk(arguments: Arguments) -> list[Use]:
+    scripts = [value for option, value in arguments.given if option in {"-e", "--source"}]
+    scripts = scripts or [text for text, _ in arguments.operands[:1]]
+    found: list[Use] = []
+    for script in scripts:
+        for role, pattern in (("w", _AWK_FILE), ("r", _AWK_INPUT)):
+            found += [(role, each[1:-1] if each[0] == '"' else ANYWHERE) for each in pattern.findall(script)]
+        found += [("b", ANYWHERE)] if ANYWHERE in script else []
+    if any(option in {"-i", "--include"} and value == "inplace" for option, value in arguments.given):
+        found += [("b", text) for text, _ in arguments.operands[1:]]
+    return found
+
+
+def _downloads(arguments: Arguments) -> list[Use]:
+    """Return the file that a download makes when it is named by its address."""
+    names = [basename(found[0].rstrip("/")) for text, _ in arguments.operands if (found := _URL_NAME.match(text))]
+    folders = [path for role, path in arguments.values if role == "W"] or ["."]
+    return [("w", join(folder, name)) for folder in folders for name in names if name]
+
+
+def _curl(arguments: Arguments) -> list[Use]:
+    return _downloads(arguments) if {"remote"} & set(arguments.changes) else []
+
+
+def _wget(arguments: Arguments) -> list[Use]:
+    is_named = any(option in {"-O", "--output-document"} for option, _ in arguments.given)
+    return [] if is_named else _downloads(arguments)
+
+
+def _cpio(words: Sequence[str]) -> list[Use]:
+    return [("W", "."), *(("b", word.rpartition("=")[2]) for word in words if not re.match(r"-\w*$", word))]
+
+
+def _seven(words: Sequence[str]) -> list[Use]:
+    out = [word[2:] for word in words if word.startswith("-o")]
+    files = [word for word in words[1:] if not word.startswith("-")]
+    if words[:1] and words[0] in {"x", "e"}:
+        return [*(("r", file) for file in files[:1]), *(("W", folder) for folder in out or ["."])]
+    return [*(("b", file) for file in files[:1]), *(("R", file) for file in files[1:])]
+
+
+SPECIAL: dict[str, Callable[[Sequence[str]], list[Use]]] = {
+    **dict.fromkeys(("tar", "gtar", "bsdtar"), _tar),
+    **dict.fromkeys(("7z", "7za", "7zr"), _seven),
+    "cpio": _cpio,
+    "dd": _dd,
+    "find": _find,
+    "git": _git,
+}
+MORE: dict[str, Callable[[Arguments], list[Use]]] = {
+    **dict.fromkeys(("cp", "gcp", "install", "mv"), _into_folder),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
+    **dict.fromkeys(("sed", "gsed"), _sed),
+    **dict.fromkeys(("perl", "ruby"), _backups),
+    **dict.fromkeys(("bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "uncompress"), _zipped),
+    **dict.fromkeys(("unlzma", "unxz", "unzstd", "xz", "zstd"), _zipped),
+    "csplit": _csplit,
+    "curl": _curl,
+    "ln": _link,
+    "split": _split,
+    "unzip": _unzip,
+    "wget": _wget,
+    "zip": _zip,
+}

@@ -1,0 +1,188 @@
+"""The paths that a word of a shell line stands for, as far as the line shows."""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice, product
+
+from codeloop.kit.wildcard import ANY, WORDS
+from codeloop.permission.shell.words import Word
+
+ANYWHERE = WORDS
+"""The path of a word that only running the line would tell. In other paths `ANY` is a run of one name's characters."""
+MOST, LONGEST, DEEPEST = 64, 4_096, 16
+"""Words that one becomes, characters of its source, braces in it: what has more is ANYWHERE."""
+_OTHER_HOME = re.compile(r"~[-+\d]")
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_PLAIN = re.compile(r"[\w./:@%+,=~-]+", re.ASCII)
+_NUMBER = re.compile(r"\$[$!?#]")
+_PLACES = re.compile(r"\"?\$(?:(HOME|PWD)|\{(HOME|PWD)\})(\"?)(?=/|$|\"$)")
+_IN_QUOTES = re.compile(r'\\([$`"\\])|\\\n', re.DOTALL)
+
+
+Values = Mapping[str, tuple[str, ...]]
+NO_VALUES: Values = {}
+
+
+class _Unknown(Exception):
+    """Only running the line would tell."""
+
+
+def spellings(word: Word, roots: Sequence[str] = (ANYWHERE,), values: Values = NO_VALUES) -> tuple[str, ...]:
+    """Return the words that a word becomes, each as a path: absolute, beginning with `~`, or relative.
+
+    Braces are expanded, `*`, `?` and `[...]` become `ANY`, `$HOME` is `~` and `$PWD` is `.`. A word with anything else
+    in it that depends on running the line is ANYWHERE. `roots`: what `{}` of `find` stands for. `values`: the paths
+    that variables stand for, as far as they are known.
+    """
+    if word.is_known:
+        if not word.value.startswith("~"):
+            return (word.value,)
+        is_place = word.source.startswith("~")
+        return (
+            ANYWHERE if is_place and _OTHER_HOME.match(word.value) else word.value if is_place else f"./{word.value}",
+        )
+    if "{}" in word.source and ANY in word.value:
+        return tuple(roots) if word.source == "{}" else (ANYWHERE,)
+    if not word.source or len(word.source) > LONGEST or word.source.count("{") > DEEPEST:
+        return (ANYWHERE,)
+    names = dict.fromkeys(found[1] or found[2] for found in _VARIABLE.finditer(word.source))
+    given = [[(name, value) for value in values[name]] for name in names if values.get(name)]
+    found: list[str] = []
+    try:
+        for chosen in islice(product(*given), MOST + 1):
+            found += _expanded(_tokens(word.source, dict(chosen)))
+    except _Unknown:
+        return (ANYWHERE,)
+    return tuple(dict.fromkeys(found)) if 0 < len(found) <= MOST else (ANYWHERE,)
+
+
+Token = tuple[str, bool]
+"""Characters, and whether they are syntax (of a brace or a glob), not text."""
+
+
+def _tokens(source: str, values: Mapping[str, str]) -> list[Token]:
+    """Split a word's source. Raises _Unknown."""
+    tokens: list[Token] = []
+    place = _PLACES.match(source)
+    position = 0
+    if place:
+        tokens.append(("~" if "HOME" in place[0] else ".", False))
+        position = place.end()
+        opened, closed = source.startswith('"'), place[0].endswith('"')
+        if opened != closed:
+            position = _double_quoted(source, position, tokens, values)
+    elif source.startswith("~"):
+        if _OTHER_HOME.match(source):
+            raise _Unknown
+        tokens.append(("~", False))
+        position = 1
+    while position < len(source):
+        position = _token(source, position, tokens, values)
+    return tokens
+
+
+def _token(source: str, position: int, tokens: list[Token], values: Mapping[str, str]) -> int:
+    """Add the token at a position, and return where the next one begins."""
+    char = source[position]
+    if char == "'":
+        end = source.find("'", position + 1)
+        if end < 0:
+            raise _Unknown
+        tokens.append((source[position + 1 : end], False))
+        return end + 1
+    if char == '"':
+        return _double_quoted(source, position + 1, tokens, values)
+    if char == "\\":
+        following = source[position + 1 : position + 2]
+        tokens.append(("" if following == "\n" else following, False))
+        return position + 2
+    if number := _NUMBER.match(source, position):
+        tokens.append((ANY, False))
+        return number.end()
+    if (variable := _VARIABLE.match(source, position)) and (value := values.get(variable[1] or variable[2])):
+        if not _PLAIN.fullmatch(value) or (tokens and value.startswith("~")):
+            raise _Unknown
+        tokens.append((value, False))
+        return variable.end()
+    if char in "$`()<>|&;":
+        raise _Unknown
+    if char == "[":
+        end = source.find("]", position + 2)
+        if end > 0 and not re.search(r"[/$`'\"\\]", source[position:end]):
+            tokens.append((ANY, False))
+            return end + 1
+    if char in "*?":
+        tokens.append((ANY, False))
+    else:
+        tokens.append((char, char in "{},"))
+    return position + 1
+
+
+def _double_quoted(source: str, position: int, tokens: list[Token], values: Mapping[str, str]) -> int:
+    """Add the text in double quotes from behind the first one. Raises _Unknown."""
+    text = ""
+    while position < len(source):
+        char = source[position]
+        if char == '"':
+            tokens.append((text, False))
+            return position + 1
+        if escape := _IN_QUOTES.match(source, position):
+            text += escape[1] or ""
+            position = escape.end()
+        elif number := _NUMBER.match(source, position):
+            text += ANY
+            position = number.end()
+        elif (variable := _VARIABLE.match(source, position)) and (value := values.get(variable[1] or variable[2])):
+            if value.startswith("~") and (tokens or text):
+                raise _Unknown
+            text += value
+            position = variable.end()
+        elif char in "$`":
+            raise _Unknown
+        else:
+            text += char
+            position += 1
+    raise _Unknown
+
+
+def _expanded(tokens: list[Token]) -> list[str]:
+    """Return the words that braces make of one, those inside others too. Raises _Unknown when there are too many."""
+    opened = next((at for at, token in enumerate(tokens) if token == ("{", True) and _closed(tokens, at)), None)
+    if opened is None:
+        return ["".join(text for text, _ in tokens)]
+    closed = _closed(tokens, opened) or 0
+    inside = tokens[opened + 1 : closed]
+    parts = _parts(inside)
+    if len(parts) == 1:
+        if ".." in "".join(text for text, _ in inside):
+            return _expanded([*tokens[:opened], (ANY, False), *tokens[closed + 1 :]])
+        plain: list[Token] = [("{", False), *inside, ("}", False)]
+        return _expanded([*tokens[:opened], *plain, *tokens[closed + 1 :]])
+    found: list[str] = []
+    for part in parts:
+        found += _expanded([*tokens[:opened], *part, *tokens[closed + 1 :]])
+        if len(found) > MOST:
+            raise _Unknown
+    return found
+
+
+def _closed(tokens: list[Token], opened: int) -> int | None:
+    """Return where the brace that opens at an index is closed."""
+    depth = 0
+    for at in range(opened, len(tokens)):
+        depth += (tokens[at] == ("{", True)) - (tokens[at] == ("}", True))
+        if depth == 0:
+            return at
+    return None
+
+
+def _parts(inside: list[Token]) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in inside:
+        depth += (token == ("{", True)) - (token == ("}", True))
+        if token == (",", True) and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts

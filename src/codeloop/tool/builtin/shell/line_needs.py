@@ -1,0 +1,95 @@
+"""What a shell line needs: leave for the places and files that it touches, then for its commands."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
+from codeloop.kit.wildcard import ANY
+from codeloop.permission.shell.analyse import Analysis, need_of
+from codeloop.schema.permission import Need, Trait
+from codeloop.schema.wire import JSON, replace
+from codeloop.store.permission_records import PLACE
+from codeloop.tool.builtin.shell.touched_files import TouchedFiles
+from codeloop.tool.call_session import Judge
+from codeloop.tool.file_access import edit_needs, folder_of, permission_name
+from codeloop.workspace.workspace import Workspace
+
+
+class LineNeeds:
+    """The needs of one line. `directory`: where it runs; `traits`: what is sure of it, whatever it does."""
+
+    def __init__(
+        self, command: str, analysis: Analysis, files: TouchedFiles, directory: Path, traits: tuple[Trait, ...] = ()
+    ) -> None:
+        self.command = command
+        self.analysis = analysis
+        self.files = files
+        self.directory = directory
+        self.traits = traits
+
+    def all(self, workspace: Workspace, judge: Judge) -> list[Need]:
+        """Return the needs, those first that a question should be about: other places, guarded files, the command."""
+        files = [*self._edits(workspace), *self._reads(workspace, judge)]
+        guarded = [need for need in files if any(map(_is_guarded, need.patterns))]
+        plain = [need for need in files if need not in guarded]
+        return [*self._outside(workspace), *guarded, self._run(workspace), *plain, *self._anywhere()]
+
+    def _outside(self, workspace: Workspace) -> Iterable[Need]:
+        """Yield leave for the folders outside: those written in, then those that are only looked at."""
+        changed = {folder_of(path) for path in (*self.files.writes, *self.files.fills) if not workspace.contains(path)}
+        named = dict.fromkeys(folder_of(path) for path in self.files.named if not workspace.contains(path))
+        for folders, traits in (
+            ([folder for folder in named if folder in changed], ()),
+            ([folder for folder in named if folder not in changed], self.traits),
+        ):
+            if folders:
+                patterns = tuple(str(folder / "*") for folder in folders)
+                shown: JSON = {"command": self.command, "directories": [*map(str, folders)], "patterns": [*patterns]}
+                yield Need(
+                    permission="external_directory", patterns=patterns, always=patterns, metadata=shown, traits=traits
+                )
+
+    def _anywhere(self) -> Iterable[Need]:
+        """Yield leave for wherever the files are that are only known when the line runs."""
+        if self.files.is_uncertain:
+            shown: JSON = {"command": self.command, "directories": [], "patterns": ["*"]}
+            yield Need(
+                permission="external_directory", patterns=("*",), metadata=shown, possible=(ANY,), traits=self.traits
+            )
+
+    def _edits(self, workspace: Workspace) -> Iterable[Need]:
+        possible = [ANY] if self.files.may_write else _inside(workspace, self.files.fills)
+        return edit_needs(workspace, self.files.writes, {"command": self.command}, tuple(possible))
+
+    def _reads(self, workspace: Workspace, judge: Judge) -> Iterable[Need]:
+        """Yield leave for the files that are read; of those in a folder, for the ones that a rule minds."""
+        names = [permission_name(workspace, path) for path in self.files.reads]
+        below = judge("read", [permission_name(workspace, path) for path in self.files.below])
+        is_hidden = "sandboxed" in self.traits  # what is asked about can't be read there
+        names += [name for name, action in below.items() if action == "deny" or not is_hidden]
+        patterns = tuple(dict.fromkeys(names))
+        possible = (ANY,) if self.files.may_read else ()
+        if patterns or possible:
+            yield Need(
+                permission="read",
+                patterns=patterns,
+                always=patterns,
+                metadata={"command": self.command},
+                possible=possible,
+            )
+
+    def _run(self, workspace: Workspace) -> Need:
+        need = need_of(self.command, self.analysis)
+        is_home = self.directory == workspace.directory
+        metadata = need.metadata if is_home else {**need.metadata, PLACE: str(self.directory)}
+        return replace(need, metadata=metadata, traits=(*need.traits, *self.traits))
+
+
+def _is_guarded(name: str) -> bool:
+    return is_secret(name) or is_protected(name) or is_confirmed(name)
+
+
+def _inside(workspace: Workspace, folders: Iterable[Path]) -> list[str]:
+    """Return what may be below folders, in what rules are compared with."""
+    names = [permission_name(workspace, folder) for folder in folders]
+    return [ANY if name == "." else f"{name}/{ANY}" for name in names]

@@ -1,0 +1,168 @@
+"""The files of this machine that a shell line touches: what its words name, with links followed and globs expanded."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.guarded_paths import is_protected, is_secret
+from codeloop.kit.wildcard import ANY, matches
+from codeloop.permission.shell.paths import GIT_TOP, Touches, names_a_place
+from codeloop.permission.shell.touches.spelling import ANYWHERE
+from codeloop.schema.limits import BASH_FILES
+from codeloop.workspace.workspace import Workspace
+
+
+class TouchedFiles(Struct, frozen=True):
+    """What a line touches, as resolved paths.
+
+    `named`: every place; `reads` and `writes`: files whose content is read, files that are changed; `below`: files that
+    are read with their folder; `fills`: folders in which anything may be changed. `is_uncertain`: where something lies
+    is only known later; `may_read`, `may_write`: and it may be any file.
+    """
+
+    named: tuple[Path, ...]
+    reads: tuple[Path, ...]
+    below: tuple[Path, ...]
+    writes: tuple[Path, ...]
+    fills: tuple[Path, ...]
+    is_uncertain: bool
+    may_read: bool
+    may_write: bool
+
+
+def touched_files(touches: Touches, directory: Path, workspace: Workspace) -> TouchedFiles:
+    """Look up what a line touches that runs in a directory. Looks at the disk."""
+    place = _Place(directory, workspace)
+    reads = place.found(touches.reads)
+    perhaps = [path for text in touches.perhaps for path in place.perhaps(text)]
+    searches, browses = place.found(touches.searches), place.found(touches.browses)
+    writes = place.found(touches.writes, for_writing=True)
+    fills = _filled(place.found(touches.fills, for_writing=True))
+    wholes = [path for folder in place.found(touches.wholes) for path in _protected_below(folder)]
+    below = [*_below(searches, hidden=True), *_below(browses, hidden=False)]
+    names = place.found(touches.names)
+    is_uncertain = ANYWHERE in (*touches.reads, *touches.searches, *touches.browses, *touches.writes, *touches.names)
+    is_full = place.is_full or len(below) > BASH_FILES.value
+    return TouchedFiles(
+        named=tuple(dict.fromkeys([directory, *names, *reads, *perhaps, *searches, *browses, *writes, *fills])),
+        reads=tuple(dict.fromkeys([*reads, *perhaps, *searches, *browses])),
+        below=tuple(dict.fromkeys(below[: BASH_FILES.value])),
+        writes=tuple(dict.fromkeys([*(path for path in writes if _is_changed(path)), *wholes])),
+        fills=tuple(dict.fromkeys([*fills, *(path for path in place.found(touches.wholes) if path.is_dir())])),
+        is_uncertain=is_uncertain or place.is_full,
+        may_read=is_full or is_uncertain or ANYWHERE in touches.perhaps,
+        may_write=place.is_full or place.has_option or ANYWHERE in (*touches.writes, *touches.fills, *touches.wholes),
+    )
+
+
+class _Place:
+    """Where a line runs. `is_full`: a glob stood for too many files; `has_option`: for one that reads as an option."""
+
+    def __init__(self, directory: Path, workspace: Workspace) -> None:
+        self.directory = directory
+        self.top = workspace.root
+        self.is_full = False
+        self.has_option = False
+
+    def found(self, texts: Iterable[str], *, for_writing: bool = False) -> list[Path]:
+        """Return the paths that texts stand for, those that are only known later left out."""
+        paths: dict[Path, None] = {}
+        for text in texts:
+            if text == ANYWHERE:
+                continue
+            if ANY not in text:
+                paths[self.real(text)] = None
+                continue
+            expanded = self._expanded(text)
+            paths |= dict.fromkeys(expanded)
+            if for_writing:  # the name may be a new one
+                paths[self.real(text.replace(ANY, "_"))] = None
+        return list(paths)
+
+    def perhaps(self, text: str) -> list[Path]:
+        """Return the paths that a word of an unknown program stands for, if it is one."""
+        return [
+            path
+            for path in self.found([text])
+            if names_a_place(text) or is_secret(text) or (os.path.lexists(path) and not path.is_dir())
+        ]
+
+    def real(self, text: str) -> Path:
+        """Return what the system will make of a path: links are followed before `..`."""
+        if text.startswith(GIT_TOP):
+            return Path(os.path.realpath(self.top / text.removeprefix(GIT_TOP).lstrip("/")))
+        named = Path(text)
+        try:
+            return Path(os.path.realpath(self.directory / named.expanduser()))
+        except (RuntimeError, ValueError):  # `~name` of an unknown user stays as it is
+            return Path(os.path.realpath(self.directory / named))
+
+    def _expanded(self, text: str) -> list[Path]:
+        parts = text.split("/")
+        first = next(index for index, part in enumerate(parts) if ANY in part)
+        start = "/".join(parts[:first]) + "/" if first else ""
+        folders = [self.real(start or ".")]
+        for part in parts[first:]:
+            if ANY in part:
+                pattern = part.replace(ANY, "*")
+                names = [(folder, name) for folder in folders for name in _names(folder, pattern)]
+                self.has_option = self.has_option or (not start and any(name.startswith("-") for _, name in names))
+                folders = [Path(os.path.realpath(folder / name)) for folder, name in names[: BASH_FILES.value]]
+                self.is_full = self.is_full or len(names) > BASH_FILES.value
+            else:
+                folders = [Path(os.path.realpath(folder / part)) for folder in folders]
+        return [path for path in folders if os.path.lexists(path)]
+
+
+def _names(folder: Path, pattern: str) -> list[str]:
+    try:
+        names = [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return []
+    return [name for name in names if matches(name, pattern) and (pattern.startswith(".") or not name.startswith("."))]
+
+
+def _is_changed(path: Path) -> bool:
+    """Return whether writing to a path changes a file; a plain folder is only written into."""
+    return is_protected(str(path)) or not path.is_dir()
+
+
+def _filled(folders: list[Path]) -> list[Path]:
+    """Leave out the folders that others are made in: what is there already stays."""
+    parents = {folder.parent for folder in folders}
+    return [folder for folder in folders if folder not in parents or not folder.is_dir()]
+
+
+def _below(folders: list[Path], *, hidden: bool) -> list[Path]:
+    found: list[Path] = []
+    for folder in folders:
+        for path in _walk(folder, hidden=hidden):
+            found.append(path)
+            if len(found) > BASH_FILES.value:
+                return found
+    return found
+
+
+def _walk(folder: Path, *, hidden: bool) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".git" and (hidden or not name.startswith("."))]
+        for name in files:
+            if hidden or not name.startswith("."):
+                yield Path(place, name)
+
+
+def _protected_below(folder: Path) -> Iterator[Path]:
+    """Yield the protected files and folders that go with a folder."""
+    if not folder.is_dir():
+        return
+    seen = 0
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            seen += 1
+            if is_protected(str(Path(place, name).relative_to(folder))):
+                yield Path(place, name)
+        folders[:] = [name for name in folders if name != ".git"]
+        if seen > BASH_FILES.value:
+            return
