@@ -11,6 +11,7 @@ from tests.cli.program import COMMAND, KEY, Desk, bash, call, events, lives, res
 from tests.support.answers import Answer, Call
 
 STORED = "sk-ant-stored-0123456789abcdef"
+NAMED = "sk-named-0123456789abcdefg"
 EXPORTED = "sk-proj-env-0123456789abcdef"
 EVIL = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\u202ed\u200be\x9bf\rg\x08h"
 FORBIDDEN = [char.encode() for char in "\x1b\x07\u202e\u200b\x9b\r\x08"]
@@ -24,8 +25,10 @@ def test_no_key_is_in_anything_but_its_own_request(tmp_path: Path) -> None:
         call("bash", call_id="c2", command="env", run_in_background=True),
         Answer(text="Done."),
     )
-    keys = (KEY, STORED, EXPORTED)
+    keys = (KEY, STORED, EXPORTED, NAMED)
     with serving(steps(*answers), key=EXPORTED) as server:
+        (desk.work / "key").write_text(NAMED)
+        (desk.work / "codeloop.json").write_text('{"provider": {"other": {"options": {"apiKey": "{file:key}"}}}}')
         desk.use(server, options={"apiKey": "{env:MY_KEY}", "headers": {"x-extra": KEY}})
         assert desk.run("auth", "login", "anthropic", "--key-stdin", stdin=STORED).returncode == 0
         environment = {
@@ -41,7 +44,9 @@ def test_no_key_is_in_anything_but_its_own_request(tmp_path: Path) -> None:
         assert not any(key.encode() in received.body for received in server.requests for key in keys)
         exported = desk.run("export", **environment).stdout
         shown = desk.run("session", "show", **environment).stdout
-        debug = desk.run("debug", "config", **environment).stdout
+        others = (["debug", "config"], ["debug", "paths"], ["session", "list", "--json"], ["trust"])
+        printed = [desk.run(*words, **environment) for words in others]
+        debug = "".join(each.stdout + each.stderr for each in printed)
     output = next(line["part"]["state"]["output"] for line in events(done.stdout) if line["type"] == "tool_use")
     assert "HOME=" in output, "the child does have an environment"
     assert "COPY_OF_IT" not in output
@@ -100,12 +105,15 @@ def test_what_a_wrong_call_echoes_is_inert(tmp_path: Path) -> None:
 
 def test_a_command_can_not_read_the_environment_of_the_program_itself(tmp_path: Path) -> None:
     desk = Desk(tmp_path, {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}, without_ptrace())
-    command = "cat /proc/$PPID/environ > seen; sleep 60 & echo $! > pid; exit 3"
+    above = "p=$PPID; while [ $p -gt 1 ]; do echo $p >> above; cat /proc/$p/environ >> seen; "
+    above += "p=$(sed -n 's/^PPid:.//p' /proc/$p/status); done 2>/dev/null"
+    command = f"{above}; sleep 60 & echo $! > pid; exit 3"
     with serving(steps(bash(command), Answer(text="Done."))) as server:
         desk.use(server)
         done = desk.run("run", "--format", "json", "--auto", "--title", "T", "look")
     assert result(done)["exitCode"] == 0
-    assert (desk.work / "seen").read_text() == ""
+    assert len((desk.work / "above").read_text().split()) > 1, "the program is among those above"
+    assert KEY not in (desk.work / "seen").read_text()
     assert not lives(int((desk.work / "pid").read_text())), "what it left running is still found by its mark"
 
 
