@@ -158,3 +158,25 @@ def test_answering_every_question_changes_no_tool_that_is_offered(
     plain, auto = (request.json["tools"] for request in server.requests)
     assert plain == auto
     assert ("question" in {tool["function"]["name"] for tool in plain}) is is_attended
+
+
+def test_the_model_can_not_lift_its_own_rules_nor_read_what_another_directory_printed(tmp_path: Path) -> None:
+    other, desk = Desk(tmp_path / "other"), Desk(tmp_path)
+    other.folder.mkdir()
+    rules = {"*": "allow", "edit": "allow", "read": "allow", "bash": "allow", "external_directory": "ask"}
+    with serving(steps(bash("seq 100000"), DONE)) as server:
+        desk.use(server, permission=rules)
+        assert Desk(tmp_path / "other", {"CODELOOP_HOME": str(desk.home)}).run("run", "work").returncode == 0
+    (printed,) = desk.home.rglob("tool_*")
+    tries = (
+        call("write", call_id="w", filePath=".codeloop/codeloop.json", content="{}"),
+        bash("mkdir -p .codeloop && echo {} > .codeloop/codeloop.json", "b"),
+        call("read", call_id="r", filePath=str(printed)),
+        bash(f"head -c 20 {printed}", "c"),
+    )
+    for each in tries:
+        with serving(steps(each, DONE)) as server:
+            desk.use(server, permission=rules)
+            done = desk.run("run", "--format", "json", "work")
+        assert result(done)["exitCode"] == 5, done.stdout
+    assert not (desk.work / ".codeloop").exists()

@@ -2,7 +2,10 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.cli.program import Desk, bash, serving, steps
 from tests.support.answers import Answer
@@ -127,3 +130,34 @@ def test_a_sessions_diff_is_what_its_turns_changed_without_what_is_undone(tmp_pa
     assert [each["file"] for each in found] == ["a"]
     assert desk.run("undo").returncode in {0, 1}
     assert "No file was changed" in desk.run("session", "diff").stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git reset -q --hard",
+        "git clean -qfdx",
+        "rm -rf build",
+        "> build/out.log",
+        "echo x > build/out.log; rm build/out.log",
+        "cp changed build/out.log",
+        "mv changed build/out.log",
+        "sed -i s/i/o/ build/out.log changed",
+        "truncate -s0 build/*",
+        "f=build/out.log; tee $f < changed",
+    ],
+)
+def test_what_a_command_destroys_under_auto_is_put_back(tmp_path: Path, command: str) -> None:
+    desk = Desk(tmp_path)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(desk.work)]
+    (desk.work / "build").mkdir()
+    for name, text in {".gitignore": "build\n", "changed": "old\n", "build/out.log": "ignored\n"}.items():
+        (desk.work / name).write_text(text)
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *words], check=True)
+    (desk.work / "changed").write_text("mine\n")
+    (desk.work / "untracked").write_text("mine too\n")
+    played(desk, command)
+    assert desk.run("undo").returncode == 0
+    kept = {name: (desk.work / name).read_text() for name in ("changed", "untracked", "build/out.log")}
+    assert kept == {"changed": "mine\n", "untracked": "mine too\n", "build/out.log": "ignored\n"}
