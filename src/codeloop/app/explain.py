@@ -99,10 +99,10 @@ class _DryRun(CallContext):
         self.needs: list[Need] = []
         self._last = last
 
-    async def ask(self, need: Need) -> None:
-        """Note the need. Raises _Explained at the last."""
-        self.needs.append(need)
-        if need.permission == self._last:
+    async def ask(self, *needs: Need) -> None:
+        """Note the needs. Raises _Explained at the last."""
+        self.needs += needs
+        if any(need.permission == self._last for need in needs):
             raise _Explained
 
 
