@@ -117,7 +117,9 @@ class Project:
         cut = settings.config.tool_output
         return Engine(
             store=store,
-            workspace=Workspace(place.root, place.directory, scratch, environment),
+            workspace=Workspace(
+                place.root, place.directory, scratch, environment, settings.config.sandbox, settings.paths.own
+            ),
             gate=Gate(store),
             toolbox=toolbox_of(_tools(settings), agents),
             models=self.models,

@@ -36,7 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "List and revoke what you always allow, and show what was decided.",
     ),
     "completion": ("commands.completion:completion", "Print the completion script for bash, zsh or fish."),
-    "debug": ("commands.debug:debug", "Show configuration, paths and limits."),
+    "debug": ("commands.debug:debug", "Show configuration, paths, limits and the sandbox."),
 }
 
 

@@ -18,6 +18,7 @@ from codeloop.schema.config import (
     ModelCostConfig,
     ModelLimitConfig,
     ProviderConfig,
+    SandboxConfig,
     SearchConfig,
     ServerConfig,
     ToolOutputConfig,
@@ -44,6 +45,7 @@ _PERMISSIONS = frozenset(
         *("skill", "lsp", "todowrite", "todoread", "webfetch", "webfetch_private", "websearch", "codesearch"),
         *(
             "external_directory",
+            "sandbox",
             "doom_loop",
             "question",
             "plan_enter",
@@ -63,6 +65,7 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
         ("command", CommandConfig, True),
         ("server", ServerConfig, False),
         ("search", SearchConfig, False),
+        ("sandbox", SandboxConfig, False),
         ("compaction", CompactionConfig, False),
         ("tool_output", ToolOutputConfig, False),
     ),

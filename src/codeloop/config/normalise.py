@@ -47,6 +47,9 @@ def normalise(layer: Layer, raw: JSON) -> Values:
             found.values[name] = value
             if name != key:
                 found.written[name,] = (key,)
+    if isinstance(mode := raw.get("sandbox"), str):
+        found.values["sandbox"] = {"mode": mode}
+        found.written["sandbox", "mode"] = ("sandbox",)
     if raw.get("autoshare") is True and "share" not in raw:
         found.values["share"] = "auto"
         found.written["share",] = ("autoshare",)

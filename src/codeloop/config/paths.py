@@ -37,6 +37,11 @@ class Paths(Struct, frozen=True):
         """The folder of log files."""
         return self.data / "log"
 
+    @property
+    def own(self) -> tuple[Path, ...]:
+        """The folders that hold keys, sessions and rules of the person's: no command has any business there."""
+        return (self.data, self.config, self.state, self.reference)
+
     def project(self, project_id: str) -> Path:
         """Return the folder of one project's sessions and snapshots."""
         return self.data / "project" / project_id

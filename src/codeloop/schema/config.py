@@ -121,6 +121,19 @@ class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey"}):
     api_key: str | None = None
 
 
+class SandboxConfig(Wire):
+    """`sandbox`: a mode, or an object. `hosts`: also reached beside the usual registries in network mode `hosts`.
+
+    `writable` and `hidden`: paths, from the project's root unless absolute or with `~/`.
+    """
+
+    mode: Literal["auto", "off", "required"] = "off"
+    network: Literal["off", "on", "hosts"] = "hosts"
+    hosts: list[str] = []
+    writable: list[str] = []
+    hidden: list[str] = []
+
+
 class ToolOutputConfig(Wire, rename=None):
     """`tool_output`: where a tool's output is cut."""
 
@@ -163,4 +176,5 @@ class Config(Wire, rename=None):
     server: ServerConfig = ServerConfig()
     compaction: CompactionConfig = CompactionConfig()
     tool_output: ToolOutputConfig = ToolOutputConfig()
+    sandbox: SandboxConfig = SandboxConfig()
     experimental: JSON = {}

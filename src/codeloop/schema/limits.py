@@ -225,6 +225,10 @@ SHELL_TIMEOUT_MAX = Limit("shell.timeout_max", 600_000, "ms", "the longest timeo
 SHELL_GRACE = Limit("shell.grace", 100, "ms", "what a finished command left running may still do, then it is ended")
 SHELL_TERM = Limit("shell.term", 200, "ms", "from TERM to KILL when processes are ended")
 LAUNCHER_ANSWER = Limit("shell.launcher", 5_000, "ms", "what starts the commands to answer; then it is killed")
+SANDBOX_PROCESSES = Limit("sandbox.processes", 4_096, "count", "processes in a sandbox; one more can't be started")
+SANDBOX_FOLDERS = Limit("sandbox.folders", 400, "count", "folders of a project in which secret files are looked for")
+SANDBOX_BOXES = Limit("sandbox.boxes", 4, "count", "sandboxes of one project that are kept; idle ones beyond are ended")
+SANDBOX_BLOCKED = Limit("sandbox.blocked", 5, "count", "places told after a command of those that it was kept from")
 SHELL_REPORT = Limit("shell.report", 100, "ms", "how often the output of a running command is shown")
 SHELL_OUTPUT = Limit("shell.output", 30_000, "characters", "longer output keeps its head and tail, the whole in a file")
 SHELL_FILE = Limit("shell.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")
@@ -234,16 +238,12 @@ SHELL_WAIT = Limit("shell.wait", 60_000, "ms", "the longest wait for new output 
 PROXY_CONNECTIONS = Limit("sandbox.proxy_connections", 128, "count", "of a sandbox's commands at once; more are cut")
 PROXY_HEAD = Limit("sandbox.proxy_head", 32 * 1024, "bytes", "a request from the sandbox with a longer head is refused")
 PROXY_HEADERS = Limit("sandbox.proxy_headers", 100, "count", "a request from the sandbox with more headers is refused")
-PROXY_HEAD_TIME = Limit(
-    "sandbox.proxy_head_time", 10_000, "ms", "a connection has to say where it leads, then it is cut"
-)
+PROXY_HEAD_TIME = Limit("sandbox.proxy_head_time", 10_000, "ms", "a connection says where it leads, or it is cut")
 PROXY_HELLO = Limit("sandbox.proxy_hello", 16 * 1024, "bytes", "a longer first message of TLS is refused")
 PROXY_CONNECT = Limit("sandbox.proxy_connect", 15_000, "ms", "finding a host or connecting to it, then an error")
 PROXY_IDLE = Limit("sandbox.proxy_idle", 600_000, "ms", "a connection of the sandbox that carries nothing is cut")
 PROXY_LINGER = Limit("sandbox.proxy_linger", 1_000, "ms", "an answered client closes its side, then it is cut")
-PROXY_REFUSALS = Limit(
-    "sandbox.proxy_refusals", 200, "count", "refused connections remembered; the oldest is forgotten"
-)
+PROXY_REFUSALS = Limit("sandbox.proxy_refusals", 200, "count", "refused connections remembered, the newest ones")
 PTY_COUNT = Limit("pty.count", 32, "count", "terminals of one project; one more is refused")
 PTY_WATCHERS = Limit("pty.watchers", 32, "count", "clients of one terminal; one more is refused")
 PTY_TITLE = Limit("pty.title", 200, "characters", "a longer title of a terminal is refused")

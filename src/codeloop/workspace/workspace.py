@@ -6,10 +6,12 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
+from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import FOLDER
 
 T = TypeVar("T")
+UNCONFINED = SandboxConfig(mode="off")
 
 
 @runtime_checkable
@@ -43,14 +45,25 @@ class Workspace:
 
     `scratch` is the folder for whole outputs of tools, which `root` need not contain; reading there is not outside.
     `environment` is what child processes get: the user's own without any provider's key.
+    `sandbox` says in what commands run; `own` are our folders, which no sandboxed command may read.
     `read_log` knows what each session has read; one for all that share the work tree.
     """
 
-    def __init__(self, root: Path, directory: Path, scratch: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        directory: Path,
+        scratch: Path,
+        environment: dict[str, str],
+        sandbox: SandboxConfig = UNCONFINED,
+        own: tuple[Path, ...] = (),
+    ) -> None:
         self.root = root
         self.directory = directory
         self.scratch = scratch
         self.environment = environment
+        self.sandbox = sandbox
+        self.own = own
         self.read_log = ReadLog()
         # Where the folders really are when they are opened: one that is replaced by a link later on leads outside.
         self._roots = tuple(Path(os.path.realpath(place)) for place in (root, directory, scratch))

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from codeloop.cli.commands.access.explain import permission
+from codeloop.cli.commands.debug_sandbox import debug_sandbox
 from codeloop.cli.group import Group
 from codeloop.cli.options import CONFIG, JSON
 from codeloop.cli.output.style import columns
@@ -33,7 +34,10 @@ from codeloop.workspace.snapshot.snapshots import Skipped
 
 @click.group(cls=Group)
 def debug() -> None:
-    """Show configuration, paths and limits."""
+    """Show configuration, paths, limits and the sandbox."""
+
+
+debug.add_command(debug_sandbox)
 
 
 debug.add_command(permission)

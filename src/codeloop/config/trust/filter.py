@@ -18,6 +18,8 @@ _SINGLE = 19
 """What a `?` counts more than another character: looking for a part with such wildcards takes that much longer."""
 _SHARE = {"auto": 0, "manual": 1, "disabled": 2}
 _STRICTER = {"yolo": ("auto", "ask", "plan"), "auto": ("ask", "plan")}
+# How tight the values of the sandbox's keys are; the first is the default.
+_TIGHTER = {"mode": {"off": 0, "auto": 1, "required": 2}, "network": {"hosts": 1, "on": 0, "off": 2}}
 _SMALLEST = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTES.value}
 
 
@@ -138,6 +140,26 @@ def _output(value: Any, merged: JSON) -> Any:
     return smaller or None
 
 
+def _sandbox(value: Any, merged: JSON) -> Any:
+    """Keep what makes the sandbox tighter: a stricter mode or network, fewer hosts, more that is hidden."""
+    before = merged.get("sandbox")
+    present: JSON = before if is_object(before) else {}
+    if not is_object(value):
+        return None
+    kept: JSON = {}
+    for key, ranks in _TIGHTER.items():
+        wanted, least = value.get(key), present.get(key, next(iter(ranks)))
+        if isinstance(wanted, str) and ranks.get(wanted, -1) >= ranks.get(least, 0):
+            kept[key] = wanted
+    known, more = present.get("hosts", []), value.get("hosts")
+    if is_list(more):
+        kept["hosts"] = [host for host in more if is_list(known) and host in known]
+    before, hidden = present.get("hidden", []), value.get("hidden")
+    if is_list(hidden) and is_list(before):
+        kept["hidden"] = [*before, *(path for path in hidden if isinstance(path, str) and path not in before)]
+    return kept or None
+
+
 def _present(merged: Any, *keys: Any) -> int:
     """Return the number at `keys[:-1]`, else `keys[-1]`, the default."""
     *path, default = keys
@@ -158,6 +180,7 @@ _ACCEPTED: dict[str, Callable[[Any, JSON], Any]] = {
     "profile": _profile,
     "share": _share,
     "tool_output": _output,
+    "sandbox": _sandbox,
     "compaction": lambda value, _merged: value,
     "snapshot": lambda value, _merged: True if value is True else None,
 }

@@ -16,7 +16,7 @@ Status = Literal["running", "exited", "killed"]
 class JobOutput(Struct, frozen=True):
     """What a job printed since it was asked last, for a model and for a screen, and how it stands.
 
-    `code`: negative for a signal, None for none.
+    `code`: negative for a signal, None for none. `notes`: what the sandbox kept it from.
     """
 
     output: str
@@ -24,6 +24,7 @@ class JobOutput(Struct, frozen=True):
     cut: bool
     status: Status
     code: int | None
+    notes: tuple[str, ...] = ()
 
 
 class Job:
@@ -51,7 +52,9 @@ class Job:
                 pass
         self._changed.clear()
         taken = self.running.capture.take()
-        return JobOutput(taken.text, taken.printed, taken.is_cut, self.status, self.code)
+        return JobOutput(
+            taken.text, taken.printed, taken.is_cut, self.status, self.code, self.running.notes(taken.text)
+        )
 
     async def kill(self) -> bool:
         """End it with everything it started. Returns False when it had already ended."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from codeloop.workspace.files.scratch import save
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState
-from codeloop.workspace.sandbox.process_launcher import MARK, Launch, LaunchedProcess, ProcessLauncher
+from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess
+from codeloop.workspace.sandbox.protected_files import ProtectedFiles
 
 # `$1`: the exports of the shell before, `$2`: the command. At its exit the shell writes its directory and its exports
 # to a pipe of its own, which also tells us, by staying open, that something it started still runs.
@@ -20,7 +21,7 @@ _STATE = 99
 """The number that this pipe has for the shell: none that a command uses itself."""
 _SCRIPT = (
     """_codeloop=$PWD; eval "$1"; PWD=$_codeloop; _codeloop=$2; set --; """
-    f"""trap '{{ unset {MARK}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }} """
+    """trap '{{ unset {own}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }} """
     f""">/dev/fd/{_STATE} 2>/dev/null' EXIT; """
     """eval "$_codeloop\""""
 )
@@ -28,10 +29,16 @@ _LONGEST = 100_000  # bytes: Linux allows 128 KiB in one argument
 
 
 class RunningCommand:
-    """One command. `start` it first; `finish` waits for its natural end, `stop` ends it."""
+    """One command. `start` it first; `finish` waits for its natural end, `stop` ends it.
 
-    def __init__(self, text: str, capture: OutputBuffer) -> None:
+    `protected`: files put back then as they were. `blocked` finds in output what the command was kept from.
+    """
+
+    def __init__(self, text: str, capture: OutputBuffer, protected: ProtectedFiles | None = None) -> None:
         self.capture = capture
+        self.blocked: Callable[[str], list[str]] = lambda _output: []
+        self._notes: list[str] = []
+        self._protected = protected
         self.on_output: Callable[[], None] | None = None
         self._text = text
         self._left = bytearray()
@@ -41,18 +48,28 @@ class RunningCommand:
         self._child: LaunchedProcess | None = None
 
     async def start(
-        self, launcher: ProcessLauncher, shell: tuple[str, ...], state: ShellState, environment: Mapping[str, str]
+        self,
+        forker: Forker,
+        shell: tuple[str, ...],
+        state: ShellState,
+        environment: Mapping[str, str],
+        own: Collection[str] = (),
     ) -> None:
         """Start it where the shell before it stood, with what that had exported, or with `environment`.
 
-        Raises OSError when the shell can't be started.
+        `own`: the variables that depend on where a command runs, and so are never carried over. Raises OSError when
+        the shell can't be started.
         """
         with ExitStack() as on_failure:
             on_failure.callback(self._close)
-            arguments = [*shell, "-c", _SCRIPT, Path(shell[0]).name, state.exports, self._argument()]
+            exports = state.exports and state.exports + "".join(
+                f"\nexport {name}={_quoted(environment[name])}" for name in own if name in environment
+            )
+            script = _SCRIPT.format(own=" ".join((MARK, *own)))
+            arguments = [*shell, "-c", script, Path(shell[0]).name, exports, self._argument()]
             descriptors = {1: self._output.writer, 2: self._output.writer, _STATE: self._state.writer}
             given: Mapping[str, str] = {} if state.exports else environment
-            self._child = await launcher.start(Launch(arguments, state.directory, given, descriptors))
+            self._child = await forker.start(Launch(arguments, state.directory, given, descriptors))
             on_failure.pop_all()
         self._output.listen()
         self._state.listen()
@@ -94,6 +111,11 @@ class RunningCommand:
         directory, exports, _ = bytes(self._left).split(b"\0")
         return ShellState(Path(os.fsdecode(directory)), os.fsdecode(exports))
 
+    def notes(self, output: str) -> tuple[str, ...]:
+        """Return what the sandbox kept it from, as far as it was not told: by its output, and by what was put back."""
+        told, self._notes = self._notes, []
+        return (*self.blocked(output), *told)
+
     async def _silent(self) -> bool:
         """Return whether both pipes end within the grace: then no process that could write to them is left."""
         open_ends = [pipe.ended for pipe in (self._output, self._state) if not pipe.ended.done()]
@@ -121,6 +143,14 @@ class RunningCommand:
         self._output.close()
         self._state.close()
         self.capture.close()
+        if self._protected is not None:
+            self._notes += self._protected.restore()
+            self._protected = None
         if self._file is not None:
             self._file.unlink(missing_ok=True)
             self._file = None
+
+
+def _quoted(value: str) -> str:
+    """Return a value as one word of a shell."""
+    return "'" + value.replace("'", "'\\''") + "'"

@@ -5,17 +5,23 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.kit.processes import which
+from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SHELL_JOBS, SHELL_REPORT
 from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, changed_variables, for_bash
+from codeloop.workspace.sandbox.blocked import blocked
+from codeloop.workspace.sandbox.policy import NOTHING, Policies, SandboxGrants, SandboxPlace, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
+from codeloop.workspace.sandbox.protected_files import ProtectedFiles
+from codeloop.workspace.sandbox.sandbox import Sandbox, Sandboxes
 
 _SYSTEM = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
 _PLAIN = ("--noprofile", "--norc")
@@ -32,11 +38,15 @@ class ShellContext(Struct, frozen=True):
 
 
 class ShellCommand(Struct, frozen=True):
-    """One command. `directory`: where to run this one only; None: the session's own. `timeout`: seconds."""
+    """One command. `directory`: where to run this one only; None: the session's own. `timeout`: seconds.
+
+    `policy`: that of the sandbox to run it in; None: it runs as any program of the person's.
+    """
 
     text: str
     timeout: float
     directory: Path | None = None
+    policy: SandboxPolicy | None = None
 
 
 class CommandResult(Struct, frozen=True):
@@ -45,7 +55,7 @@ class CommandResult(Struct, frozen=True):
     `output`: for the model, `recent`: for the screen. `code`: None when it was ended at its timeout (`timed_out`) or by
     a signal (`signal`, its name). `left`: how many processes it had left running, which were ended.
     `path`: the file with the whole output when `output` lacks something. `duration`: seconds. `lines`: of the whole
-    output.
+    output. `notes`: what the sandbox kept it from.
     """
 
     output: str
@@ -58,6 +68,7 @@ class CommandResult(Struct, frozen=True):
     path: Path | None
     duration: float
     lines: int
+    notes: tuple[str, ...] = ()
 
 
 class Shells:
@@ -66,6 +77,10 @@ class Shells:
     def __init__(self) -> None:
         self.jobs = Jobs()
         self.launcher = ProcessLauncher()
+        self.sandboxes = Sandboxes(self.launcher)
+        self._refused: dict[str, int] = {}
+        self._own: set[str] = set()
+        self._policies: dict[tuple[Path, Path], Policies] = {}
         self._states: dict[str, ShellState] = {}
 
     def directory(self, place: ShellContext) -> Path:
@@ -76,7 +91,8 @@ class Shells:
     def changed(self, place: ShellContext) -> dict[str, str]:
         """Return the variables that earlier commands of the session changed, as `changed_variables` does."""
         state = self._states.get(place.session)
-        return changed_variables(state.exports, for_bash(place.environment)) if state is not None else {}
+        changed = changed_variables(state.exports, for_bash(place.environment)) if state is not None else {}
+        return {name: value for name, value in changed.items() if name not in self._own}
 
     def reset(self, session: str) -> None:
         """Forget the session's working directory and environment."""
@@ -119,6 +135,7 @@ class Shells:
             lines=running.capture.lines + (bool(taken.printed) and not taken.printed.endswith("\n")),
             path=taken.path,
             duration=time.monotonic() - began,
+            notes=running.notes(taken.text),
         )
 
     async def start(self, place: ShellContext, command: ShellCommand) -> Job:
@@ -138,17 +155,47 @@ class Shells:
     async def close(self) -> None:
         """End every job and whatever else any command left behind."""
         await self.jobs.close()
+        await self.sandboxes.close()
         await self.launcher.close()
 
     async def _start(self, place: ShellContext, command: ShellCommand, capture: OutputBuffer) -> RunningCommand:
         state = self._states.get(place.session, ShellState(place.directory))
         directory = command.directory or self.directory(place)
         keep_from(place.environment)
-        running = RunningCommand(command.text, capture)
         shell = find_shell(place.environment)
-        environment = for_bash(place.environment)
-        await running.start(self.launcher, shell, ShellState(directory, state.exports), environment)
+        given = for_bash(place.environment)
+        state = ShellState(directory, state.exports)
+        if command.policy is None:
+            running = RunningCommand(command.text, capture)
+            await running.start(self.launcher, shell, state, given, self._own)
+            return running
+        sandbox = await self.sandboxes.enter(command.policy)
+        aside = place.scratch.with_name("set-aside")
+        protected = ProtectedFiles(command.policy, aside, keep=sandbox.backend == "landlock")
+        running = RunningCommand(command.text, capture, protected)
+        environment = await self.sandboxes.environment(sandbox, place.session, given)
+        names = environment.keys() | given.keys()
+        self._own |= {name for name in names if environment.get(name) != given.get(name)}
+        running.blocked = partial(self._blocked, place, sandbox, directory)
+        await running.start(sandbox.forker, shell, state, environment, self._own)
         return running
+
+    def _blocked(self, place: ShellContext, sandbox: Sandbox, directory: Path, output: str) -> list[str]:
+        """Return what a sandboxed command was kept from, by its output and by what the proxy refused."""
+        hosts = self.sandboxes.hosts
+        refused: list[str] = []
+        if hosts is not None:
+            refused = hosts.refused(place.session, self._refused.get(place.session, 0))
+            self._refused[place.session] = hosts.count
+        home = Path(place.environment.get("HOME") or "/nonexistent")
+        return [*refused, *blocked(output, sandbox.policy, directory, home)]
+
+    def policy(self, place: SandboxPlace, config: SandboxConfig, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
+        """Return what a sandboxed command in a work tree may do. Looks at the disk."""
+        key = (place.root, place.directory)
+        if key not in self._policies:
+            self._policies[key] = Policies(place, config)
+        return self._policies[key].policy(grants)
 
     def _carry(self, place: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
         if left is None:

@@ -21,8 +21,8 @@ from codeloop.schema.limits import LAUNCHER_ANSWER, SHELL_TERM
 from codeloop.workspace.process.child_process import ChildProcess
 
 _PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from codeloop.workspace.sandbox.launcher.main import main; "
-    "main(int(sys.argv[2]), sys.argv[3])"
+    "import sys; sys.path.insert(0, sys.argv[1]); from codeloop.workspace.sandbox.launcher.main import {function}; "
+    "{function}(int(sys.argv[2]), sys.argv[3])"
 )
 _ROOT = Path(codeloop.__file__).parents[1]
 MARK = "CODELOOP_CHILD"
@@ -128,21 +128,25 @@ def _settle(future: "asyncio.Future[T]", value: T) -> None:
         future.set_result(value)
 
 
-class ProcessLauncher:
-    """Starts programs through one small process, which is started at the first and ends them all when we are gone."""
+class Forker:
+    """Starts programs where it is: on the machine, or in a sandbox. `mark` begins the marks of what it starts."""
 
-    def __init__(self) -> None:
-        self._mark = os.urandom(8).hex()
+    def __init__(self, mark: str, control: socket.socket | None = None) -> None:
+        self.mark = mark
+        self._control = control
         self._count = 0
-        self._control: socket.socket | None = None
-        self._child: ChildProcess | None = None
         self._processes: set[LaunchedProcess] = set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether nothing that it started is left."""
+        return all(process.is_gone for process in self._processes)
 
     async def start(self, launch: Launch) -> LaunchedProcess:
         """Start a program in a new session. Raises OSError when it, or the launcher, can't be started."""
         self._count += 1
         request = (
-            f"{self._mark}.{self._count}.",
+            f"{self.mark}.{self._count}.",
             str(launch.directory),
             " ".join(map(str, launch.descriptors)),
             str(len(launch.arguments)),
@@ -159,29 +163,39 @@ class ProcessLauncher:
         return process
 
     async def listener(self, port: int) -> socket.socket:
-        """Return a socket that listens on 127.0.0.1 where the commands run. `port` 0: any. Raises OSError."""
+        """Return a socket that listens on 127.0.0.1 of the network here. `port` 0: any. Raises OSError."""
         channel = await self._ask(b"l", (str(port),))
-        loop = asyncio.get_running_loop()
         with channel:
-            async with asyncio.timeout(LAUNCHER_ANSWER.seconds):
-                await _readable(loop, channel)
+            await _readable(channel)
             _, fds, _, _ = socket.recv_fds(channel, 1, 1)
         if not fds:
             raise OSError(errno.EADDRINUSE, f"port {port} can't be listened on where commands run")
         return socket.socket(fileno=fds[0])
 
-    async def close(self) -> None:
-        """End everything that was started and still runs, then the launcher."""
+    async def enter(self, rows: Sequence[str]) -> "Forker":
+        """Return one that works in a sandbox, made as the rows say. Raises OSError, which says why that failed."""
+        ours, theirs = socket.socketpair()
+        with ExitStack() as on_failure:
+            on_failure.callback(ours.close)
+            with theirs:
+                channel = await self._ask(b"b", (self.mark, *rows), (theirs.fileno(),))
+            with channel:
+                await _readable(channel)
+                answer = channel.recv(_ANSWERS)
+            if answer != b"ready":
+                raise OSError(answer.decode(errors="replace").removeprefix("failed ") or "it ended at once")
+            on_failure.pop_all()
+        return Forker(self.mark, ours)
+
+    async def end(self) -> None:
+        """End everything that was started here and still runs. Nothing can be started any more."""
         await asyncio.gather(*(process.end() for process in self._processes))
-        if self._control is None or self._child is None:
-            return
-        self._control.close()
-        self._control = None
-        try:
-            async with asyncio.timeout(LAUNCHER_ANSWER.seconds):
-                await asyncio.shield(self._child.exited)
-        except TimeoutError:
-            self._child.kill()
+        self._end_control()
+
+    def _end_control(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
 
     async def _ask(self, kind: bytes, request: Sequence[str], fds: Sequence[int] = ()) -> socket.socket:
         """Send a request; return the socket that its answers come over."""
@@ -200,27 +214,50 @@ class ProcessLauncher:
         return ours
 
     def _pass(self, kind: bytes, channel: socket.socket) -> None:
-        """Hand a socket to the launcher, to a new one when there is none or it was killed."""
-        if self._control is not None:
-            try:
-                socket.send_fds(self._control, [kind], [channel.fileno()])
-            except OSError:
-                self._control.close()
-            else:
-                return
-        self._control = self._launch()
+        """Hand a socket over."""
+        if self._control is None:
+            raise BrokenPipeError(errno.EPIPE, "what starts commands has been ended")
         socket.send_fds(self._control, [kind], [channel.fileno()])
+
+
+class ProcessLauncher(Forker):
+    """Starts programs on the machine through a small process, itself started at the first; it ends them if we die."""
+
+    def __init__(self) -> None:
+        super().__init__(os.urandom(8).hex())
+        self._child: ChildProcess | None = None
+
+    async def close(self) -> None:
+        """End everything that was started and still runs, then the launcher."""
+        await self.end()
+        if self._child is None:
+            return
+        try:
+            async with asyncio.timeout(LAUNCHER_ANSWER.seconds):
+                await asyncio.shield(self._child.exited)
+        except TimeoutError:
+            self._child.kill()
+
+    def _pass(self, kind: bytes, channel: socket.socket) -> None:
+        """Hand a socket to the launcher, to a new one when there is none or it was killed."""
+        try:
+            super()._pass(kind, channel)
+        except OSError:
+            self._end_control()
+        else:
+            return
+        self._control = self._launch()
+        super()._pass(kind, channel)
 
     def _launch(self) -> socket.socket:
         ours, theirs = socket.socketpair()
         with theirs:
-            command = (sys.executable, "-I", "-S", "-c", _PROGRAM, str(_ROOT), str(theirs.fileno()), self._mark)
             popen = subprocess.Popen(
-                command,
+                own_program("main", str(theirs.fileno()), self.mark),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={"PATH": os.defpath},
+                env={},
                 cwd="/",
                 start_new_session=True,
                 pass_fds=(theirs.fileno(),),
@@ -229,10 +266,18 @@ class ProcessLauncher:
         return ours
 
 
-async def _readable(loop: asyncio.AbstractEventLoop, channel: socket.socket) -> None:
-    ready = loop.create_future()
-    loop.add_reader(channel, lambda: ready.done() or ready.set_result(None))
+def own_program(function: str, descriptor: str, mark: str) -> tuple[str, ...]:
+    """Return the command that runs a function of the launcher's `main`."""
+    return (sys.executable, "-I", "-S", "-c", _PROGRAM.format(function=function), str(_ROOT), descriptor, mark)
+
+
+async def _readable(channel: socket.socket) -> None:
+    """Wait for an answer. Raises TimeoutError."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(channel, _settle, ready, None)
     try:
-        await ready
+        async with asyncio.timeout(LAUNCHER_ANSWER.seconds):
+            await ready
     finally:
         loop.remove_reader(channel)

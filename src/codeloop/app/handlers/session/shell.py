@@ -82,7 +82,7 @@ class _Command:
         """Store the messages, run the command, store what came of it; a cancel leaves it completed, with a note."""
         info, part = self._begin()
         context = _OwnContext(self._project.engine, self._agent, part)
-        params = BashParams(command=self._line, timeout=SHELL_TIMEOUT_MAX.value)
+        params = BashParams(command=self._line, timeout=SHELL_TIMEOUT_MAX.value, outside="a person runs it")
         try:
             result = await bash.run(params, context)
             limits = self._project.engine.output

@@ -13,6 +13,7 @@ from codeloop.kit.suggest import meant, near
 from codeloop.permission.shell.analyse import analyse
 from codeloop.permission.shell.proof import Facts
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
+from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
@@ -20,6 +21,8 @@ from codeloop.tool.builtin.shell.touched_files import touched_files
 from codeloop.tool.file_access import folder_of, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
+from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
 _NOT_FOUND = 127
 _UNKNOWN = re.compile(r"([\w.+-]+): (?:command )?not found")
@@ -35,6 +38,7 @@ class BashParams(Wire, rename=None):
     description: Annotated[str, Meta(description="what it does, 5 to 10 words")] | None = None
     run_in_background: Annotated[bool, Meta(description="return an id at once")] = False
     reset: Annotated[bool, Meta(description="first forget cd and exports")] = False
+    outside: Annotated[str, Meta(description="why not in the sandbox")] | None = None
 
 
 @tool("bash", params=BashParams, traits=Traits(concurrent=False, keep="tail"))
@@ -48,13 +52,15 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     stands = shells.directory(place)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
     facts = facts_of(params.command, workdir or stands, place, ctx.workspace, shells)
-    await _ask(params.command, workdir or stands, ctx, facts)
+    sandbox = await _sandbox(params, ctx)
+    traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
+    await _ask(params.command, workdir or stands, ctx, facts, traits)
     if workdir is not None and folder_of(workdir) != workdir:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await missing(ctx, ctx.workspace.resolve(str(workdir)), text))
     timeout = min(params.timeout or SHELL_TIMEOUT.value, SHELL_TIMEOUT_MAX.value) / 1000
-    command = ShellCommand(params.command, timeout, workdir)
+    command = ShellCommand(params.command, timeout, workdir, sandbox.policy if sandbox is not None else None)
     latest = ""
 
     def show(text: str) -> None:
@@ -81,11 +87,35 @@ def _check(params: BashParams) -> None:
         raise ToolFailure("The command contains a NUL character, which no shell can take. Write it as \\0 for printf.")
 
 
-async def _ask(command: str, directory: Path, ctx: ToolContext, facts: Facts) -> None:
+async def _sandbox(params: BashParams, ctx: ToolContext) -> Sandbox | None:
+    """Return the sandbox to run in; None when there is to be none, or a person let this command run outside.
+
+    Raises ToolFailure where there has to be one and none can be had.
+    """
+    workspace = ctx.workspace
+    config = workspace.sandbox
+    if config.mode == "off":
+        return None
+    place = SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
+    shells = workspace.shared(Shells)
+    try:
+        sandbox = await shells.sandboxes.enter(shells.policy(place, config))
+    except SandboxRefused as error:
+        if config.mode == "required":
+            raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
+        return None
+    if not params.outside:
+        return sandbox
+    command: JSON = {"command": params.command, "reason": params.outside}
+    await ctx.ask(Need(permission="sandbox", patterns=(params.command,), metadata=command))
+    return None
+
+
+async def _ask(command: str, directory: Path, ctx: ToolContext, facts: Facts, traits: tuple[Trait, ...]) -> None:
     """Ask for the places and files that the command touches, and for the command itself."""
     analysis = analyse(command, facts)
     files = await asyncio.to_thread(touched_files, analysis.touches, directory, ctx.workspace)
-    line = LineNeeds(command, analysis, files, directory)
+    line = LineNeeds(command, analysis, files, directory, traits)
     await ctx.ask(*line.all(ctx.workspace, ctx.session.judge))
 
 
@@ -122,6 +152,7 @@ def _finished(params: BashParams, outcome: CommandResult, timeout: float, ctx: T
             "1 process that it left running was" if outcome.left == 1 else f"{outcome.left} processes that it left were"
         )
         notes.append(f"{left} ended. Use run_in_background for what should keep running.")
+    notes += outcome.notes
     metadata = _metadata(params, outcome.recent) | {
         "exit": outcome.code,
         "truncated": outcome.cut,

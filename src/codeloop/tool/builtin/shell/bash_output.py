@@ -27,7 +27,7 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     news = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
     return ToolResult(
         title=job.command,
-        output=noted(news.output or "(no new output)", [_status(job, news)]),
+        output=noted(news.output or "(no new output)", [_status(job, news), *news.notes]),
         metadata={
             "id": job.id,
             "output": news.printed,

@@ -58,3 +58,24 @@ def _woken_by_signals() -> int:
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, _nothing)
     return reader
+
+
+def read_text(path: str) -> str:
+    """Return a file of /proc. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        whole = bytearray()
+        while chunk := os.read(fd, 65536):
+            whole += chunk
+    finally:
+        os.close(fd)
+    return os.fsdecode(bytes(whole))
+
+
+def write_text(path: str, text: str) -> None:
+    """Write to a file of /proc at once. Raises OSError."""
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)

@@ -11,7 +11,9 @@ from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, 
 from array import array
 from collections.abc import Callable
 
+from codeloop.workspace.sandbox.launcher.confine import confine, limit
 from codeloop.workspace.sandbox.launcher.libc import become_subreaper, child_signals
+from codeloop.workspace.sandbox.launcher.plan import read_plan
 from codeloop.workspace.sandbox.launcher.processes import (
     KILL,
     descendants,
@@ -21,6 +23,7 @@ from codeloop.workspace.sandbox.launcher.processes import (
     send_signal,
     wait_for_child,
 )
+from codeloop.workspace.sandbox.launcher.proof import prove
 from codeloop.workspace.sandbox.launcher.supervisor import descriptors, receive, supervise
 
 _BACKLOG = 128
@@ -31,6 +34,11 @@ def main(fd: int, mark: str) -> None:
     """Serve the requests that come over a descriptor. `mark` begins the marks of its commands."""
     become_subreaper()
     serve(socket(fileno=fd), child_signals(), mark)
+
+
+def inside(fd: int, _mark: str) -> None:
+    """Make the process that another program put into a sandbox one of ours; what is planned comes over a descriptor."""
+    _box(socket(fileno=fd), child_signals())
 
 
 def serve(control: socket, signals: int, mark: str) -> None:
@@ -108,4 +116,20 @@ def _listen(channel: socket, _signals: int) -> None:
     channel.sendmsg([b"l"], [(SOL_SOCKET, SCM_RIGHTS, array("i", [listener.fileno()]))])
 
 
-_WORK: dict[bytes, Callable[[socket, int], None]] = {b"c": supervise, b"l": _listen}
+def _box(channel: socket, signals: int) -> None:
+    """Enter a sandbox and serve its own requests there, for as long as somebody may ask."""
+    (mark, *rows), (fd,) = receive(channel)
+    plan = read_plan(rows)
+    try:
+        confine(plan)
+        limit(plan.processes)
+        prove(plan)
+    except OSError as error:
+        channel.sendall(f"failed {error.errno} {error.strerror} {error.filename or ''}".encode(errors="replace"))
+        return
+    channel.sendall(b"ready")
+    channel.close()
+    serve(socket(fileno=fd), signals, mark)
+
+
+_WORK: dict[bytes, Callable[[socket, int], None]] = {b"c": supervise, b"l": _listen, b"b": _box}

@@ -1,0 +1,50 @@
+"""`codeloop debug sandbox`: what keeps commands in here, and the proof."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import click
+import msgspec
+
+from codeloop.cli.options import CONFIG, JSON
+from codeloop.cli.output.style import columns
+from codeloop.config.load import load
+from codeloop.config.paths import find_paths
+from codeloop.config.project_root import find_project_root
+from codeloop.config.trust.state import trust_state
+from codeloop.kit.terminal_text import inert
+from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.report import SandboxReport, report_on
+
+
+@click.command("sandbox")
+@CONFIG
+@JSON
+def debug_sandbox(*, config: Path | None, as_json: bool) -> None:
+    """Show what commands may do here, and try whether that holds; exit code 1 when it does not."""
+    paths = find_paths(os.environ)
+    place = find_project_root(Path.cwd(), paths, os.environ)
+    trusted = trust_state(paths, place.root, place.directory).trusted
+    loaded = load(place, paths, config_file=config, environment=os.environ, trusted=trusted)
+    scratch = paths.data / "tool-output"
+    made = SandboxPlace(place.root, place.directory, scratch, dict(os.environ), paths.own)
+    report = asyncio.run(report_on(made, loaded.config.sandbox))
+    if as_json:
+        click.echo(msgspec.json.encode({**msgspec.to_builtins(report), "holds": report.holds}))
+    else:
+        click.echo(inert(_text(report)))
+    if not report.holds:
+        raise SystemExit(1)
+
+
+def _text(report: SandboxReport) -> str:
+    rows = [("mode", report.mode), ("enforced by", report.backend or "nothing: no sandbox can be had here")]
+    rows += [(f"not by {kind}", why) for kind, why in report.refused.items()]
+    rows += [("network", report.network + (" (the registries and yours)" if report.network == "hosts" else ""))]
+    for name in ("writable", "protected", "hidden"):
+        paths: list[str] = getattr(report, name)
+        rows += [(name if not at else "", path) for at, path in enumerate(paths)]
+    lines = [columns(rows), "", "tried, each by a program in the sandbox:"]
+    lines += [f"  {'ok' if attempt.ok else 'FAILED':<7} {attempt.what}" for attempt in report.attempts]
+    return "\n".join(lines if report.attempts else lines[:1])

@@ -1,0 +1,56 @@
+"""What the sandbox kept a command from, found in the command's own words, as the model is told."""
+
+import os
+import re
+from pathlib import Path
+
+from codeloop.schema.limits import SANDBOX_BLOCKED
+from codeloop.workspace.sandbox.policy import SandboxPolicy
+
+_REFUSAL = re.compile(
+    r"read-only file system|permission denied|operation not permitted|EROFS|EACCES|EPERM", re.IGNORECASE
+)
+_PATH = re.compile(r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)""")
+_NETWORK = re.compile(
+    r"could not resolve|name resolution|network is unreachable|ENOTFOUND|EAI_AGAIN|ENETUNREACH|no such host|"
+    r"failed to lookup address|temporary failure resolving|nodename nor servname",
+    re.IGNORECASE,
+)
+_LINES = 400
+ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
+
+
+def blocked(output: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
+    """Return a note for each place that the output says was refused, and that the policy does not allow."""
+    found: dict[str, None] = {}
+    for line in output.splitlines()[-_LINES:]:
+        if len(line) < 2000 and _REFUSAL.search(line):
+            for named in _PATH.findall(line):
+                found |= dict.fromkeys(_refused(named, policy, directory, home))
+    places = list(found)[: SANDBOX_BLOCKED.value]
+    if policy.network != "on" and _NETWORK.search(output[-20_000:]):
+        places.append(
+            "the network, which is off for sandboxed commands"
+            if policy.network == "off"
+            else "a host that is not on the list"
+        )
+    return [f"blocked: {place}. {ASK_OUTSIDE}" if place is places[-1] else f"blocked: {place}." for place in places]
+
+
+def _refused(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
+    """Return what the policy has against a path, in words; nothing when it has nothing, or it is no path at all."""
+    if "/" not in named and not os.access(directory / named, os.F_OK):
+        return []
+    path = directory / (home / named[2:] if named.startswith("~/") else Path(named))
+    try:
+        path = path.resolve()
+    except (OSError, RuntimeError):
+        return []
+    shown = f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
+    if any(path.is_relative_to(each) for each in policy.hidden):
+        return [f"read of {shown}, which is hidden from sandboxed commands"]
+    if any(path.is_relative_to(each) for each in policy.protected):
+        return [f"write to {shown}, which is protected"]
+    if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):
+        return []
+    return [f"write to {shown}, outside the project"]

@@ -1,0 +1,67 @@
+"""A process made into a sandbox: what it forks from then on is in it, and there is no way back."""
+
+import os
+import resource
+from struct import pack
+
+from codeloop.workspace.sandbox.launcher.landlock import landlock_version, restrict, scope
+from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call, close_memory, write_text
+from codeloop.workspace.sandbox.launcher.mounts import mount_all
+from codeloop.workspace.sandbox.launcher.namespaces import enter_network, enter_processes
+from codeloop.workspace.sandbox.launcher.plan import Plan
+from codeloop.workspace.sandbox.launcher.seccomp import filter_calls
+
+_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND = 0, 1, 3, 4, 10
+_KEPT_OF_ROOT = (_CHOWN, _DAC_OVERRIDE, _FOWNER, _FSETID, _NET_BIND)
+"""What root may do in the project, whose files are often somebody else's; none of it leads out of the sandbox."""
+_LAST_CAPABILITY = 63
+_OOM = "500"
+"""When memory is short, what runs here goes first."""
+
+
+def confine(plan: Plan) -> None:
+    """Enter the sandbox that is planned. Raises OSError where it can't be had; then this process is of no more use."""
+    match plan.kind:
+        case "network":
+            enter_network()
+            return
+        case "namespaces":
+            enter_processes(is_nested=plan.is_nested)
+            mount_all(plan)
+            _give_up_rights()
+            scope()
+        case "landlock":
+            _give_up_rights()
+            restrict(plan)
+        case _:
+            _give_up_rights()
+    become_subreaper()
+    is_landlock = plan.kind == "landlock"
+    filter_calls(
+        unix=not is_landlock,
+        internet=plan.network or not is_landlock,
+        truncate=not is_landlock or landlock_version() >= 3,
+    )
+    close_memory()
+
+
+def _give_up_rights() -> None:
+    kept = _KEPT_OF_ROOT if not os.getuid() else ()
+    write_text("/proc/self/oom_score_adj", _OOM)
+    for number in range(_LAST_CAPABILITY):
+        if number not in kept:
+            try:
+                call("prctl", 24, number, 0, 0, 0)  # PR_CAPBSET_DROP
+            except OSError:
+                break  # the last one, or not ours to drop: then there are none either
+    bits = sum(1 << number for number in kept)
+    call("capset", pack("=II", 0x20080522, 0), pack("=6I", bits, bits, 0, 0, 0, 0))
+
+
+def limit(processes: int) -> None:
+    """Limit how many processes there may be: of our user, and in newer systems of this sandbox."""
+    if processes:
+        _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+        wanted = processes if most == resource.RLIM_INFINITY else min(processes, most)
+        resource.setrlimit(resource.RLIMIT_NPROC, (wanted, wanted))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

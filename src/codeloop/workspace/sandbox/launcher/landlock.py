@@ -1,0 +1,94 @@
+"""Landlock: what may be read and written, by file hierarchies, where no namespaces can be had."""
+
+import os
+import stat
+import struct
+
+from codeloop.workspace.sandbox.launcher.libc import call
+from codeloop.workspace.sandbox.launcher.plan import Plan
+
+_CREATE, _ADD, _RESTRICT = 444, 445, 446
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_MAKE_CHAR, _MAKE_BLOCK, _REFER, _TRUNCATE = 1 << 6, 1 << 11, 1 << 13, 1 << 14
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_TCP = 3  # bind and connect
+_SCOPES = 3  # abstract sockets and signals of others
+_RIGHTS = (0, 13, 14, 15)
+"""How many rights of files the first versions of the interface know; the later ones add none that is used here."""
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+_REPLACED = tuple(f"/{name}" for name in ("tmp", "var/tmp", "run", "dev"))
+"""What is not the machine's for a sandbox; here it just can't be read."""
+
+
+def landlock_version() -> int:
+    """Return the version of the interface, 0 for none."""
+    try:
+        return call("syscall", _CREATE, None, 0, 1)
+    except OSError:
+        return 0
+
+
+def restrict(plan: Plan) -> None:
+    """Let this process and its descendants do what is planned and nothing else. Raises OSError."""
+    version = landlock_version()
+    known = (1 << _RIGHTS[min(version, len(_RIGHTS) - 1)]) - 1
+    ruleset = _ruleset(version, known, 0 if plan.network else _TCP)
+    _allow(ruleset, "/", _READ_DIR)
+    _allow_but(ruleset, "/", {*plan.hidden, *_REPLACED})
+    for path in (*plan.visible, *(f"/run/{name}" for name in ("systemd/resolve", "current-system"))):
+        _allow_but(ruleset, path, set(plan.hidden))
+    for name in _DEVICES:
+        _allow(ruleset, f"/dev/{name}", known & ~_EXECUTE)
+    for path in (*plan.writable, plan.temporary):
+        _allow(ruleset, path, known & ~_MAKE_CHAR & ~_MAKE_BLOCK)
+    _enforce(ruleset)
+
+
+def scope() -> None:
+    """Keep abstract sockets and processes of others out of reach, where Landlock can."""
+    if landlock_version() >= 6:
+        _enforce(_ruleset(6, 0, 0))
+
+
+def _ruleset(version: int, files: int, network: int) -> int:
+    values = (files, *((network,) if version >= 4 else ()), *((_SCOPES,) if version >= 6 else ()))
+    attributes = struct.pack(f"{len(values)}Q", *values)
+    return call("syscall", _CREATE, attributes, len(attributes), 0)
+
+
+def _enforce(ruleset: int) -> None:
+    call("prctl", 38, 1, 0, 0, 0)
+    call("syscall", _RESTRICT, ruleset, 0)
+    os.close(ruleset)
+
+
+def _allow_but(ruleset: int, place: str, hidden: set[str]) -> None:
+    """Let everything below a place be read but what is hidden: rules can only add, so its neighbours are named."""
+    if place in hidden:
+        return
+    if not any(path.startswith(place.rstrip("/") + "/") for path in hidden):
+        _allow(ruleset, place, _READ)
+        return
+    try:
+        with os.scandir(place) as entries:
+            names = [entry.path for entry in entries if not entry.is_symlink()]
+    except OSError:
+        return
+    for path in names:
+        _allow_but(ruleset, path, hidden)
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # not there, or not for us
+    try:
+        kind = os.fstat(fd).st_mode
+        if stat.S_ISLNK(kind) or stat.S_ISSOCK(kind):
+            return
+        rule = struct.pack("=Qi", rights if stat.S_ISDIR(kind) else rights & _OF_FILES, fd)
+        call("syscall", _ADD, ruleset, 1, rule, 0)
+    finally:
+        os.close(fd)

@@ -1,0 +1,234 @@
+"""The files that a sandbox sees: everything read-only but what the plan names, over what is hidden something empty."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from codeloop.workspace.sandbox.launcher.libc import call, read_text, write_text
+from codeloop.workspace.sandbox.launcher.plan import Plan
+
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+_FLAGS = {
+    "ro": _RDONLY,
+    "nosuid": _NOSUID,
+    "nodev": _NODEV,
+    "noexec": _NOEXEC,
+    "noatime": 1024,
+    "nodiratime": 2048,
+    "relatime": 1 << 21,
+}
+_OWN_DEV = ("pts", "shm")
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
+_RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "current-system", "booted-system", "opengl-driver", "host")
+"""What programs need of /run; the rest of it are sockets of services."""
+_PROC_READ_ONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi")
+_PROC_HIDDEN = ("kcore", "keys", "timer_list")
+_TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
+_REPLACED = (*_TEMPORARY, "/dev", "/run", "/proc")
+_OWN_PID_MAX = (6, 14)
+"""Since this Linux each PID namespace has its own limit of processes; before, there is one for the machine."""
+
+
+class _Mount(NamedTuple):
+    number: str
+    place: str
+    flags: int
+
+
+def mount_all(plan: Plan) -> None:
+    """Mount everything as planned, in a mount and a PID namespace of our own. Raises OSError."""
+    _mount("", "/", "", _REC | _PRIVATE)
+    opened = {path: _open(path) for path in sorted({*plan.writable, *plan.visible})}
+    temporary = _open(plan.temporary)
+    empty = _empty()
+    _mount_dev()
+    _mount_run()
+    _mount_proc(plan.processes)
+    # Of /proc, what belongs to the machine is turned read-only below.
+    writable = {*plan.writable, *(f"/dev/{name}" for name in _OWN_DEV), "/proc"}
+    for place in _TEMPORARY:
+        if os.path.realpath(place) == place and Path(place).is_dir():
+            _bind(temporary, place)
+            writable.add(place)
+    for path, fd in opened.items():
+        if path in writable or _is_below(path, _REPLACED):
+            _point(path, fd)
+            _bind(fd, path)
+    _turn_read_only(writable, set(plan.visible) - writable)
+    for path in _pinned(plan):
+        _bind(path, path)
+    for path in (*plan.protected, *(f"/proc/{name}" for name in _PROC_READ_ONLY)):
+        if os.path.lexists(path):
+            _bind(path, path)
+            _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _flags_of(path))
+    for path in (*plan.hidden, *(f"/proc/{name}" for name in _PROC_HIDDEN)):
+        if os.path.lexists(path):
+            _hide(path, empty, {kept: fd for kept, fd in opened.items() if _is_below(kept, (path,))})
+    for fd in (*opened.values(), *empty, temporary):
+        os.close(fd)
+    os.chdir("/")
+
+
+def _pinned(plan: Plan) -> list[str]:
+    """Return the folders between what is writable and what is protected in it: with them renamed, it would not be."""
+    found: set[str] = set()
+    for path in plan.protected:
+        above = str(Path(path).parent)
+        while above not in plan.writable and _is_below(above, plan.writable):
+            found.add(above)
+            above = str(Path(above).parent)
+    return sorted(found)
+
+
+def _hide(path: str, empty: tuple[int, int], kept: dict[str, int]) -> None:
+    """Put something empty over a path, in which only what is kept is still there."""
+    if not kept:
+        _bind(empty[Path(path).is_dir()], path)
+        return
+    _mount("tmpfs", path, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=711,size=64k")
+    for each, fd in kept.items():
+        _point(each, fd)
+        _bind(fd, each)
+    _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
+
+
+def _mount_dev() -> None:
+    """Replace /dev by the few devices that every program may use, a terminal's end of its own, and empty memory."""
+    devices = {name: _open(f"/dev/{name}") for name in _DEVICES}
+    _mount("tmpfs", "/dev", "tmpfs", _NOSUID, "mode=755")
+    for name, fd in devices.items():
+        os.close(os.open(f"/dev/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        _bind(fd, f"/dev/{name}")
+        os.close(fd)
+    for name, target in _LINKS.items():
+        Path(f"/dev/{name}").symlink_to(target)
+    for name in _OWN_DEV:
+        Path(f"/dev/{name}").mkdir()
+    _mount("devpts", "/dev/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+    _mount("tmpfs", f"/dev/{_OWN_DEV[1]}", "tmpfs", _NOSUID | _NODEV, "mode=1777")
+
+
+def _mount_run() -> None:
+    if not Path("/run").is_dir():
+        return
+    paths = [path for name in _RUN if os.path.lexists(path := f"/run/{name}")]
+    links = {path: str(Path(path).readlink()) for path in paths if Path(path).is_symlink()}
+    kept = {path: _open(path) for path in paths if path not in links}
+    _mount("tmpfs", "/run", "tmpfs", _NOSUID | _NODEV, "mode=755")
+    for path, target in links.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).symlink_to(target)
+    for path, fd in kept.items():
+        _point(path, fd)
+        _bind(fd, path)
+        os.close(fd)
+
+
+def _mount_proc(processes: int) -> None:
+    _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2] if part.isdigit())
+    if processes and release >= _OWN_PID_MAX:
+        try:
+            write_text("/proc/sys/kernel/pid_max", str(processes))
+        except OSError:
+            return  # only root may; others have a limit of their own
+
+
+def _turn_read_only(writable: set[str], visible: set[str]) -> None:
+    """Turn every mount read-only but those at or below what is writable, and check that no other can be reached.
+
+    Of the folders above a mount the nearest counts: what is only visible in the temporary folder is read-only.
+    """
+    for mount in _mounts():
+        if not mount.flags & _RDONLY and not _may_write(mount.place, writable, visible):
+            try:
+                _mount("", mount.place, "", _BIND | _REMOUNT | _RDONLY | mount.flags)
+            except OSError as error:
+                # Under something else, or behind a folder that we may not enter; looked at again below.
+                if error.errno not in {errno.EINVAL, errno.ENOENT, errno.EACCES, errno.ENOTDIR}:
+                    raise
+    for mount in _mounts():
+        if not mount.flags & _RDONLY and not _may_write(mount.place, writable, visible) and _is_reached(mount):
+            raise PermissionError(errno.EPERM, "it can't be turned read-only", mount.place)
+
+
+def _may_write(path: str, writable: set[str], visible: set[str]) -> bool:
+    above = {path, *map(str, Path(path).parents)}
+    return max((place for place in above & (writable | visible)), key=len, default="") in writable
+
+
+def _is_reached(mount: _Mount) -> bool:
+    """Return whether the path of a mount leads to it, and not to another one that lies over it."""
+    try:
+        fd = _open(mount.place)
+    except OSError:
+        return False
+    try:
+        return f"mnt_id:\t{mount.number}\n" in read_text(f"/proc/self/fdinfo/{fd}")
+    finally:
+        os.close(fd)
+
+
+def _mounts() -> list[_Mount]:
+    found: list[_Mount] = []
+    for row in read_text("/proc/self/mountinfo").splitlines():
+        number, _, _, _, place, options, *_ = row.split(" ")
+        flags = sum(_FLAGS.get(option, 0) for option in options.split(","))
+        found.append(_Mount(number, _unescaped(place), flags))
+    return found
+
+
+def _unescaped(place: str) -> str:
+    """Return a path of mountinfo, which writes blanks and line ends as octal numbers."""
+    return os.fsdecode(os.fsencode(place).decode("unicode_escape").encode("latin-1"))
+
+
+def _flags_of(path: str) -> int:
+    """Return the flags that a mount has to keep when it is changed."""
+    flags = os.statvfs(path).f_flag
+    bits = {_RDONLY: 1, _NOSUID: 2, _NODEV: 4, _NOEXEC: 8, 1024: 1024, 2048: 2048, 1 << 21: 4096}
+    return sum(ours for ours, theirs in bits.items() if flags & theirs)
+
+
+def _empty() -> tuple[int, int]:
+    """Return an empty file and an empty folder that nobody may open."""
+    place = _TEMPORARY[0]
+    _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=755,size=64k")
+    os.close(os.open(f"{place}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o000))
+    Path(f"{place}/folder").mkdir(mode=0o000)
+    _mount("", place, "", _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
+    return _open(f"{place}/file"), _open(f"{place}/folder")
+
+
+def _point(path: str, fd: int) -> None:
+    """Make what another mount can be put on, in a folder of ours."""
+    if os.path.lexists(path):
+        return
+    if stat.S_ISDIR(os.fstat(fd).st_mode):
+        Path(path).mkdir(parents=True, exist_ok=True)
+    else:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def _bind(source: int | str, place: str) -> None:
+    _mount(f"/proc/self/fd/{source}" if isinstance(source, int) else source, place, "", _BIND | _REC)
+
+
+def _mount(source: str, place: str, kind: str, flags: int, options: str = "") -> None:
+    try:
+        call("mount", *(os.fsencode(each) or None for each in (source, place, kind)), flags, options.encode() or None)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, place) from error
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_PATH | os.O_CLOEXEC)
+
+
+def _is_below(path: str, places: "set[str] | tuple[str, ...]") -> bool:
+    """Return whether a path is one of the places or lies below one."""
+    return any(path == place or path.startswith(f"{place}/") for place in places)

@@ -1,0 +1,71 @@
+"""Namespaces of our own: which users, processes and network a sandbox sees."""
+
+import fcntl
+import os
+import struct
+from _socket import AF_INET, SOCK_DGRAM, socket
+
+from codeloop.workspace.sandbox.launcher.libc import call, read_text, write_text
+
+_NEWNS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+_IFF_UP, _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x1, 0x8913, 0x8914
+_MAPS = ("uid_map", "gid_map")
+
+
+def enter_network() -> None:
+    """Enter a user and a network namespace of our own, in which only `lo` is there, and up."""
+    _enter_user(_NEWNET)
+    lo = socket(AF_INET, SOCK_DGRAM)
+    wanted = bytearray(struct.pack("16sH22x", b"lo", 0))
+    fcntl.ioctl(lo.fileno(), _SIOCGIFFLAGS, wanted)
+    struct.pack_into("H", wanted, 16, struct.unpack_from("H", wanted, 16)[0] | _IFF_UP)
+    fcntl.ioctl(lo.fileno(), _SIOCSIFFLAGS, wanted)
+    lo.close()
+
+
+def enter_processes(*, is_nested: bool) -> None:
+    """Enter mount, IPC and PID namespaces of our own, and a user namespace unless we are in one of ours.
+
+    Returns as the first process of the last; the one that called stays behind until that has ended.
+    """
+    if is_nested:
+        call("unshare", _NEWNS | _NEWIPC | _NEWPID)
+    else:
+        _enter_user(_NEWNS | _NEWIPC | _NEWPID)
+    first = os.fork()
+    if first:
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)
+
+
+def _enter_user(more: int) -> None:
+    """Enter a user namespace that has all users of this one when we are root, else ourselves alone."""
+    uid, gid = os.getuid(), os.getgid()
+    if uid:
+        call("unshare", _NEWUSER | more)
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            write_text(f"/proc/self/{name}", text)
+        return
+    ours = os.getpid()
+    entered, enter = os.pipe()
+    helper = os.fork()
+    if not helper:
+        os.close(enter)
+        _map_all(ours, entered)
+    os.close(entered)
+    call("unshare", _NEWUSER | more)
+    os.close(enter)
+    if os.waitpid(helper, 0)[1]:
+        raise PermissionError("users can't be mapped into a namespace")
+
+
+def _map_all(pid: int, entered: int) -> None:
+    """Give a process the users of this namespace, once it has entered its own: only somebody outside may. Exits."""
+    code = 1
+    try:
+        os.read(entered, 1)
+        for name in _MAPS:
+            rows = (row.split() for row in read_text(f"/proc/self/{name}").splitlines())
+            write_text(f"/proc/{pid}/{name}", "\n".join(f"{first} {first} {count}" for first, _, count in rows))
+        code = 0
+    finally:
+        os._exit(code)

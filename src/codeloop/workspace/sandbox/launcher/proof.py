@@ -1,0 +1,60 @@
+"""A sandbox tries itself out before it is used: what it must refuse is attempted, as a command would."""
+
+import errno
+import os
+from pathlib import Path
+
+from codeloop.workspace.sandbox.launcher.plan import Plan
+
+_NAME = ".codeloop-probe"
+_TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
+_REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
+
+def prove(plan: Plan) -> None:
+    """Attempt what the plan does not allow. Raises PermissionError naming the first thing that succeeds."""
+    if plan.kind == "network":
+        return
+    for path in _outside(plan):
+        if _is_done(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY):
+            Path(path).unlink()
+            raise PermissionError(errno.EPERM, "it lets files be made outside", path)
+    # Landlock knows no exceptions below a folder that may be written; who made the plan knows that.
+    may_be_seen = plan.writable if plan.kind == "landlock" else ()
+    for path in plan.hidden:
+        if any(path.startswith(f"{place}/") for place in may_be_seen):
+            continue
+        if Path(path).is_file() and Path(path).stat().st_size and _is_done(path, os.O_RDONLY):
+            raise PermissionError(errno.EPERM, "it lets hidden files be read", path)
+    for path in plan.protected if plan.kind != "landlock" else ():
+        if Path(path).is_file() and _is_done(path, os.O_WRONLY):
+            raise PermissionError(errno.EPERM, "it lets protected files be written", path)
+    temporary = plan.temporary if plan.kind == "landlock" else _TEMPORARY[0]
+    ours = f"{temporary}/{_NAME}"
+    if not _is_done(ours, os.O_CREAT | os.O_WRONLY):
+        raise PermissionError(errno.EPERM, "nothing can be written in its temporary folder", ours)
+    Path(ours).unlink()
+    if plan.kind == "namespaces" and os.getpid() != 1:
+        raise PermissionError(errno.EPERM, "it has no processes of its own")
+
+
+def _outside(plan: Plan) -> list[str]:
+    """Return names for files outside: in what may be seen and not written, and at the top."""
+    folders = [path for path in (*plan.visible, "/") if Path(path).is_dir()]
+    places = (*plan.writable, plan.temporary)
+    return [
+        str(Path(folder, f"{_NAME}-{os.getpid()}"))
+        for folder in folders
+        if folder not in _TEMPORARY and not any(folder == place or folder.startswith(f"{place}/") for place in places)
+    ]
+
+
+def _is_done(path: str, flags: int) -> bool:
+    """Return whether a file can be opened so. Raises OSError for what is no refusal."""
+    try:
+        os.close(os.open(path, flags | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        if error.errno in _REFUSED:
+            return False
+        raise
+    return True

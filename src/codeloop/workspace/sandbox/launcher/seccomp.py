@@ -1,0 +1,131 @@
+"""System calls that no command needs and that could get it out of its sandbox: a BPF program made by hand."""
+
+import ctypes
+import os
+from struct import pack
+
+from codeloop.workspace.sandbox.launcher.libc import call
+
+_EPERM, _EACCES, _ENOSYS, _EAFNOSUPPORT = 1, 13, 38, 97
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_LOAD, _AND, _EQUAL, _LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_NAMESPACES = 0x7E020000  # CLONE_NEW*
+_NEWTIME = 0x80
+_UNIX, _INET, _NETLINK, _INET6 = 1, 2, 16, 10
+_O_TRUNC, _O_ACCMODE = 0o1000, 0o3
+_X32 = 0x40000000
+
+# The architecture as seccomp names it, and its numbers of the calls: x86-64, AArch64.
+_ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+_REFUSED = {
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "setns": (308, 268),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "open_by_handle_at": (304, 265),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "syslog": (103, 116),
+    "vhangup": (153, 58),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+}
+# Programs have another way where the system does not know these: what they would do could not be looked at.
+_UNKNOWN = {
+    "clone3": (435, 435),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+}
+_IOCTL, _CLONE, _UNSHARE, _SOCKET = (16, 29), (56, 220), (272, 97), (41, 198)
+_TRUNCATE, _OPEN, _OPENAT, _OPENAT2 = (76, 45), (2, -1), (257, 56), (437, 437)
+
+_Code = list[tuple[int, int, int, int]]
+
+
+def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
+    """Refuse the calls, for good. Returns False on a processor whose numbers are not known. Raises OSError.
+
+    `unix`, `internet`: whether sockets of these kinds may be made; `truncate`: whether files may be cut by their name.
+    """
+    found = _ARCHITECTURES.get(os.uname().machine)
+    if found is None:
+        return False
+    architecture, column = found
+    code: _Code = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, architecture), _refuse(_ENOSYS)]
+    code += [(_LOAD, 0, 0, _NUMBER)]
+    if not column:
+        code += [(_LEAST, 0, 1, _X32), _refuse(_ENOSYS)]
+    for refusal, rows in ((_EPERM, _REFUSED), (_ENOSYS, _UNKNOWN)):
+        for numbers in rows.values():
+            code += _if(numbers[column], [_refuse(refusal)])
+    code += _if(_IOCTL[column], [*_argument(1), *_equals(_TIOCSTI, _EPERM), *_equals(_TIOCLINUX, _EPERM)])
+    code += _if(_CLONE[column], [*_argument(0), *_has(_NAMESPACES)])
+    code += _if(_UNSHARE[column], [*_argument(0), *_has(_NAMESPACES | _NEWTIME)])
+    code += _if(_SOCKET[column], _sockets(unix=unix, internet=internet))
+    if not truncate:
+        code += _if(_TRUNCATE[column], [_refuse(_EPERM)]) + _if(_OPENAT2[column], [_refuse(_ENOSYS)])
+        for numbers, at in ((_OPEN, 1), (_OPENAT, 2)):
+            cut = [*_argument(at), (_AND, 0, 0, _O_TRUNC | _O_ACCMODE), *_equals(_O_TRUNC, _EPERM)]
+            code += _if(numbers[column], cut) if numbers[column] >= 0 else []
+    code += [(_RETURN, 0, 0, _ALLOW)]
+    program = ctypes.create_string_buffer(b"".join(pack("=HBBI", *each) for each in code))
+    head = pack("@HP", len(code), ctypes.addressof(program))
+    call("prctl", 38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    call("prctl", 22, 2, head, 0, 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    return True
+
+
+def _sockets(*, unix: bool, internet: bool) -> _Code:
+    code = _argument(0)
+    for family, is_on in ((_UNIX, unix), (_INET, internet), (_INET6, internet), (_NETLINK, True)):
+        code += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW) if is_on else _refuse(_EACCES)]
+    return [*code, _refuse(_EAFNOSUPPORT)]
+
+
+def _if(number: int, then: _Code) -> _Code:
+    """Do this for one system call; what comes next needs the call's number again."""
+    return [(_EQUAL, 0, len(then) + 1, number), *then, (_LOAD, 0, 0, _NUMBER)]
+
+
+def _argument(at: int) -> _Code:
+    """Load the lower half of an argument: the kernel takes no more of these."""
+    return [(_LOAD, 0, 0, _ARGUMENTS + 8 * at)]
+
+
+def _equals(value: int, refusal: int) -> _Code:
+    return [(_EQUAL, 0, 1, value), _refuse(refusal)]
+
+
+def _has(bits: int) -> _Code:
+    return [(_AND, 0, 0, bits), (_EQUAL, 1, 0, 0), _refuse(_EPERM)]
+
+
+def _refuse(code: int) -> tuple[int, int, int, int]:
+    return (_RETURN, 0, 0, _ERRNO | code)

@@ -1,0 +1,116 @@
+"""Where things lie below a home directory: caches that tools fill, and what no command may read. Rows, no code."""
+
+from typing import NamedTuple
+
+
+class Cache(NamedTuple):
+    """A folder that a program fills: where it is below the home, and the variable that puts it elsewhere."""
+
+    program: str
+    folder: str
+    variable: str = ""
+
+
+CACHES = (
+    Cache("pip", ".cache/pip", "PIP_CACHE_DIR"),
+    Cache("python3", ".cache/pip", "PIP_CACHE_DIR"),
+    Cache("uv", ".cache/uv", "UV_CACHE_DIR"),
+    Cache("poetry", ".cache/pypoetry", "POETRY_CACHE_DIR"),
+    Cache("pipenv", ".cache/pipenv", "PIPENV_CACHE_DIR"),
+    Cache("pre-commit", ".cache/pre-commit", "PRE_COMMIT_HOME"),
+    Cache("ruff", ".cache/ruff", "RUFF_CACHE_DIR"),
+    Cache("mypy", ".cache/mypy", "MYPY_CACHE_DIR"),
+    Cache("black", ".cache/black", "BLACK_CACHE_DIR"),
+    Cache("pylint", ".cache/pylint", "PYLINTHOME"),
+    Cache("npm", ".npm", "npm_config_cache"),
+    Cache("npm", ".cache/node-gyp"),
+    Cache("pnpm", ".local/share/pnpm/store", "npm_config_store_dir"),
+    Cache("pnpm", ".cache/pnpm"),
+    Cache("yarn", ".cache/yarn", "YARN_CACHE_FOLDER"),
+    Cache("yarn", ".yarn/berry"),
+    Cache("corepack", ".cache/node/corepack", "COREPACK_HOME"),
+    Cache("bun", ".bun/install/cache", "BUN_INSTALL_CACHE_DIR"),
+    Cache("deno", ".cache/deno", "DENO_DIR"),
+    Cache("playwright", ".cache/ms-playwright", "PLAYWRIGHT_BROWSERS_PATH"),
+    Cache("cargo", ".cargo/registry"),
+    Cache("cargo", ".cargo/git"),
+    Cache("go", "go/pkg/mod", "GOMODCACHE"),
+    Cache("go", "go/pkg/sumdb"),
+    Cache("go", ".cache/go-build", "GOCACHE"),
+    Cache("golangci-lint", ".cache/golangci-lint", "GOLANGCI_LINT_CACHE"),
+    Cache("gradle", ".gradle/caches"),
+    Cache("gradle", ".gradle/daemon"),
+    Cache("gradle", ".gradle/native"),
+    Cache("gradle", ".gradle/notifications"),
+    Cache("mvn", ".m2/repository"),
+    Cache("composer", ".cache/composer", "COMPOSER_CACHE_DIR"),
+    Cache("dotnet", ".nuget/packages", "NUGET_PACKAGES"),
+    Cache("bundle", ".bundle/cache"),
+    Cache("dart", ".pub-cache", "PUB_CACHE"),
+    Cache("ccache", ".cache/ccache", "CCACHE_DIR"),
+    Cache("sccache", ".cache/sccache", "SCCACHE_DIR"),
+    Cache("zig", ".cache/zig", "ZIG_GLOBAL_CACHE_DIR"),
+)
+"""Writable. One that is absent is made when its program is installed."""
+
+CREDENTIALS = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".netrc", ".git-credentials", ".pypirc", ".pgpass", ".my.cnf"),
+    *(".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/git/credentials", ".config/doctl"),
+    *(
+        ".docker/config.json",
+        ".docker/run",
+        ".config/containers/auth.json",
+        ".cargo/credentials",
+        ".cargo/credentials.toml",
+    ),
+    *(".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".terraform.d/credentials.tfrc.json"),
+    *(".cache/huggingface/token", ".huggingface/token", ".vault-token", ".config/op", ".password-store", ".age"),
+    *(".local/share/keyrings", ".local/share/kwalletd", ".config/kwalletrc", "Library/Keychains", ".config/sops"),
+    *(".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge"),
+    *(".config/vivaldi", ".config/opera", ".thunderbird", "snap/firefox", "snap/chromium", ".var/app"),
+    *("Library/Application Support/Google/Chrome", "Library/Application Support/Firefox", "Library/Cookies"),
+    *(
+        ".local/share/opencode",
+        ".claude/.credentials.json",
+        ".claude.json",
+        ".codex/auth.json",
+        ".config/github-copilot",
+    ),
+    *(".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history"),
+    *(".local/share/fish/fish_history", ".config/rclone", ".s3cfg", ".boto", ".databrickscfg", ".snowflake"),
+)
+"""Unreadable, below the home."""
+TOKEN_FILES = {
+    ".npmrc": b"_authToken",
+    ".yarnrc.yml": b"npmAuthToken",
+    ".config/pip/pip.conf": b"@",
+    ".pip/pip.conf": b"@",
+}
+"""Unreadable when they hold this."""
+SYSTEM_SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh", "/var/run/docker.sock")
+SOCKETS = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "GPG_AGENT_INFO", "WAYLAND_DISPLAY", "DISPLAY")
+"""Variables that lead to sockets of others: a sandboxed command does not get them."""
+
+OWN_NAMES = ("codeloop.json", "codeloop.jsonc", "opencode.json", "opencode.jsonc", ".codeloop", ".opencode")
+"""Our configuration in a project: read-only where it is, and none may appear."""
+GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir")
+"""What of a git directory decides which programs git runs."""
+SECRET_NAMES = (
+    ".env",
+    ".env.*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    ".envrc",
+)
+HARMLESS_NAMES = ("*.example", "*.sample", "*.template", "*.dist", "*.pub")
+"""Of the files with secret names in a project, those that are not secret."""
+TEST_FOLDERS = frozenset({"test", "tests", "testdata", "fixtures", "examples", "spec"})
+"""Private keys below these are made for tests."""
+SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target", "site-packages", ".tox", ".nox"})
+"""Folders of a project in which no secrets of its own are looked for."""

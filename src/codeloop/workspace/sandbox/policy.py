@@ -1,0 +1,265 @@
+"""What a sandboxed command may read and write: the settings, the rows of `locations` and this project, put together."""
+
+import fnmatch
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.kit.processes import which
+from codeloop.schema.config import SandboxConfig
+from codeloop.schema.limits import SANDBOX_FOLDERS
+from codeloop.workspace.sandbox.locations import (
+    CACHES,
+    CREDENTIALS,
+    GIT_NAMES,
+    HARMLESS_NAMES,
+    OWN_NAMES,
+    SECRET_NAMES,
+    SKIPPED,
+    SOCKETS,
+    SYSTEM_SECRETS,
+    TEST_FOLDERS,
+    TOKEN_FILES,
+)
+
+_KEY_FILES = (".pem", ".key")
+_SECRET, _HARMLESS = (re.compile("|".join(map(fnmatch.translate, names))) for names in (SECRET_NAMES, HARMLESS_NAMES))
+_FRESH = 10.0  # seconds
+_HEAD = 4096  # bytes in which a private key says that it is one
+
+
+class SandboxPolicy(Struct, frozen=True):
+    """What commands in one sandbox may do. Every path is absolute, without links, and there; but those in `absent`.
+
+    `writable`: folders and files; `protected`: what below them may only be read; `visible`: seen wherever it lies;
+    `hidden`: unreadable; `absent`: may not appear. `network`: of the machine, none, or by host through the proxy.
+    """
+
+    writable: tuple[Path, ...]
+    protected: tuple[Path, ...]
+    visible: tuple[Path, ...]
+    hidden: tuple[Path, ...]
+    absent: tuple[Path, ...]
+    network: Literal["off", "on", "hosts"]
+    hosts: tuple[str, ...]
+
+    @property
+    def has_secrets(self) -> bool:
+        """Return whether something is hidden in what may be written: not every kind of sandbox can do that."""
+        return any(path.is_relative_to(folder) for path in self.hidden for folder in self.writable)
+
+
+class SandboxGrants(Struct, frozen=True):
+    """What a person or a rule allowed for one command: places to write, secrets to read."""
+
+    writable: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+
+
+NOTHING = SandboxGrants()
+
+
+class SandboxPlace(Struct, frozen=True):
+    """What a policy is made for. `own`: our folders, of which `scratch` alone may be read. `home`: the person's."""
+
+    root: Path
+    directory: Path
+    scratch: Path
+    environment: Mapping[str, str]
+    own: tuple[Path, ...] = ()
+
+    @property
+    def home(self) -> Path:
+        """The home directory."""
+        return Path(self.environment.get("HOME") or "/nonexistent")
+
+
+class Policies:
+    """Makes the policies of one work tree. What lies outside the project is looked at again after a while only."""
+
+    def __init__(self, place: SandboxPlace, config: SandboxConfig) -> None:
+        self._place = place
+        self._config = config
+        self._roots = list(dict.fromkeys(_real(path) for path in (place.root, place.directory)))
+        self._looked = -_FRESH
+        self._caches: list[Path] = []
+        self._hidden: set[Path] = set()
+
+    def policy(self, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
+        """Return the policy of one command. Looks at the disk; makes cache folders that are absent."""
+        place, roots = self._place, self._roots
+        self._look()
+        git = [_real(path) for path in _git_folders(place.root)]
+        guarded = [folder / name for folder in git for name in GIT_NAMES]
+        guarded += [root / name for root in roots for name in OWN_NAMES]
+        guarded += [root / ".git" for root in roots if (root / ".git").is_file()]
+        free = {_real(path) for path in (*grants.writable, *grants.readable)}
+        hidden = self._hidden | {path for root in roots for path in _secrets(root)}
+        seen = (place.home, place.scratch, *map(Path, place.environment.get("PATH", "").split(os.pathsep)))
+        return SandboxPolicy(
+            writable=tuple(_there((*roots, *git, *self._caches, *map(_real, grants.writable)))),
+            protected=tuple(_there(path for path in map(_kept, guarded) if path not in free)),
+            visible=tuple(_there(_real(path) for path in seen if path.is_absolute())),
+            hidden=tuple(_outermost(_there(hidden - free))),
+            absent=tuple(path for path in guarded if not os.path.lexists(path) and path not in free),
+            network=self._config.network,
+            hosts=tuple(self._config.hosts),
+        )
+
+    def _look(self) -> None:
+        if time.monotonic() - self._looked < _FRESH:
+            return
+        place, home = self._place, _real(self._place.home)
+        configured = [_expanded(path, place) for path in self._config.writable]
+        self._caches = [_real(path) for path in (*configured, *_caches(place))]
+        named = [*place.own, *(_expanded(path, place) for path in self._config.hidden), *map(Path, SYSTEM_SECRETS)]
+        found = {_real(path) for path in (*named, *_credentials(home), *_sockets(place.environment))}
+        # What holds the project or the home can't be hidden from who works there.
+        self._hidden = {path for path in found if not any(each.is_relative_to(path) for each in (*self._roots, home))}
+        self._looked = time.monotonic()
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _kept(path: Path) -> Path:
+    """Return a path whose parents are real; a link at its end is itself what must not change."""
+    return _real(path.parent) / path.name if not path.is_symlink() else _real(path)
+
+
+def _there(paths: Iterable[Path]) -> list[Path]:
+    """Return those that exist, each once, in their order."""
+    return [path for path in dict.fromkeys(paths) if os.access(path, os.F_OK)]
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in sorted(paths):
+        if not found or not path.is_relative_to(found[-1]):
+            found.append(path)
+    return found
+
+
+def _expanded(path: str, place: SandboxPlace) -> Path:
+    """Return a path of the configuration: absolute, from the home with `~`, or else from the project's root."""
+    return place.home / path[2:] if path.startswith("~/") else place.root / path
+
+
+def _git_folders(root: Path) -> Iterator[Path]:
+    """Yield the git directories of a work tree and of its submodules, wherever they really are."""
+    top = root / ".git"
+    if top.is_file():
+        try:
+            named = top.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("gitdir:").strip()
+        except OSError:
+            return
+        top = _real(root / named)
+        if not (top / "HEAD").is_file():
+            return  # not what git takes for one: nothing outside becomes writable because of it
+    if not top.is_dir():
+        return
+    yield top
+    common = top / "commondir"
+    if common.is_file():
+        try:
+            shared = _real(top / common.read_text(encoding="utf-8", errors="surrogateescape").strip())
+        except OSError:
+            return
+        if (shared / "HEAD").is_file() and top.parent == shared / "worktrees":
+            yield shared
+            top = shared
+    waiting = [top / "modules"]
+    while waiting:
+        folder = waiting.pop()
+        for each in _folders(folder):
+            if (each / "HEAD").is_file():
+                yield each
+                waiting.append(each / "modules")
+            else:
+                waiting.append(each)
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _caches(place: SandboxPlace) -> Iterator[Path]:
+    """Yield the folders that the tools of this machine fill, made when they are absent."""
+    path = place.environment.get("PATH")
+    installed: dict[str, bool] = {}
+    for cache in CACHES:
+        if cache.program not in installed:
+            installed[cache.program] = which(cache.program, path) is not None
+        given = place.environment.get(cache.variable, "") if cache.variable else ""
+        base = place.environment.get("XDG_CACHE_HOME", "")
+        if given.startswith("/"):
+            folder = Path(given)
+        elif base.startswith("/") and cache.folder.startswith(".cache/"):
+            folder = Path(base) / cache.folder.removeprefix(".cache/")
+        else:
+            folder = place.home / cache.folder
+        if installed[cache.program] and not os.access(folder, os.F_OK) and os.access(place.home, os.W_OK):
+            try:
+                folder.mkdir(parents=True)
+            except OSError:
+                continue
+        # A cache that leads elsewhere, or holds the home, is not one.
+        if os.access(folder, os.W_OK) and not _real(place.home).is_relative_to(_real(folder)):
+            yield folder
+
+
+def _credentials(home: Path) -> Iterator[Path]:
+    yield from (home / name for name in CREDENTIALS)
+    for name, token in TOKEN_FILES.items():
+        try:
+            if token in (home / name).read_bytes():
+                yield home / name
+        except OSError:
+            continue
+
+
+def _sockets(environment: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the sockets that variables lead to."""
+    for name in SOCKETS:
+        path = environment.get(name, "").rpartition("unix:")[2].removeprefix("path=").removeprefix("//").split(",")[0]
+        if path.startswith("/"):
+            yield Path(path)
+
+
+def _secrets(root: Path) -> Iterator[Path]:
+    """Yield the files of a project that hold secrets, by their names; of a large project, those near its top."""
+    waiting = [root]
+    for folder in waiting:
+        try:
+            with os.scandir(folder) as entries:
+                rows = [(entry.name, Path(entry.path), entry.is_dir(follow_symlinks=False)) for entry in entries]
+        except OSError:
+            continue
+        for name, path, is_folder in rows:
+            if is_folder:
+                if name not in SKIPPED and len(waiting) < SANDBOX_FOLDERS.value:
+                    waiting.append(path)
+            elif _is_secret(name, path):
+                yield _real(path)
+
+
+def _is_secret(name: str, path: Path) -> bool:
+    if not _SECRET.fullmatch(name) or _HARMLESS.fullmatch(name):
+        return False
+    if not name.endswith(_KEY_FILES):
+        return True
+    try:
+        with path.open("rb") as file:
+            return b"PRIVATE KEY" in file.read(_HEAD) and not TEST_FOLDERS & set(path.parts)
+    except OSError:
+        return False

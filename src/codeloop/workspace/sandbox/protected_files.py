@@ -1,0 +1,104 @@
+"""Files that no sandboxed command may change or make: put back after it, where the kernel could not keep them."""
+
+import itertools
+import os
+import stat
+import time
+from pathlib import Path
+
+from codeloop.workspace.sandbox.policy import SandboxPolicy
+
+_LARGEST = 1024 * 1024  # bytes
+_MOST = 500  # files
+_SHOWN = 3
+
+
+class ProtectedFiles:
+    """What a policy protects, as it is before a command. `folder`: where what appeared is moved to.
+
+    `keep`: remember the contents, too, since the sandbox can't keep the files from being written.
+    """
+
+    def __init__(self, policy: SandboxPolicy, folder: Path, *, keep: bool) -> None:
+        self._absent = policy.absent
+        self._folder = folder
+        self._before = _contents(policy.protected) if keep else {}
+        self._protected = policy.protected if keep else ()
+
+    def restore(self) -> list[str]:
+        """Put back what was changed and move away what appeared; return what was done, for the model."""
+        notes = [
+            f"{path} may not appear while commands are sandboxed: it decides what runs later. It was moved to {moved}. "
+            "If it must be there, call bash again with `outside` and the reason."
+            for path in self._absent
+            if os.path.lexists(path) and (moved := self._move(path))
+        ]
+        if not self._protected:
+            return notes
+        now = _contents(self._protected)
+        changed = [path for path, before in self._before.items() if now.get(path) != before]
+        more = sorted(now.keys() - self._before.keys())
+        lost = [path for path in more if not self._move(path)]
+        lost += [path for path in changed if not _put_back(path, self._before[path])]
+        changed += more
+        if changed:
+            shown = ", ".join(map(str, changed[:_SHOWN])) + (" ..." if len(changed) > _SHOWN else "")
+            notes.append(f"blocked: change of {shown}, which is protected; it is as it was before.")
+        if lost:
+            shown = ", ".join(map(str, lost[:_SHOWN]))
+            notes.append(f"{shown} could not be put back: look at it before anything runs in this repository.")
+        return notes
+
+    def _move(self, path: Path) -> Path | None:
+        """Move away what appeared; None when that can't be done."""
+        name = f"{time.time_ns()}-{path.name}"
+        if not _is_real(path):
+            return None
+        for target in (self._folder / name, path.with_name(f"set-aside-{name}")):
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                path.rename(target)
+            except OSError:
+                continue  # on another disk, for one
+            else:
+                return target
+        return None
+
+
+def _is_real(path: Path) -> bool:
+    """Return whether a path still leads where it did: a folder above it may have become a link to somewhere else."""
+    return os.path.realpath(path.parent) == str(path.parent)
+
+
+def _contents(places: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
+    """Return mode and bytes of each file at or below the places, of a link where it leads."""
+    found: dict[Path, tuple[int, bytes]] = {}
+    for place in places:
+        below = (Path(top) / name for top, _, names in os.walk(place) for name in names)
+        for path in itertools.islice((place, *below), _MOST):
+            try:
+                status = path.lstat()
+                if stat.S_ISLNK(status.st_mode):
+                    found[path] = (status.st_mode, os.fsencode(path.readlink()))
+                elif stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
+                    found[path] = (status.st_mode, path.read_bytes())
+            except OSError:
+                continue
+    return found
+
+
+def _put_back(path: Path, before: tuple[int, bytes]) -> bool:
+    mode, data = before
+    try:
+        path.parent.mkdir(exist_ok=True)
+        if not _is_real(path):
+            return False
+        path.unlink(missing_ok=True)
+        if stat.S_ISLNK(mode):
+            path.symlink_to(os.fsdecode(data))
+        else:
+            path.write_bytes(data)
+            path.chmod(stat.S_IMODE(mode))
+    except OSError:
+        return False
+    return True

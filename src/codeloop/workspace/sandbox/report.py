@@ -1,0 +1,145 @@
+"""What the sandbox of this machine keeps commands from, shown by trying it: each attempt is a real program's."""
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.schema.config import SandboxConfig
+from codeloop.schema.wire import replace
+from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
+from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.sandbox import SandboxRefused
+
+_CONTENT = "what no command may read"
+_SECONDS = 20.0
+
+
+class Attempt(Struct, frozen=True):
+    """One attempt of a sandboxed command; `ok`: it was kept from what it wanted."""
+
+    what: str
+    ok: bool
+
+
+class SandboxReport(Struct, frozen=True):
+    """`backend`: what enforces the sandbox, "" for nothing; `refused`: why other kinds can't be had here."""
+
+    mode: str
+    backend: str
+    refused: dict[str, str]
+    network: str
+    writable: list[str]
+    protected: list[str]
+    hidden: list[str]
+    attempts: list[Attempt]
+
+    @property
+    def holds(self) -> bool:
+        """Return whether there is a sandbox, and it kept every attempt from what it wanted."""
+        return bool(self.backend) and all(attempt.ok for attempt in self.attempts)
+
+
+async def report_on(place: SandboxPlace, config: SandboxConfig) -> SandboxReport:
+    """Try the sandbox in a project made for that. Returns what came of it, and what a policy says of this place."""
+    shells = Shells()
+    policy = shells.policy(place, config)
+    backend = ""
+    attempts: list[Attempt] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="codeloop-try-") as folder:
+            tried = _Trial(shells, place, config, Path(os.path.realpath(folder)))
+            backend = (await shells.sandboxes.enter(tried.policy)).backend
+            attempts = await tried.attempts(is_cut_off=config.network != "on")
+    except SandboxRefused:
+        backend = ""
+    finally:
+        refused = {str(kind): why for kind, why in shells.sandboxes.refused.items()}
+        await shells.close()
+    network = "off" if backend == "landlock" and config.network == "hosts" else config.network
+    return SandboxReport(
+        mode=config.mode,
+        backend=backend,
+        refused=refused,
+        network=network,
+        writable=list(map(str, policy.writable)),
+        protected=list(map(str, policy.protected)),
+        hidden=list(map(str, policy.hidden)),
+        attempts=attempts,
+    )
+
+
+class _Trial:
+    """A project that is there only to try the sandbox, beside a secret and a socket that commands may not reach."""
+
+    def __init__(self, shells: Shells, place: SandboxPlace, config: SandboxConfig, folder: Path) -> None:
+        root, self._hidden = folder / "project", folder / "hidden"
+        for each in (root, self._hidden):
+            each.mkdir()
+        (self._hidden / "secret").write_text(_CONTENT)
+        self._shells = shells
+        self._home = place.home
+        self._root = root
+        made = replace(place, root=root, directory=root, scratch=folder / "scratch")
+        self._context = ShellContext("debug", root, place.environment, made.scratch)
+        self.policy = shells.policy(made, replace(config, hidden=[*config.hidden, str(self._hidden)]))
+
+    async def attempts(self, *, is_cut_off: bool) -> list[Attempt]:
+        """Return what came of each attempt."""
+        outside = self._home / f".codeloop-try-{os.getpid()}"
+        await self._run(f"echo x > '{outside}'; echo x > '/proc/self/root{outside}'")
+        found = [Attempt("write a file in the home folder", not outside.exists())]
+        outside.unlink(missing_ok=True)
+        shown = await self._run(f"cat '{self._hidden}/secret' /proc/[0-9]*/root'{self._hidden}/secret'")
+        found.append(Attempt("read a file that is hidden, as ~/.ssh is", _CONTENT not in shown))
+        found.append(Attempt("end a process of this program", await self._survives()))
+        found += [Attempt(what, ok) for what, ok in await self._reach(is_cut_off=is_cut_off)]
+        await self._run("mkdir .codeloop; echo '{}' > .codeloop/codeloop.json; echo '{}' > opencode.json")
+        appeared = any(os.path.lexists(self._root / name) for name in (".codeloop", "opencode.json"))
+        found.append(Attempt("leave configuration for codeloop in the project", not appeared))
+        written = await self._run("echo works > file; cat file")
+        return [*found, Attempt("(allowed) write and read in the project", "works" in written)]
+
+    async def _survives(self) -> bool:
+        job = await self._shells.start(self._context, ShellCommand("echo $$; exec sleep 60", _SECONDS))
+        pid = (await job.read(_SECONDS)).output.strip()
+        await self._run(f"kill -9 {pid}")
+        return await job.kill()
+
+    async def _reach(self, *, is_cut_off: bool) -> list[tuple[str, bool]]:
+        """Try a socket as that of docker, and a port of this machine."""
+        opened = os.open(self._hidden, os.O_RDONLY)
+        try:
+            with socket.socket(socket.AF_UNIX) as service, socket.socket() as machine:
+                service.bind(f"/proc/self/fd/{opened}/socket")
+                machine.bind(("127.0.0.1", 0))
+                for each in (service, machine):
+                    each.listen()
+                    each.settimeout(0)
+                python = "import os,socket,sys;s=socket.socket({family});{enter}s.connect({place!r})"
+                enter = f"os.chdir({str(self._hidden)!r});"
+                calls = [python.format(family=1, enter=enter, place="socket")]
+                calls.append(python.format(family=2, enter="", place=machine.getsockname()))
+                for code in calls:
+                    (self._root / "try.py").write_text(code)
+                    await self._run("python3 try.py")
+                found = [("connect to a socket as that of docker", not _was_reached(service))]
+                if is_cut_off:
+                    found.append(("connect to a port of this machine", not _was_reached(machine)))
+                return found
+        finally:
+            os.close(opened)
+
+    async def _run(self, text: str) -> str:
+        command = ShellCommand(text, _SECONDS, None, self.policy)
+        return (await self._shells.run(self._context, command, lambda _: None)).output
+
+
+def _was_reached(listener: socket.socket) -> bool:
+    try:
+        listener.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,153 @@
+"""The sandboxes of a work tree: one for each policy that commands have run under, made when it is first needed."""
+
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from codeloop.kit.lazy import load
+from codeloop.schema.limits import SANDBOX_BOXES, SANDBOX_PROCESSES
+from codeloop.workspace.sandbox.locations import SOCKETS
+from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.process_launcher import Forker, ProcessLauncher
+
+Backend = Literal["namespaces", "landlock"]
+BACKENDS: tuple[Backend, ...] = ("namespaces", "landlock") if sys.platform == "linux" else ()
+
+
+class AllowedHosts(Protocol):
+    """What lets commands reach some hosts; see `network.HostNetwork`, which is loaded when it is needed."""
+
+    @property
+    def count(self) -> int:
+        """How many connections were refused so far."""
+        ...
+
+    async def environment(self, session: str) -> dict[str, str]:
+        """Return the variables that lead a session's commands to it."""
+        ...
+
+    def refused(self, session: str, after: int) -> list[str]:
+        """Return what a session's commands were refused since the count was `after`."""
+        ...
+
+    async def close(self) -> None:
+        """Cut every connection."""
+        ...
+
+
+class SandboxRefused(OSError):
+    """No sandbox can be had on this machine; the text says what was tried."""
+
+
+class Sandbox(Struct, frozen=True):
+    """One that holds. `backend`: what enforces it; `forker` starts programs in it."""
+
+    backend: Backend
+    policy: SandboxPolicy
+    forker: Forker
+
+    @property
+    def holds(self) -> bool:
+        """Return whether all of the policy is enforced: Landlock can't hide a file in a project that may be written."""
+        return self.backend != "landlock" or not self.policy.has_secrets
+
+
+class Sandboxes:
+    """The sandboxes of one work tree. Those without access to the machine's network share one network of their own.
+
+    `refused`: why each kind that was tried can't be had here. Close it before its launcher.
+    """
+
+    def __init__(self, launcher: ProcessLauncher, backends: tuple[Backend, ...] = BACKENDS) -> None:
+        self.refused: dict[Backend, str] = {}
+        self._launcher = launcher
+        self._backends = backends
+        self._network: Forker | None = None
+        self._temporary: Path | None = None
+        self._open: dict[SandboxPolicy, Sandbox] = {}
+        self.hosts: AllowedHosts | None = None
+
+    async def enter(self, policy: SandboxPolicy) -> Sandbox:
+        """Return a sandbox for a policy. Each one tries itself out when it is made, so it holds.
+
+        Raises SandboxRefused where no kind of sandbox can be had.
+        """
+        found = self._open.pop(policy, None)
+        if found is None:
+            found = await self._make(policy)
+        self._open[policy] = found  # the one used last is the last
+        for each in [one for one in self._open.values() if one is not found and one.forker.is_idle]:
+            if len(self._open) <= SANDBOX_BOXES.value:
+                break
+            del self._open[each.policy]
+            await each.forker.end()
+        return found
+
+    async def listener(self, port: int) -> socket.socket:
+        """Return a socket that listens on 127.0.0.1 of the network that sandboxes share. Raises OSError."""
+        return await (await self._own_network()).listener(port)
+
+    async def close(self) -> None:
+        """End every sandbox with what runs in it."""
+        if self.hosts is not None:
+            await self.hosts.close()
+            self.hosts = None
+        for sandbox in self._open.values():
+            await sandbox.forker.end()
+        self._open.clear()
+        if self._network is not None:
+            await self._network.end()
+            self._network = None
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+
+    async def environment(self, sandbox: Sandbox, session: str, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return what a session's command in a sandbox gets of an environment. Raises OSError as `listener`."""
+        kept = {name: value for name, value in environment.items() if name not in SOCKETS}
+        if sandbox.backend == "landlock":
+            return {**kept, "TMPDIR": str(self._temporary)}
+        if sandbox.policy.network != "hosts":
+            return kept
+        if self.hosts is None:
+            home, root = Path(environment.get("HOME") or "/nonexistent"), sandbox.policy.writable[0]
+            read: Callable[..., Any] = load("workspace.sandbox.hosts:read_hosts")
+            of_user: Callable[..., list[str]] = load("workspace.sandbox.user_hosts:user_hosts")
+            network: Callable[..., AllowedHosts] = load("workspace.sandbox.network:HostNetwork")
+            hosts = read(sandbox.policy.hosts, of_user(home, environment, root))
+            self.hosts = network(hosts, environment, self.listener)
+        return {**kept, **await self.hosts.environment(session)}
+
+    async def _make(self, policy: SandboxPolicy) -> Sandbox:
+        if self._temporary is None:
+            self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-")))
+        for backend in self._backends:
+            if backend in self.refused:
+                continue
+            try:
+                return Sandbox(backend, policy, await self._enter(backend, policy))
+            except (OSError, TimeoutError) as error:
+                self.refused[backend] = str(error) or "it did not answer"
+        tried = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
+        raise SandboxRefused(f"No sandbox can be had on this machine ({tried or 'none is known for this system'}).")
+
+    async def _enter(self, backend: Backend, policy: SandboxPolicy) -> Forker:
+        rows = [f"kind {backend}", f"network {'on' if policy.network == 'on' else 'off'}"]
+        rows += [f"temporary {self._temporary}", f"processes {SANDBOX_PROCESSES.value}"]
+        for name in ("writable", "protected", "visible", "hidden"):
+            rows += [f"{name} {path}" for path in getattr(policy, name)]
+        if backend == "landlock" or policy.network == "on":
+            return await self._launcher.enter(rows)
+        return await (await self._own_network()).enter([*rows, "nested"])
+
+    async def _own_network(self) -> Forker:
+        if self._network is None:
+            self._network = await self._launcher.enter(["kind network"])
+        return self._network

@@ -1,0 +1,35 @@
+"""What `codeloop debug sandbox` says of a machine, and that it is tried."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.schema.config import SandboxConfig
+from codeloop.workspace.sandbox import sandbox
+from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.report import report_on
+
+
+def place(tmp_path: Path) -> SandboxPlace:
+    root, home = tmp_path / "work", tmp_path / "home"
+    for folder in (root, home / ".ssh", tmp_path / "scratch"):
+        folder.mkdir(parents=True)
+    (home / ".ssh/key").write_text("key")
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home)}
+    return SandboxPlace(root, root, tmp_path / "scratch", environment)
+
+
+async def test_every_attempt_is_kept_from_what_it_wants(tmp_path: Path) -> None:
+    report = await report_on(place(tmp_path), SandboxConfig(network="off"))
+    if not report.backend:
+        pytest.skip(f"no sandbox here: {report.refused}")
+    assert [attempt.what for attempt in report.attempts if not attempt.ok] == []
+    assert len(report.attempts) == 7
+    assert report.holds
+    assert str(tmp_path / "home/.ssh") in report.hidden
+
+
+async def test_a_machine_without_any_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox.Sandboxes.__init__, "__defaults__", ((),))
+    report = await report_on(place(tmp_path), SandboxConfig())
+    assert (report.backend, report.attempts, report.holds) == ("", [], False)
