@@ -18,6 +18,7 @@ from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, changed_variables, for_bash
 from codeloop.workspace.sandbox.blocked import blocked
+from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import NOTHING, Policies, SandboxGrants, SandboxPlace, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
@@ -79,7 +80,7 @@ class Shells:
         self.launcher = ProcessLauncher()
         self.sandboxes = Sandboxes(self.launcher)
         self._refused: dict[str, int] = {}
-        self._own: set[str] = set()
+        self._own = set(SOCKETS)
         self._policies: dict[tuple[Path, Path], Policies] = {}
         self._states: dict[str, ShellState] = {}
 
@@ -182,20 +183,20 @@ class Shells:
 
     def _blocked(self, place: ShellContext, sandbox: Sandbox, directory: Path, output: str) -> list[str]:
         """Return what a sandboxed command was kept from, by its output and by what the proxy refused."""
-        hosts = self.sandboxes.hosts
-        refused: list[str] = []
+        hosts, refused = self.sandboxes.hosts, None
         if hosts is not None:
             refused = hosts.refused(place.session, self._refused.get(place.session, 0))
             self._refused[place.session] = hosts.count
         home = Path(place.environment.get("HOME") or "/nonexistent")
-        return [*refused, *blocked(output, sandbox.policy, directory, home)]
+        return blocked(output, sandbox.policy, directory, home, refused)
 
     def policy(self, place: SandboxPlace, config: SandboxConfig, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
         """Return what a sandboxed command in a work tree may do. Looks at the disk."""
         key = (place.root, place.directory)
-        if key not in self._policies:
-            self._policies[key] = Policies(place, config)
-        return self._policies[key].policy(grants)
+        found = self._policies.get(key)
+        if found is None or found.config != config:
+            found = self._policies[key] = Policies(place, config)
+        return found.policy(grants)
 
     def _carry(self, place: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
         if left is None:

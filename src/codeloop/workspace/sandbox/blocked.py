@@ -17,23 +17,27 @@ _NETWORK = re.compile(
     re.IGNORECASE,
 )
 _LINES = 400
+_OFF = "the network, which is off for sandboxed commands"
+_DIRECT = "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
 
-def blocked(output: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
-    """Return a note for each place that the output says was refused, and that the policy does not allow."""
+def blocked(
+    output: str, policy: SandboxPolicy, directory: Path, home: Path, refused: list[str] | None = None
+) -> list[str]:
+    """Return a note for each place that the output says was refused, and that the policy does not allow.
+
+    `refused`: the connections that the proxy refused, a line each; None where there is no proxy.
+    """
     found: dict[str, None] = {}
     for line in output.splitlines()[-_LINES:]:
         if len(line) < 2000 and _REFUSAL.search(line):
             for named in _PATH.findall(line):
                 found |= dict.fromkeys(_refused(named, policy, directory, home))
     places = list(found)[: SANDBOX_BLOCKED.value]
-    if policy.network != "on" and _NETWORK.search(output[-20_000:]):
-        places.append(
-            "the network, which is off for sandboxed commands"
-            if policy.network == "off"
-            else "a host that is not on the list"
-        )
+    places += [line.removeprefix("blocked: ") for line in (refused or ())[: SANDBOX_BLOCKED.value]]
+    if policy.network != "on" and not refused and _NETWORK.search(output[-20_000:]):
+        places.append(_OFF if refused is None else _DIRECT)
     return [f"blocked: {place}. {ASK_OUTSIDE}" if place is places[-1] else f"blocked: {place}." for place in places]
 
 

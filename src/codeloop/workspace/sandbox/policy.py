@@ -84,7 +84,7 @@ class Policies:
 
     def __init__(self, place: SandboxPlace, config: SandboxConfig) -> None:
         self._place = place
-        self._config = config
+        self.config = config
         self._roots = list(dict.fromkeys(_real(path) for path in (place.root, place.directory)))
         self._looked = -_FRESH
         self._caches: list[Path] = []
@@ -107,17 +107,17 @@ class Policies:
             visible=tuple(_there(_real(path) for path in seen if path.is_absolute())),
             hidden=tuple(_outermost(_there(hidden - free))),
             absent=tuple(path for path in guarded if not os.path.lexists(path) and path not in free),
-            network=self._config.network,
-            hosts=tuple(self._config.hosts),
+            network=self.config.network,
+            hosts=tuple(self.config.hosts),
         )
 
     def _look(self) -> None:
         if time.monotonic() - self._looked < _FRESH:
             return
         place, home = self._place, _real(self._place.home)
-        configured = [_expanded(path, place) for path in self._config.writable]
+        configured = [_expanded(path, place) for path in self.config.writable]
         self._caches = [_real(path) for path in (*configured, *_caches(place))]
-        named = [*place.own, *(_expanded(path, place) for path in self._config.hidden), *map(Path, SYSTEM_SECRETS)]
+        named = [*place.own, *(_expanded(path, place) for path in self.config.hidden), *map(Path, SYSTEM_SECRETS)]
         found = {_real(path) for path in (*named, *_credentials(home), *_sockets(place.environment))}
         # What holds the project or the home can't be hidden from who works there.
         self._hidden = {path for path in found if not any(each.is_relative_to(path) for each in (*self._roots, home))}

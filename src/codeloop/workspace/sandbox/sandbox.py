@@ -73,6 +73,7 @@ class Sandboxes:
         self._temporary: Path | None = None
         self._open: dict[SandboxPolicy, Sandbox] = {}
         self.hosts: AllowedHosts | None = None
+        self._listed: tuple[str, ...] | None = None
 
     async def enter(self, policy: SandboxPolicy) -> Sandbox:
         """Return a sandbox for a policy. Each one tries itself out when it is made, so it holds.
@@ -114,16 +115,29 @@ class Sandboxes:
         kept = {name: value for name, value in environment.items() if name not in SOCKETS}
         if sandbox.backend == "landlock":
             return {**kept, "TMPDIR": str(self._temporary)}
-        if sandbox.policy.network != "hosts":
-            return kept
-        if self.hosts is None:
-            home, root = Path(environment.get("HOME") or "/nonexistent"), sandbox.policy.writable[0]
+        hosts = await self._allowed(sandbox.policy, environment)
+        return kept if hosts is None else {**kept, **await hosts.environment(session)}
+
+    async def _allowed(self, policy: SandboxPolicy, environment: Mapping[str, str]) -> AllowedHosts | None:
+        """Return what leads to the policy's hosts; None where it has no list. A changed list ends the one before.
+
+        Raises OSError for an entry that names no host.
+        """
+        listed = policy.hosts if policy.network == "hosts" else None
+        if self.hosts is not None and self._listed != listed:
+            await self.hosts.close()
+            self.hosts = None
+        if listed is not None and self.hosts is None:
+            home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
             read: Callable[..., Any] = load("workspace.sandbox.hosts:read_hosts")
             of_user: Callable[..., list[str]] = load("workspace.sandbox.user_hosts:user_hosts")
             network: Callable[..., AllowedHosts] = load("workspace.sandbox.network:HostNetwork")
-            hosts = read(sandbox.policy.hosts, of_user(home, environment, root))
-            self.hosts = network(hosts, environment, self.listener)
-        return {**kept, **await self.hosts.environment(session)}
+            try:
+                hosts = read(listed, of_user(home, environment, root))
+            except ValueError as error:
+                raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
+            self.hosts, self._listed = network(hosts, environment, self.listener), listed
+        return self.hosts
 
     async def _make(self, policy: SandboxPolicy) -> Sandbox:
         if self._temporary is None:
