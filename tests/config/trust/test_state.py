@@ -11,7 +11,8 @@ import pytest
 
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.trust import contents
-from codeloop.config.trust.state import TrustState, trust_changes, trust_state
+from codeloop.config.trust.changes import trust_changes
+from codeloop.config.trust.state import TrustState, trust_state
 from codeloop.config.trust.store import amend, record_of, trust
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace

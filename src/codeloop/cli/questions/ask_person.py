@@ -13,7 +13,7 @@ from codeloop.cli.questions.prompter import Prompter, ask_line
 from codeloop.cli.questions.reply_words import chosen, meaning
 from codeloop.cli.questions.trust_text import changes_text
 from codeloop.client.client import Client
-from codeloop.config.trust.state import trust_changes
+from codeloop.config.trust.changes import trust_changes
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_requests import MessageId, SessionId
 from codeloop.schema.errors import OperationError

@@ -7,9 +7,7 @@ from msgspec import Struct
 
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import TooManyFiles, TrustedContents, is_in_view, read_contents
-from codeloop.config.trust.copies import copy_of
 from codeloop.config.trust.store import TrustedDirectory, adopt, record_of
-from codeloop.kit.diff import unified
 from codeloop.schema.errors import CodeloopError
 
 _MOST_NAMED = 5
@@ -50,7 +48,7 @@ def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
     files = tuple(root / path for path in (*found.files, *found.hidden))
     if record.files is None:
         return TrustState(trusted=True, note=_adopted(paths, root, directory), files=files)
-    changes = _changes(record, found, root, directory)
+    changes = changed_files(record, found, root, directory)
     if not changes:
         return TrustState(trusted=True, files=files)
     named = [f"{_shown(change.path)} {change.what}" for change in changes]
@@ -59,25 +57,8 @@ def trust_state(paths: Paths, root: Path, directory: Path) -> TrustState:
     return TrustState(trusted=False, why=why, files=files)
 
 
-def trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChange, ...]:
-    """Return how a project differs from what was trusted, with patches; nothing when nobody trusted it. Blocks.
-
-    Raises CodeloopError when there is too much to compare.
-    """
-    record = record_of(paths, root)
-    try:
-        found = read_contents(paths, root, directory) if record is not None else TrustedContents()
-    except TooManyFiles as error:
-        raise CodeloopError(f"{error} is more than can be compared with what was trusted.") from error
-    if record is None or record.files is None:
-        return ()
-    return tuple(
-        TrustChange(change.path, change.what, _patch(paths, record, found, change.path))
-        for change in _changes(record, found, root, directory)
-    )
-
-
-def _changes(record: TrustedDirectory, found: TrustedContents, root: Path, directory: Path) -> list[TrustChange]:
+def changed_files(record: TrustedDirectory, found: TrustedContents, root: Path, directory: Path) -> list[TrustChange]:
+    """Return what differs from a record, by path, without patches."""
     before, now = record.files or {}, found.digests()
     gone = [path for path in before if path not in now and is_in_view(path, root, directory)]
     changes = [TrustChange(path, "removed") for path in gone]
@@ -87,17 +68,6 @@ def _changes(record: TrustedDirectory, found: TrustedContents, root: Path, direc
         if before.get(path) != digest
     ]
     return sorted(changes, key=lambda change: change.path)
-
-
-def _patch(paths: Paths, record: TrustedDirectory, found: TrustedContents, path: str) -> str:
-    digest = (record.files or {}).get(path)
-    before = copy_of(paths, digest) if digest is not None else ""
-    try:
-        after = found.files.get(path, b"").decode()
-    except UnicodeDecodeError:
-        return ""
-    is_hidden = path in found.hidden or before is None
-    return "" if is_hidden else unified(path, before or "", after).patch
 
 
 def _adopted(paths: Paths, root: Path, directory: Path) -> str:

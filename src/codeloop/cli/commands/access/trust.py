@@ -13,7 +13,8 @@ from codeloop.cli.questions.trust_text import changes_text
 from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.trust import store
-from codeloop.config.trust.state import trust_changes, trust_state
+from codeloop.config.trust.changes import trust_changes
+from codeloop.config.trust.state import trust_state
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.errors import CodeloopError
 

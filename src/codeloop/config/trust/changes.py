@@ -1,0 +1,40 @@
+"""How a project differs from what was trusted, with patches; imported when somebody looks."""
+
+from pathlib import Path
+
+from codeloop.config.paths import Paths
+from codeloop.config.trust.contents import TooManyFiles, TrustedContents, read_contents
+from codeloop.config.trust.copies import copy_of
+from codeloop.config.trust.state import TrustChange, changed_files
+from codeloop.config.trust.store import TrustedDirectory, record_of
+from codeloop.kit.diff import unified
+from codeloop.schema.errors import CodeloopError
+
+
+def trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChange, ...]:
+    """Return how a project differs from what was trusted, with patches; nothing when nobody trusted it. Blocks.
+
+    Raises CodeloopError when there is too much to compare.
+    """
+    record = record_of(paths, root)
+    try:
+        found = read_contents(paths, root, directory) if record is not None else TrustedContents()
+    except TooManyFiles as error:
+        raise CodeloopError(f"{error} is more than can be compared with what was trusted.") from error
+    if record is None or record.files is None:
+        return ()
+    return tuple(
+        TrustChange(change.path, change.what, _patch(paths, record, found, change.path))
+        for change in changed_files(record, found, root, directory)
+    )
+
+
+def _patch(paths: Paths, record: TrustedDirectory, found: TrustedContents, path: str) -> str:
+    digest = (record.files or {}).get(path)
+    before = copy_of(paths, digest) if digest is not None else ""
+    try:
+        after = found.files.get(path, b"").decode()
+    except UnicodeDecodeError:
+        return ""
+    is_hidden = path in found.hidden or before is None
+    return "" if is_hidden else unified(path, before or "", after).patch
