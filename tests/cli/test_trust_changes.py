@@ -182,8 +182,7 @@ async def test_followers_of_a_running_project_are_told(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/codeloop.json").write_text('{"permission": {"edit": "deny"}}')
     trust(find_paths({"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}), tmp_path / "work")
-    write = call("bash", command="echo '{}' > codeloop.json; echo x > .codeloop.md")
-    answers = [calls(write), calls(call("list")), ScriptedAnswer(text="Done.")]
+    answers = [calls(call("list")), ScriptedAnswer(text="Done.")]
     async with rig(tmp_path, answers, permission={"*": "allow"}) as it:
         told: list[str] = []
 
@@ -196,6 +195,7 @@ async def test_followers_of_a_running_project_are_told(tmp_path: Path) -> None:
                         pass
 
         following = asyncio.create_task(follow())
+        (it.work / "codeloop.json").write_text("{}")
         await it.prompt()
         await until(lambda: told)
         following.cancel()
