@@ -167,10 +167,11 @@ def _as_found(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, str]:
     if lead and lead.end() and segment[:1] != "\n" and segment.count("\n") < old.count("\n"):
         new = new[lead.end() :] if new.startswith(lead.group()) else new
         old = old[lead.end() :]
-    tail = re.search(r"(?:\n[ \t]*)+$", old)
+    blank = old[len(old.rstrip(" \t\n")) :]
+    tail = blank[blank.find("\n") :] if "\n" in blank else ""
     if tail and not segment.endswith("\n") and segment.count("\n") < old.count("\n"):
-        new = new[: len(new) - len(tail.group())] if new.endswith(tail.group()) else new
-        old = old[: tail.start()]
+        new = new[: len(new) - len(tail)] if new.endswith(tail) else new
+        old = old[: len(old) - len(tail)]
     if "\n" not in old and not segment.endswith((" ", "\t")) and old != segment:
         new = new.rstrip(" \t") if old != old.rstrip(" \t") else new
         old = old.rstrip(" \t")

@@ -25,7 +25,7 @@ from codeloop.workspace.sandbox.policy import SandboxPlace
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
 _NOT_FOUND = 127
-_UNKNOWN = re.compile(r"([\w.+-]+): (?:command )?not found")
+_UNKNOWN = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
 _OWN_PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin", "bin")
 
 
