@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from codeloop.schema.config import SandboxConfig
+from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import SandboxGrants, SandboxPlace
 from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, SandboxRefused
@@ -167,6 +168,25 @@ async def test_a_place_that_was_granted_can_be_written_by_that_command_alone(it:
     assert (await it.run(f"echo 1 > {other}/a", SandboxGrants(writable=(other,)))).code == 0
     await it.run(f"echo 2 > {other}/a")
     assert (other / "a").read_text() == "1\n"
+
+
+async def test_a_protected_file_that_was_granted_keeps_what_is_written(it: Attacked) -> None:
+    hooks = it.root / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    for name in ("one", "two"):
+        (hooks / name).write_text("before\n")
+    await it.run("cd .git/hooks; echo 1 > one; echo 2 > two", SandboxGrants(writable=(hooks / "one",)))
+    assert [(hooks / name).read_text() for name in ("one", "two")] == ["1\n", "before\n"]
+
+
+async def test_a_policy_that_went_wrong_does_not_end_the_use_of_its_kind(it: Attacked) -> None:
+    policy = it.shells.policy(it.place, SandboxConfig(network="off"))
+    gone = replace(policy, writable=(*policy.writable, it.home / "gone"))
+    if it.backend == "namespaces":
+        with pytest.raises(OSError, match="No such file"):
+            await it.shells.sandboxes.enter(gone)
+    assert (await it.run("true")).code == 0
+    assert it.shells.sandboxes.refused == {}
 
 
 async def test_processes_of_others_are_out_of_reach(it: Attacked) -> None:

@@ -55,7 +55,7 @@ class SandboxPolicy(Struct, frozen=True):
 
 
 class SandboxGrants(Struct, frozen=True):
-    """What a person or a rule allowed for one command: places to write, secrets to read."""
+    """What a person or a rule allowed for one command: places to write, secrets to read. Paths without links."""
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
@@ -91,22 +91,31 @@ class Policies:
         self._hidden: set[Path] = set()
 
     def policy(self, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
-        """Return the policy of one command. Looks at the disk; makes cache folders that are absent."""
+        """Return the policy of one command. Looks at the disk; makes absent caches and granted files."""
         place, roots = self._place, self._roots
         self._look()
         git = [_real(path) for path in _git_folders(place.root)]
         guarded = [folder / name for folder in git for name in GIT_NAMES]
         guarded += [root / name for root in roots for name in OWN_NAMES]
         guarded += [root / ".git" for root in roots if (root / ".git").is_file()]
-        free = {_real(path) for path in (*grants.writable, *grants.readable)}
+        # What has become a link since it was allowed would lead to somewhere else.
+        granted = [path for path in grants.writable if _real(path) == path]
+        opened = list(_opened(granted, guarded, _real(place.home)))
+        free = {*granted, *(path for path in grants.readable if _real(path) == path)}
         hidden = self._hidden | {path for root in roots for path in _secrets(root)}
+        hidden -= free
+        shown = [path for path in free if any(path.is_relative_to(each) for each in hidden)]
         seen = (place.home, place.scratch, *map(Path, place.environment.get("PATH", "").split(os.pathsep)))
         return SandboxPolicy(
-            writable=tuple(_there((*roots, *git, *self._caches, *map(_real, grants.writable)))),
+            writable=tuple(_there((*roots, *git, *self._caches, *opened))),
             protected=tuple(_there(path for path in map(_kept, guarded) if path not in free)),
-            visible=tuple(_there(_real(path) for path in seen if path.is_absolute())),
-            hidden=tuple(_outermost(_there(hidden - free))),
-            absent=tuple(path for path in guarded if not os.path.lexists(path) and path not in free),
+            visible=tuple(_there((*(_real(path) for path in seen if path.is_absolute()), *shown))),
+            hidden=tuple(_outermost(_there(hidden))),
+            absent=tuple(
+                path
+                for path in guarded
+                if not os.path.lexists(path) and not any(each.is_relative_to(path) for each in granted)
+            ),
             network=self.config.network,
             hosts=tuple(self.config.hosts),
         )
@@ -122,6 +131,29 @@ class Policies:
         # What holds the project or the home can't be hidden from who works there.
         self._hidden = {path for path in found if not any(each.is_relative_to(path) for each in (*self._roots, home))}
         self._looked = time.monotonic()
+
+
+def _opened(granted: Iterable[Path], guarded: Iterable[Path], home: Path) -> Iterator[Path]:
+    """Yield what becomes writable for what was granted: itself, made as an empty file when it is absent.
+
+    An absent one in a plain folder below the home opens that folder, so that folders and links can be made there, too.
+    """
+    guarded = list(guarded)
+    for path in granted:
+        above = next(folder for folder in path.parents if folder.is_dir())
+        if not os.path.lexists(path):
+            is_plain = above != home and above.is_relative_to(home)
+            is_plain = is_plain and not any(part.startswith(".") for part in above.relative_to(home).parts)
+            if is_plain and not any(path.is_relative_to(each) for each in guarded):
+                yield above
+                continue
+            if any(path == each for each in guarded):
+                continue  # in the project, where it may appear now
+            try:
+                path.touch()
+            except OSError:
+                continue
+        yield path
 
 
 def _real(path: Path) -> Path:

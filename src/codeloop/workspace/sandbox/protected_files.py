@@ -22,7 +22,8 @@ class ProtectedFiles:
     def __init__(self, policy: SandboxPolicy, folder: Path, *, keep: bool) -> None:
         self._absent = policy.absent
         self._folder = folder
-        self._before = _contents(policy.protected) if keep else {}
+        self._free = tuple(path for path in policy.writable if any(map(path.is_relative_to, policy.protected)))
+        self._before = self._contents(policy.protected) if keep else {}
         self._protected = policy.protected if keep else ()
 
     def restore(self) -> list[str]:
@@ -35,7 +36,7 @@ class ProtectedFiles:
         ]
         if not self._protected:
             return notes
-        now = _contents(self._protected)
+        now = self._contents(self._protected)
         changed = [path for path, before in self._before.items() if now.get(path) != before]
         more = sorted(now.keys() - self._before.keys())
         lost = [path for path in more if not self._move(path)]
@@ -48,6 +49,11 @@ class ProtectedFiles:
             shown = ", ".join(map(str, lost[:_SHOWN]))
             notes.append(f"{shown} could not be put back: look at it before anything runs in this repository.")
         return notes
+
+    def _contents(self, places: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
+        """Return the files at or below the places but those that may be written this time."""
+        found = _contents(places)
+        return {path: each for path, each in found.items() if not any(map(path.is_relative_to, self._free))}
 
     def _move(self, path: Path) -> Path | None:
         """Move away what appeared; None when that can't be done."""

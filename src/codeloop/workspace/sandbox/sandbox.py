@@ -148,6 +148,8 @@ class Sandboxes:
             try:
                 return Sandbox(backend, policy, await self._enter(backend, policy))
             except (OSError, TimeoutError) as error:
+                if any(sandbox.backend == backend for sandbox in self._open.values()):
+                    raise  # it can be had: it is this policy that is wrong, a file of which is gone, say
                 self.refused[backend] = str(error) or "it did not answer"
         tried = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
         raise SandboxRefused(f"No sandbox can be had on this machine ({tried or 'none is known for this system'}).")

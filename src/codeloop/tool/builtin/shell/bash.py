@@ -21,7 +21,7 @@ from codeloop.tool.builtin.shell.touched_files import touched_files
 from codeloop.tool.file_access import folder_of, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants, SandboxPlace, SandboxPolicy
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
 _NOT_FOUND = 127
@@ -54,13 +54,14 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     facts = facts_of(params.command, workdir or stands, place, ctx.workspace, shells)
     sandbox = await _sandbox(params, ctx)
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
-    await _ask(params.command, workdir or stands, ctx, facts, traits)
+    line = await _ask(params.command, workdir or stands, ctx, facts, traits)
+    policy = _policy(ctx, line.grants(ctx.workspace)) if sandbox is not None else None
     if workdir is not None and folder_of(workdir) != workdir:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await missing(ctx, ctx.workspace.resolve(str(workdir)), text))
     timeout = min(params.timeout or SHELL_TIMEOUT.value, SHELL_TIMEOUT_MAX.value) / 1000
-    command = ShellCommand(params.command, timeout, workdir, sandbox.policy if sandbox is not None else None)
+    command = ShellCommand(params.command, timeout, workdir, policy)
     latest = ""
 
     def show(text: str) -> None:
@@ -96,10 +97,8 @@ async def _sandbox(params: BashParams, ctx: ToolContext) -> Sandbox | None:
     config = workspace.sandbox
     if config.mode == "off":
         return None
-    place = SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
-    shells = workspace.shared(Shells)
     try:
-        sandbox = await shells.sandboxes.enter(shells.policy(place, config))
+        sandbox = await workspace.shared(Shells).sandboxes.enter(_policy(ctx))
     except SandboxRefused as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
@@ -111,12 +110,19 @@ async def _sandbox(params: BashParams, ctx: ToolContext) -> Sandbox | None:
     return None
 
 
-async def _ask(command: str, directory: Path, ctx: ToolContext, facts: Facts, traits: tuple[Trait, ...]) -> None:
-    """Ask for the places and files that the command touches, and for the command itself."""
+def _policy(ctx: ToolContext, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
+    workspace = ctx.workspace
+    place = SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
+    return workspace.shared(Shells).policy(place, workspace.sandbox, grants)
+
+
+async def _ask(command: str, directory: Path, ctx: ToolContext, facts: Facts, traits: tuple[Trait, ...]) -> LineNeeds:
+    """Ask for the places and files that the command touches, and for the command itself; return all that it needed."""
     analysis = analyse(command, facts)
     files = await asyncio.to_thread(touched_files, analysis.touches, directory, ctx.workspace)
     line = LineNeeds(command, analysis, files, directory, traits)
     await ctx.ask(*line.all(ctx.workspace, ctx.session.judge))
+    return line
 
 
 async def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:

@@ -12,6 +12,7 @@ from codeloop.store.permission_records import PLACE
 from codeloop.tool.builtin.shell.touched_files import TouchedFiles
 from codeloop.tool.call_session import Judge
 from codeloop.tool.file_access import edit_needs, folder_of, permission_name
+from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
 
@@ -33,6 +34,15 @@ class LineNeeds:
         guarded = [need for need in files if any(map(_is_guarded, need.patterns))]
         plain = [need for need in files if need not in guarded]
         return [*self._outside(workspace), *guarded, self._run(workspace), *plain, *self._anywhere()]
+
+    def grants(self, workspace: Workspace) -> SandboxGrants:
+        """Return what a sandbox has to open for the line once all its needs are granted."""
+        named = (*self.files.writes, *self.files.fills)
+        writable = [
+            path for path in named if not workspace.contains(path) or is_protected(permission_name(workspace, path))
+        ]
+        readable = [path for path in self.files.reads if is_secret(permission_name(workspace, path))]
+        return SandboxGrants(tuple(writable), tuple(readable))
 
     def _outside(self, workspace: Workspace) -> Iterable[Need]:
         """Yield leave for the folders outside: those written in, then those that are only looked at."""

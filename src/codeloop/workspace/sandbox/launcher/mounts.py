@@ -60,14 +60,19 @@ def mount_all(plan: Plan) -> None:
     _turn_read_only(writable, set(plan.visible) - writable)
     for path in _pinned(plan):
         _bind(path, path)
+    # As they are mounted now, writable or not: what is protected or hidden may hold some of them.
+    kept = {path: _open(path) for path in opened if _is_below(path, (*plan.protected, *plan.hidden))}
     for path in (*plan.protected, *(f"/proc/{name}" for name in _PROC_READ_ONLY)):
         if os.path.lexists(path):
             _bind(path, path)
             _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _flags_of(path))
+    for path, fd in kept.items():
+        if _is_below(path, plan.protected):
+            _bind(fd, path)
     for path in (*plan.hidden, *(f"/proc/{name}" for name in _PROC_HIDDEN)):
         if os.path.lexists(path):
-            _hide(path, empty, {kept: fd for kept, fd in opened.items() if _is_below(kept, (path,))})
-    for fd in (*opened.values(), *empty, temporary):
+            _hide(path, empty, {each: fd for each, fd in kept.items() if _is_below(each, (path,))})
+    for fd in (*opened.values(), *kept.values(), *empty, temporary):
         os.close(fd)
     os.chdir("/")
 

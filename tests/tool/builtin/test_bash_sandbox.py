@@ -1,0 +1,95 @@
+"""What a sandboxed line was allowed is opened for that one command."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.schema.config import SandboxConfig
+from codeloop.tool.builtin.shell.bash import BashParams, bash
+from codeloop.workspace.process.shells import Shells
+from codeloop.workspace.sandbox.policy import SandboxPlace
+from codeloop.workspace.sandbox.sandbox import SandboxRefused
+from tests.tool.context import TestContext, make_context
+
+
+@pytest.fixture
+async def ctx(tmp_path: Path) -> AsyncIterator[TestContext]:
+    """A project in a sandbox, with a home beside it; every question is answered with yes."""
+    made = make_context(tmp_path)
+    workspace = made.workspace
+    workspace.sandbox = SandboxConfig(mode="required", network="off")
+    (tmp_path / "other").mkdir()
+    (workspace.root / ".env").write_text("KEY=1\n")
+    (workspace.root / ".codeloop").mkdir()
+    (workspace.root / ".codeloop/notes").write_text("before\n")
+    shells = workspace.shared(Shells)
+    place = SandboxPlace(workspace.root, workspace.root, workspace.scratch, workspace.environment)
+    try:
+        sandbox = await shells.sandboxes.enter(shells.policy(place, workspace.sandbox))
+    except SandboxRefused as error:
+        pytest.skip(str(error))
+    if sandbox.backend != "namespaces":
+        pytest.skip("files in a project are hidden and protected by namespaces only")
+    yield made
+    await shells.close()
+
+
+async def run(ctx: TestContext, command: str, **more: Any) -> str:
+    return (await bash.run(BashParams(command=command, **more), ctx)).output
+
+
+@pytest.mark.parametrize("name", ["other/file", "other/new", "other/sub/new", "new"])
+async def test_a_write_outside_is_open_for_the_command_that_was_allowed_it(
+    ctx: TestContext, tmp_path: Path, name: str
+) -> None:
+    file = tmp_path / name
+    (tmp_path / "other/file").write_text("before\n")
+    made = f"mkdir -p {file.parent} && " if not file.parent.is_dir() else ""
+    assert await run(ctx, f"{made}echo one > {file}") == "(no output)"
+    assert file.read_text() == "one\n"
+    (ctx.workspace.root / "later.sh").write_text(f"echo two > {file}; echo two > {file}.two; rm {file}")
+    assert f"blocked: write to ~/{name}, outside the project" in await run(ctx, "bash later.sh")
+    assert file.read_text() == "one\n"
+    assert not file.with_name(f"{file.name}.two").exists()
+
+
+async def test_what_lies_beside_a_granted_file_stays_closed(ctx: TestContext, tmp_path: Path) -> None:
+    (tmp_path / "other/file").write_text("")
+    (ctx.workspace.root / "try.sh").write_text(f"echo x > {tmp_path}/other/beside; echo x > {tmp_path}/.bashrc; echo y")
+    await run(ctx, f"bash try.sh > {tmp_path}/other/file")
+    await run(ctx, f"bash try.sh > {tmp_path}/new")
+    assert (tmp_path / "other/file").read_text() == (tmp_path / "new").read_text() == "y\n"
+    assert not (tmp_path / "other/beside").exists()
+    assert not (tmp_path / ".bashrc").exists()
+
+
+async def test_a_secret_is_readable_for_the_command_that_was_allowed_it(ctx: TestContext, tmp_path: Path) -> None:
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh/id_rsa").write_text("first key\n")
+    (tmp_path / ".ssh/id_dsa").write_text("second key\n")
+    (ctx.workspace.root / "try.sh").write_text(f"cat .env {tmp_path}/.ssh/id_rsa {tmp_path}/.ssh/id_dsa 2>&1")
+    assert await run(ctx, "cat .env") == "KEY=1\n"
+    shown = await run(ctx, f"cat {tmp_path}/.ssh/id_rsa; bash try.sh")
+    assert shown.count("first key") == 2
+    assert "second key" not in shown
+    assert "KEY=1" not in shown
+    after = await run(ctx, "bash try.sh")
+    assert "key\n" not in after
+    assert "KEY=1" not in after
+
+
+async def test_a_protected_file_is_open_for_the_command_that_was_allowed_it(ctx: TestContext) -> None:
+    own = ctx.workspace.root / ".codeloop"
+    (ctx.workspace.root / "try.sh").write_text("echo x > .codeloop/other; echo three > .codeloop/notes")
+    assert "Read-only" in await run(ctx, "echo two > .codeloop/notes; bash try.sh 2>&1 | head -1")
+    assert (own / "notes").read_text() == "three\n"
+    assert await run(ctx, "echo new > .codeloop/new") == "(no output)"
+    assert (own / "new").read_text() == "new\n"
+    assert "blocked" in await run(ctx, "bash try.sh")
+    assert sorted(path.name for path in own.iterdir()) == ["new", "notes"]
+    assert (await run(ctx, "echo '{}' > codeloop.json"), (ctx.workspace.root / "codeloop.json").read_text()) == (
+        "(no output)",
+        "{}\n",
+    )
