@@ -93,3 +93,24 @@ async def test_a_protected_file_is_open_for_the_command_that_was_allowed_it(ctx:
         "(no output)",
         "{}\n",
     )
+
+
+async def test_the_temporary_folder_is_private_and_needs_no_question(ctx: TestContext, tmp_path: Path) -> None:
+    name = f"/tmp/{ctx.session_id}"
+    assert await run(ctx, f"mkdir {name} && echo private > {name}/file; cat {name}/file") == "private\n"
+    assert await run(ctx, f"cat < {name}/file; rm -r {name}") == "private\n"
+    assert {need.permission for need in ctx.asked} == {"bash"}
+    assert not Path(name).exists()
+
+
+async def test_a_link_out_of_the_temporary_folder_is_asked_about_by_its_target(
+    ctx: TestContext, tmp_path: Path
+) -> None:
+    await run(ctx, f"ln -s {tmp_path}/other /tmp/folder; ln -s /tmp/folder /tmp/again; ln -s /tmp/loop /tmp/loop")
+    ctx.asked.clear()
+    await run(ctx, "echo x > /tmp/again/file; echo x > /tmp/loop")
+    assert ctx.asked[0].patterns == (f"{tmp_path}/other/*",)
+    assert (tmp_path / "other/file").read_text() == "x\n"
+    ctx.asked.clear()
+    await run(ctx, "ls /tmp")  # the project lies in it
+    assert "external_directory" in {need.permission for need in ctx.asked}

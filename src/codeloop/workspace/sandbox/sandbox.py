@@ -17,6 +17,10 @@ from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import Forker, ProcessLauncher
 
+_TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
+"""What is a private folder for sandboxed commands."""
+_LINKS = 40
+"""How many links in a row the system follows."""
 Backend = Literal["namespaces", "landlock"]
 BACKENDS: tuple[Backend, ...] = ("namespaces", "landlock") if sys.platform == "linux" else ()
 
@@ -90,6 +94,24 @@ class Sandboxes:
             del self._open[each.policy]
             await each.forker.end()
         return found
+
+    def meant(self, sandbox: Sandbox, path: Path) -> Path | None:
+        """Return what a path leads to for commands in a sandbox; None for what is in their private temporary folder.
+
+        `path` is a resolved one of this machine. Looks at the disk, since links in the private folder lead out again.
+        """
+        policy = sandbox.policy
+        for _ in range(_LINKS):
+            top = next((each for each in _TEMPORARY if path.is_relative_to(each)), None)
+            seen = [*policy.writable, *policy.visible]
+            is_seen = any(path.is_relative_to(each) or each.is_relative_to(path) for each in seen)
+            if sandbox.backend != "namespaces" or self._temporary is None or top is None or is_seen:
+                return path
+            real = Path(os.path.realpath(self._temporary / path.relative_to(top)))
+            if real.is_relative_to(self._temporary):
+                return None
+            path = real
+        return None
 
     async def listener(self, port: int) -> socket.socket:
         """Return a socket that listens on 127.0.0.1 of the network that sandboxes share. Raises OSError."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -53,8 +54,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
     facts = facts_of(params.command, workdir or stands, place, ctx.workspace, shells)
     sandbox = await _sandbox(params, ctx)
-    traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
-    line = await _ask(params.command, workdir or stands, ctx, facts, traits)
+    line = await _ask(params.command, workdir or stands, ctx, facts, sandbox)
     policy = _policy(ctx, line.grants(ctx.workspace)) if sandbox is not None else None
     if workdir is not None and folder_of(workdir) != workdir:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
@@ -116,10 +116,13 @@ def _policy(ctx: ToolContext, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
     return workspace.shared(Shells).policy(place, workspace.sandbox, grants)
 
 
-async def _ask(command: str, directory: Path, ctx: ToolContext, facts: Facts, traits: tuple[Trait, ...]) -> LineNeeds:
+async def _ask(command: str, directory: Path, ctx: ToolContext, facts: Facts, sandbox: Sandbox | None) -> LineNeeds:
     """Ask for the places and files that the command touches, and for the command itself; return all that it needed."""
+    traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
     analysis = analyse(command, facts)
     files = await asyncio.to_thread(touched_files, analysis.touches, directory, ctx.workspace)
+    if sandbox is not None:
+        files = files.seen_by(partial(ctx.workspace.shared(Shells).sandboxes.meant, sandbox))
     line = LineNeeds(command, analysis, files, directory, traits)
     await ctx.ask(*line.all(ctx.workspace, ctx.session.judge))
     return line

@@ -1,7 +1,7 @@
 """The files of this machine that a shell line touches: what its words name, with links followed and globs expanded."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from codeloop.kit.wildcard import ANY, matches
 from codeloop.permission.shell.paths import GIT_TOP, Touches, names_a_place
 from codeloop.permission.shell.touches.spelling import ANYWHERE
 from codeloop.schema.limits import BASH_FILES
+from codeloop.schema.wire import replace
 from codeloop.workspace.workspace import Workspace
 
 
@@ -30,6 +31,12 @@ class TouchedFiles(Struct, frozen=True):
     is_uncertain: bool
     may_read: bool
     may_write: bool
+
+    def seen_by(self, meant: Callable[[Path], Path | None]) -> "TouchedFiles":
+        """Return it for a line that sees other files at some paths: what `meant` makes of them, None for no file."""
+        places = ("named", "reads", "below", "writes", "fills")
+        found = {name: filter(None, map(meant, getattr(self, name))) for name in places}
+        return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in found.items()})
 
 
 def touched_files(touches: Touches, directory: Path, workspace: Workspace) -> TouchedFiles:
