@@ -183,7 +183,7 @@ async def test_followers_of_a_running_project_are_told(tmp_path: Path) -> None:
     (tmp_path / "work/codeloop.json").write_text('{"permission": {"edit": "deny"}}')
     trust(find_paths({"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}), tmp_path / "work")
     answers = [calls(call("list")), ScriptedAnswer(text="Done.")]
-    async with rig(tmp_path, answers, permission={"*": "allow"}) as it:
+    async with rig(tmp_path, answers, permission={"*": "allow", "edit": {"<protected>": "allow"}}) as it:
         told: list[str] = []
 
         async def follow() -> None:

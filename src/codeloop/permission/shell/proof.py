@@ -18,6 +18,7 @@ from codeloop.permission.shell.effects import why_it_changes
 from codeloop.permission.shell.git_read_only import HARMLESS_OPTIONS
 from codeloop.permission.shell.grammar import is_harmless, read_line
 from codeloop.permission.shell.read_only import BUILTINS as SHELL_READS
+from codeloop.permission.shell.read_only import Harmful, check_sed_runs_nothing
 from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.words import Word, known
 from codeloop.permission.shell.wrappers import NOTHING, SHELLS, SPECIAL, STDIN, WRAPPERS, operand, unwrap
@@ -168,6 +169,8 @@ class _Judge:
             self._runner(kind, words, depth)
         elif unwrap(words) != NOTHING:
             raise _Unproven(f"`{name}` runs another program with these options")
+        elif kind in {"sed", "gsed"}:
+            self._sed(words)
         self._note(why_it_changes(name, words[1:], found.path))
 
     def _builtin(self, name: str, words: Sequence[Word]) -> None:
@@ -209,6 +212,12 @@ class _Judge:
             self._note("`env` prints the environment, which may hold secrets")
         for command in inner.commands:
             self._command(command, depth + 1, is_shell=name == "command")
+
+    def _sed(self, words: Sequence[Word]) -> None:
+        try:
+            check_sed_runs_nothing(words[1:])
+        except Harmful as reason:
+            raise _Unproven(f"`sed` may run a program: {reason}") from reason
 
     def _shell(self, name: str, words: Sequence[Word], depth: int) -> None:
         match words[1:]:

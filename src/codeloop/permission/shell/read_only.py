@@ -242,7 +242,19 @@ _SED_COMMAND = (
 _SED = re.compile(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*")
 _SED_BRACKET = re.compile(r"\[\^?(?:\]|[^\]]*/)")
 """A slash in brackets: programs differ in whether it ends the pattern."""
-_SED_ROW = row("-E -n -r -s -u -z --quiet --silent --regexp-extended --separate --null-data", "-e --expression")
+_SED_FLAGS = "-E -n -r -s -u -z --quiet --silent --regexp-extended --separate --null-data"
+_SED_ROW = row(_SED_FLAGS, "-e --expression")
+_SED_EDITS_ROW = row(f"{_SED_FLAGS} -i --in-place", "-e --expression")
+_REPLACE = "|".join(
+    rf"s{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}[gpiImM0-9]*"
+    for mark in ("/", r"\|", "#", ",", "@", "!", ":", "%")
+)
+_SED_EDIT = (
+    rf"(?:{_ADDRESS}(?:,(?:{_ADDRESS}|\+[0-9]+))?[ \t]*+)?(?:![ \t]*+)?"
+    rf"(?:[pdqgGhHxnNDP=]|{_REPLACE}|[aic]\\?[^\n]*+)"
+)
+_SED_EDITS = re.compile(rf"[;\s]*+{_SED_EDIT}(?:[ \t]*+[;\n][;\s]*+{_SED_EDIT})*+[;\s]*+")
+"""Scripts that change what they are given, and neither run a program nor name a file."""
 
 
 def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> Parsed:
@@ -323,11 +335,19 @@ def check_find(words: Sequence[Word]) -> None:
 
 def check_sed(words: Sequence[Word]) -> None:
     """Hold `sed` against scripts that print, delete and replace. Raises Harmful."""
-    parsed = parse(words, _SED_ROW)
+    _check_sed_scripts(parse(words, _SED_ROW), _SED)
+
+
+def check_sed_runs_nothing(words: Sequence[Word]) -> None:
+    """Hold `sed` against scripts that edit, but have no `e` that runs a program and no `w`. Raises Harmful."""
+    _check_sed_scripts(parse(words, _SED_EDITS_ROW), _SED_EDITS)
+
+
+def _check_sed_scripts(parsed: Parsed, harmless: re.Pattern[str]) -> None:
     scripts = [value for option, value in parsed.values if option in {"-e", "--expression"}]
     if not scripts:
         scripts = [parsed.operands[0].value] if parsed.operands else []
-    if not scripts or not all(_SED.fullmatch(script) and not _SED_BRACKET.search(script) for script in scripts):
+    if not scripts or not all(harmless.fullmatch(script) and not _SED_BRACKET.search(script) for script in scripts):
         raise Harmful("its script may write or execute")
 
 

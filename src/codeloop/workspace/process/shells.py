@@ -105,7 +105,12 @@ class Shells:
         `on_output` hears the latest output while it runs, throttled, and once more when the command is cancelled.
         Raises OSError when the shell or the directory can't be used; when cancelled, every process is ended first.
         """
-        running = await self._start(place, command, OutputBuffer(place.scratch))
+        capture = OutputBuffer(place.scratch)
+        try:
+            running = await self._start(place, command, capture)
+        except asyncio.CancelledError:
+            on_output(capture.recent())
+            raise
         began = time.monotonic()
         meter = _Meter(running.capture, on_output)
         running.on_output = meter.touch

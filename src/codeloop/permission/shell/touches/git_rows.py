@@ -49,7 +49,7 @@ GIT_ROWS = {
     "fast-import": "- --export-marks=w --import-marks=r --export-pack-edges=w",
     "format-patch": """- +W. -o=W --output-directory=W --output=w --signature-file=r --description-file=r -v=-
 --subject-prefix=- --to=- --cc=- --stdout!see --in-reply-to=- --base=- --interdiff=- --range-diff=-""",
-    "grep": """-:V @V. -e=-!all -f=r!all -A=- -B=- -C=- -m=- --max-count=- --max-depth=- --threads=- -O?
+    "grep": """-:R @R. -e=-!all -f=r!all -A=- -B=- -C=- -m=- --max-count=- --max-depth=- --threads=- -O?
 --open-files-in-pager? --no-index!deep --untracked!deep --no-exclude-standard!deep""",
     "hash-object": "r -t=- --path=-",
     "init": "w --template=r --separate-git-dir=w -b=- --initial-branch=- --object-format=- --shared? --ref-format=-",
