@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow faults interop fuzz check format bench tools picture lock clean
+.PHONY: help venv demo test slow faults interop fuzz attacks check format bench tools picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ SEEDS ?= $(shell awk 'BEGIN { srand(); for (i = 0; i < 4; i++) printf "%d ", 100
 fuzz: $(READY)  ## look for what fixed examples miss, for half an hour; SEEDS="12 99" draws from these
 	@CODELOOP_FUZZ=20 $(BIN)/pytest -n $(WORKERS) -m "hypothesis or fuzz" --ignore tests/faults $(ARGS)
 	@CODELOOP_FUZZ_SEEDS="$(SEEDS)" $(BIN)/pytest -n 2 -m interop -rs tests/interop/test_document.py $(ARGS)
+
+LINES ?= 1000000
+attacks: $(READY)  ## compare what bash does with what was allowed, over a million drawn lines; LINES=50000 draws fewer
+	@CODELOOP_LINES=$(LINES) $(BIN)/pytest -n $(WORKERS) tests/permission/attacks $(ARGS)
 
 check: $(READY)  ## lint, format, types, floors, sizes
 	$(BIN)/ruff check $(CODE)

@@ -1,0 +1,37 @@
+"""Whether a line is allowed without a question, as the bash tool would have it."""
+
+from codeloop.permission.defaults import guards
+from codeloop.permission.rules import decide
+from codeloop.permission.shell.analyse import analyse
+from codeloop.schema.permission import Action, PermissionRule, Ruleset
+from codeloop.tool.builtin.shell.facts import facts_of
+from codeloop.tool.builtin.shell.line_needs import LineNeeds
+from codeloop.tool.builtin.shell.touched_files import touched_files
+from codeloop.workspace.process.shells import ShellContext, Shells
+from codeloop.workspace.workspace import Workspace
+from tests.permission.attacks.observed import Stage
+
+
+class Judge:
+    """Decides lines under rules for particular commands: everything else, and every edit, gets the first action."""
+
+    def __init__(self, stage: Stage, first: Action, allowed: tuple[str, ...]) -> None:
+        scratch = stage.work.with_name("scratch")
+        scratch.mkdir()
+        self._workspace = Workspace(stage.work, stage.work, scratch, stage.environment)
+        self._shells = self._workspace.shared(Shells)
+        self._place = ShellContext("ses_1", stage.work, stage.environment, scratch)
+        self._rules: Ruleset = (
+            *(PermissionRule(permission=name, pattern="*", action="allow") for name in ("read", "external_directory")),
+            *(PermissionRule(permission=name, pattern="*", action=first) for name in ("bash", "edit")),
+            *(PermissionRule(permission="bash", pattern=pattern, action="allow") for pattern in allowed),
+        )
+
+    def allows(self, line: str) -> bool:
+        """Return whether nothing would be asked or denied."""
+        directory = self._workspace.directory
+        analysis = analyse(line, facts_of(line, directory, self._place, self._workspace, self._shells))
+        files = touched_files(analysis.touches, directory, self._workspace)
+        needs = LineNeeds(line, analysis, files, directory).all(self._workspace, lambda _, __: {})
+        lists = (self._rules, guards(self._rules))
+        return all(decide(need, rules).action == "allow" for need in needs for rules in lists)
