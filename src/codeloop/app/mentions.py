@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.project import Project
+from codeloop.app.prompt_parts import is_mention
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
@@ -24,11 +25,7 @@ async def allowed_mentions(
 
     A mention has a `source`: its place in the text. A file that a person attached by itself needs no question.
     """
-    return [await _allowed(project, agent, message, part) if _is_mention(part) else part for part in parts]
-
-
-def _is_mention(part: PartInput) -> bool:
-    return isinstance(part, FilePartInput) and part.source is not None and part.url.startswith("file://")
+    return [await _allowed(project, agent, message, part) if is_mention(part) else part for part in parts]
 
 
 async def _allowed(project: Project, agent: Agent, message: UserMessage, part: PartInput) -> PartInput:

@@ -18,6 +18,11 @@ from codeloop.workspace.files.safe_open import FileRefused, load
 from codeloop.workspace.workspace import Workspace
 
 
+def is_mention(part: PartInput) -> bool:
+    """Return whether it is a file that the words of a prompt name, which has a place there."""
+    return isinstance(part, FilePartInput) and part.source is not None and part.url.startswith("file://")
+
+
 def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> list[Part]:
     """Return the parts of one piece of a prompt. Raises OperationError when a named file can't be read."""
     session_id, message_id = message.session_id, message.id

@@ -2,15 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 
 from codeloop.agent.compaction import room_of
 from codeloop.agent.engine import Policy, model_ref
 from codeloop.agent.moves import Stop, next_move, used_tokens
-from codeloop.app.mentions import allowed_mentions
 from codeloop.app.project import Project
-from codeloop.app.prompt_parts import attached
+from codeloop.app.prompt_parts import attached, is_mention
 from codeloop.extend.agents import parse_ref
 from codeloop.kit import fault_injection
 from codeloop.kit.jsonc import Path as Keys
@@ -21,6 +20,7 @@ from codeloop.schema.api.session_inputs import (
     FilePartInput,
     InvokeCommand,
     MessageWithParts,
+    PartInput,
     Prompt,
     RunLimits,
     RunShell,
@@ -42,6 +42,7 @@ from codeloop.store.conversation import Entry, next_created
 
 CUT_OFF = "The server ended while it worked on this. What was done is kept; say how to go on."
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+AllowMentions = Callable[[Project, Agent, UserMessage, Sequence[PartInput]], Awaitable[list[PartInput]]]
 
 
 async def prompt(project: Project, args: Prompt) -> MessageWithParts:
@@ -165,7 +166,10 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     message = replace(message, system=args.system, tools=args.tools, format=args.format)
     parts: list[Part] = []
     switched = switch_note(_agent_before(project, session), agent.name)
-    allowed = await allowed_mentions(project, agent, message, args.parts)
+    allowed: Sequence[PartInput] = args.parts
+    if any(map(is_mention, args.parts)):
+        allow: AllowMentions = load("app.mentions:allowed_mentions")
+        allowed = await allow(project, agent, message, args.parts)
     for given in (*allowed, *([TextPartInput(text=switched, synthetic=True)] if switched else [])):
         if isinstance(given, FilePartInput):  # reading it, and scaling it down, takes its time
             parts += await asyncio.to_thread(attached, project.workspace, message, given)
