@@ -63,7 +63,8 @@ async def open_project(
         record_root(settings.home, settings.place)
         project = Project(settings, store, providers, models, renew, lambda: stores.release(store))
         on_failure.pop_all()
-    clear(project.workspace.notes)
+    for notes in (project.workspace.notes, project.snapshots.notes):
+        clear(notes)
     project.in_background(prune_in_background(project.workspace.scratch))
     return project
 
