@@ -96,6 +96,18 @@ def works_in(folder: Path) -> bool:
     return False
 
 
+def stopped_children(pid: int) -> list[int]:
+    """Stop a program, so that it starts nothing more, and return what it started: what runs its commands."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)
+    found: list[int] = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(status.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(status.parent.name))
+    return found
+
+
 def check_kills(folder: Path, seed: int, kills: int) -> None:
     """Kill at random moments of a turn of many steps, and go on each time."""
     chance = random.Random(seed)
@@ -119,11 +131,13 @@ def check_kills(folder: Path, seed: int, kills: int) -> None:
             before = len(server.requests)
             wait_for(lambda before=before: len(server.requests) > before)
             time.sleep(chance.uniform(0, 0.35))
+            commands = stopped_children(child.pid)
             out = kill(child)
             lines = events(out[: out.rfind("\n") + 1]) if "\n" in out else []
             shown = {line["part"]["id"] for line in lines if line["type"] == "tool_use"}
             assert shown <= {part["id"] for part in parts(desk)}, "what was shown is stored"
-            wait_for(lambda: not works_in(desk.work))  # a command that was on its way may have come to its end
+            # A command that was on its way may have come to its end.
+            wait_for(lambda pids=commands: not works_in(desk.work) and not any(map(lives, pids)))
             ran = (desk.work / "log").read_text().split() if (desk.work / "log").exists() else []
             assert len(set(ran)) == len(ran)
             go_on(desk, server)
