@@ -11,7 +11,7 @@ from codeloop.workspace.files.scratch import save
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState
-from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess
+from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess, to_the_end
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
 
 # `$1`: the exports of the shell before, `$2`: the command. At its exit the shell writes its directory and its exports
@@ -87,16 +87,10 @@ class RunningCommand:
 
     async def stop(self) -> None:
         """End every process of the command, TERM first, then KILL; finishes even when cancelled."""
-        ending = asyncio.ensure_future(self._running.end())
-        cancelled = False
-        while not ending.done():
-            try:
-                await asyncio.shield(ending)
-            except asyncio.CancelledError:
-                cancelled = True
-        self._close()
-        if cancelled:
-            raise asyncio.CancelledError
+        try:
+            await to_the_end(self._running.end())
+        finally:
+            self._close()
 
     @property
     def _running(self) -> LaunchedProcess:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -158,7 +158,7 @@ class Forker:
         try:
             await process.started(launch)
         except asyncio.CancelledError:
-            await process.end()
+            await to_the_end(process.end())
             raise
         return process
 
@@ -264,6 +264,19 @@ class ProcessLauncher(Forker):
             )
         self._child = ChildProcess(popen)
         return ours
+
+
+async def to_the_end(ending: Awaitable[object]) -> None:
+    """Wait until processes have ended, even when the wait is cancelled; then raise that."""
+    task = asyncio.ensure_future(ending)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 def own_program(function: str, descriptor: str, mark: str) -> tuple[str, ...]:
