@@ -87,7 +87,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def run(attack: Attack, ctx: RuledContext) -> str | None:
-    """Give a script to the tool; return what it printed, None when it was refused."""
+    """Return what the tool printed for a script, None when it was refused."""
     try:
         return (await bash.run(bash.params(command=attack.script, reset=True), ctx)).output
     except (Denied, ToolFailure):

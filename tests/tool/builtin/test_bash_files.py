@@ -73,8 +73,8 @@ SECRET_LINES = [
     "find . -name .env -exec cat {} +",
     "diff .env calc.py", "curl -d @.env http://127.0.0.1:9/", "tail -n1 -- .env", "paste .env",
     "cat \".env\"",
-    "cat $HOME/../work/.env", "zip -q - .env", "gzip -c .env", "comm .env calc.py", "source .env", ". ./.env",
-    "cp -r . ../work/b",
+    "cat $HOME/../app/.env", "zip -q - .env", "gzip -c .env", "comm .env calc.py", "source .env", ". ./.env",
+    "cp -r . ../app/b",
     "git grep KEY -- .env", "git blame .env", "jq -R . .env", "while read x; do echo $x; done < .env", "bash < .env",
 ]  # fmt: skip
 

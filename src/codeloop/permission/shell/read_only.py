@@ -258,7 +258,7 @@ _SED_EDITS = re.compile(rf"[;\s]*+{_SED_EDIT}(?:[ \t]*+[;\n][;\s]*+{_SED_EDIT})*
 
 
 def parse(words: Sequence[Word], allowed: ReadOnlyRow) -> Parsed:
-    """Tell a command's words apart. Raises Harmful at an option that is not allowed, or a word that could be one."""
+    """Return a command's options, values and operands. Raises Harmful at an option that may not be allowed."""
     options: list[str] = []
     values: list[tuple[str, str]] = []
     operands: list[Word] = []

@@ -20,7 +20,7 @@ class Conversion(Struct, frozen=True):
 async def converted(
     program: str, arguments: Sequence[object], data: bytes, environment: Mapping[str, str], seconds: float, longest: int
 ) -> Conversion:
-    """Give `data` to a program of this folder and return what it writes; a line longer than `longest` bytes ends it."""
+    """Run a program of this folder on `data` and return what it writes; a line longer than `longest` bytes ends it."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", str(Path(__file__).with_name(program)), *map(str, arguments)),
         stdin=asyncio.subprocess.PIPE,

@@ -30,7 +30,7 @@ def landlock_version() -> int:
 
 
 def restrict(plan: Plan) -> None:
-    """Let this process and its descendants do what is planned and nothing else. Raises OSError."""
+    """Confine this process and its descendants to what is planned. Raises OSError."""
     version = landlock_version()
     known = (1 << _RIGHTS[min(version, len(_RIGHTS) - 1)]) - 1
     ruleset = _ruleset(version, known, 0 if plan.network else _TCP)
@@ -64,7 +64,7 @@ def _enforce(ruleset: int) -> None:
 
 
 def _allow_but(ruleset: int, place: str, hidden: set[str]) -> None:
-    """Let everything below a place be read but what is hidden: rules can only add, so its neighbours are named."""
+    """Allow reading below a place, but not what is hidden: rules can only add, so its neighbours are named."""
     if place in hidden:
         return
     if not any(path.startswith(place.rstrip("/") + "/") for path in hidden):

@@ -29,7 +29,7 @@ def become_subreaper() -> None:
 
 
 def close_memory() -> None:
-    """Let no other process of the same user read or change this one (Linux)."""
+    """Keep other processes of the same user from reading or changing this one (Linux)."""
     if sys.platform == "linux":
         call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
 

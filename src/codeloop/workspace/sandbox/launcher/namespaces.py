@@ -59,7 +59,7 @@ def _enter_user(more: int) -> None:
 
 
 def _map_all(pid: int, entered: int) -> None:
-    """Give a process the users of this namespace, once it has entered its own: only somebody outside may. Exits."""
+    """Map all users for a process that has entered its own namespace, which only somebody outside may. Exits."""
     code = 1
     try:
         os.read(entered, 1)
