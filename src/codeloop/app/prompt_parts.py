@@ -88,14 +88,7 @@ def _file(workspace: Workspace, part: FilePart) -> list[Part]:
         return _picture(named, _read(target.path, IMAGE_FILE.value))
     text = read_text(target.path)
     name = workspace.shown(target.path)
-    told = TextPart(
-        id=new_id("prt"),
-        session_id=part.session_id,
-        message_id=part.message_id,
-        text=f"The user attached the file {name}:\n{text}",
-        synthetic=True,
-    )
-    return [told, part]
+    return [_note(part, f"The user attached the file {name}:\n{text}"), part]
 
 
 def _data_part(part: FilePart) -> list[Part]:
@@ -119,14 +112,12 @@ def _picture(part: FilePart, data: bytes) -> list[Part]:
     sent = _with_data(part, picture.mime, picture.data)
     if picture.original is None:
         return [sent]
-    size = TextPart(
-        id=new_id("prt"),
-        session_id=part.session_id,
-        message_id=part.message_id,
-        text=f"The image {part.filename or 'attachment'} is sent with {picture.note}.",
-        synthetic=True,
-    )
-    return [sent, size]
+    return [sent, _note(part, f"The image {part.filename or 'attachment'} is sent with {picture.note}.")]
+
+
+def _note(part: FilePart, text: str) -> TextPart:
+    """Return what the model is told of a file, beside the person's own words."""
+    return TextPart(id=new_id("prt"), session_id=part.session_id, message_id=part.message_id, text=text, synthetic=True)
 
 
 def _with_data(part: FilePart, mime: str, data: bytes) -> FilePart:
