@@ -30,6 +30,7 @@ BOUNDARIES = frozenset({"agent/tool_calls.py::_run", "app/runs.py::_drive", "ser
 # A framework has one home; an import anywhere else, wherever in the file, is wrong.
 HOMES = {
     "textual": ("tui/",),
+    "rich": ("tui/",),
     "starlette": ("server/",),
     "uvicorn": ("server/",),
     "sqlite3": ("store/",),
@@ -57,7 +58,9 @@ HEAVY = frozenset(
         "pydantic",
         "pydantic_ai",
         "rapidfuzz",
+        "pygments",
         "ray",
+        "rich",
         "starlette",
         "textual",
         "tree_sitter",

@@ -14,8 +14,8 @@ from typing import Any
 
 from codeloop.cli.chat.input import Lines
 from codeloop.cli.output.streams import ERASE, Output
-from codeloop.cli.output.style import width_of
 from codeloop.cli.questions.prompter import Draw
+from codeloop.client.display.numbers import width_of
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.limits import EDITOR_ESCAPE, EDITOR_HISTORY
 

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from codeloop.cli.chat.conversation import Chat
 from codeloop.cli.exit_codes import UsageProblem
-from codeloop.cli.output.style import dollars, when
 from codeloop.cli.run.message import mentioned
 from codeloop.cli.target.selection import check_agent, check_model, find, model_of, with_profile
 from codeloop.cli.undo_redo import redo_last, undo_last
 from codeloop.client.client import Client
+from codeloop.client.display.numbers import dollars, when
 from codeloop.kit.suggest import meant, near
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import (

@@ -12,11 +12,12 @@ from codeloop.cli.group import Group
 from codeloop.cli.options import AT, JSON, NAME, THINKING, completed
 from codeloop.cli.output.result import grown
 from codeloop.cli.output.streams import has_terminal
-from codeloop.cli.output.style import Look, dollars, has_colour, paint, print_json, spent, when
+from codeloop.cli.output.style import Look, has_colour, paint, print_json
 from codeloop.cli.target import selection
 from codeloop.cli.target.selection import EVERY, find, with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
+from codeloop.client.display.numbers import dollars, spent, when
 from codeloop.config.project_root import GLOBAL
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert, inert_json, one_line

@@ -4,8 +4,9 @@ import time
 
 from codeloop.cli.follow.subagents import works_in_background
 from codeloop.cli.output.streams import Output
-from codeloop.cli.output.style import cut_to, paint
+from codeloop.cli.output.style import paint
 from codeloop.cli.output.tool_call import heading
+from codeloop.client.display.numbers import cut_to
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionCreated, SessionUpdated
 from codeloop.schema.live_events import Busy, Idle, Retry, SessionIdle, StatusChanged

@@ -6,7 +6,8 @@ first used, because a pipe needs none.
 
 import re
 
-from codeloop.cli.output.style import Look, paint, width_of
+from codeloop.cli.output.style import Look, paint
+from codeloop.client.display.numbers import width_of
 
 UNDECIDED = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
 WHOLE_LINES = r" *(#{1,6}\s|\||```|~~~)"

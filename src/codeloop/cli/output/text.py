@@ -4,8 +4,9 @@ from codeloop.cli.output.activity import Activity, draw
 from codeloop.cli.output.result import Outcome, summary
 from codeloop.cli.output.speech import Streamed, Withheld
 from codeloop.cli.output.streams import Output
-from codeloop.cli.output.style import duration, has_colour, has_redraw, paint
+from codeloop.cli.output.style import has_colour, has_redraw, paint
 from codeloop.cli.output.tool_call import lines
+from codeloop.client.display.numbers import duration
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms

@@ -2,7 +2,8 @@
 
 from typing import Any, cast
 
-from codeloop.cli.output.style import Look, duration, paint
+from codeloop.cli.output.style import Look, paint
+from codeloop.client.display.numbers import duration
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON

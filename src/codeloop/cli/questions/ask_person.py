@@ -8,11 +8,11 @@ from contextlib import suppress
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, paint
-from codeloop.cli.questions.permission_text import CUT, EVERYTHING, LABEL, Asking, in_words, marked
 from codeloop.cli.questions.prompter import Prompter, ask_line
 from codeloop.cli.questions.reply_words import chosen, meaning
 from codeloop.cli.questions.trust_text import changes_text
 from codeloop.client.client import Client
+from codeloop.client.display.permission_text import CUT, EVERYTHING, LABEL, Asking, in_words, marked
 from codeloop.config.trust.changes import trust_changes
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_requests import MessageId, SessionId

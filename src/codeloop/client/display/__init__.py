@@ -1,0 +1,1 @@
+"""What every user interface says the same way: numbers, times, calls, questions in words."""

@@ -1,0 +1,75 @@
+"""Durations, counts, costs, times and widths as people read them."""
+
+import unicodedata
+from datetime import datetime
+from typing import Literal
+
+from codeloop.schema.message import Tokens
+
+Look = Literal["bold", "dim", "italic", "underline", "red", "green", "yellow", "cyan"]
+"""How a text stands out in a plain terminal."""
+
+
+def duration(ms: float) -> str:
+    """Return a duration as people read it: 12 ms, 1.4 s, 3 min 5 s."""
+    if ms < 1_000:
+        return f"{ms:.0f} ms"
+    if ms < 60_000:
+        return f"{ms / 1000:.1f} s"
+    return f"{ms // 60_000:.0f} min {ms % 60_000 / 1000:.0f} s"
+
+
+def count(number: int) -> str:
+    """Return a count as people read it: 950, 12.3k, 1.2M."""
+    if number < 1_000:
+        return str(number)
+    return f"{number / 1_000:.1f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+
+
+def dollars(cost: float, tokens: Tokens | None = None) -> str:
+    """Return a cost: four digits after the point under a dollar, else two; `~` where `tokens` are estimated."""
+    return f"{_about(tokens)}${cost:.4f}" if cost < 1 else f"{_about(tokens)}${cost:.2f}"
+
+
+def spent(tokens: Tokens, cost: float) -> tuple[str, str]:
+    """Return tokens and dollars as people read them: `12.3k in (2.0k cached), 500 out` and `$0.0100`."""
+    whole = tokens.input + tokens.cache.read + tokens.cache.write
+    cached = f" ({count(tokens.cache.read)} cached)" if tokens.cache.read else ""
+    return f"{_about(tokens)}{count(whole)} in{cached}, {count(tokens.output)} out", dollars(cost, tokens)
+
+
+def _about(tokens: Tokens | None) -> str:
+    return "~" if tokens and tokens.estimated else ""
+
+
+def when(ms: int) -> str:
+    """Return a time as people read it; `ms` since the epoch."""
+    return f"{datetime.fromtimestamp(ms / 1000).astimezone():%Y-%m-%d %H:%M}"
+
+
+def width_of(text: str) -> int:
+    """Return how many columns a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.category(char) in {"Mn", "Me", "Cf"}
+        else 2
+        if unicodedata.east_asian_width(char) in "WF"
+        else 1
+        for char in text
+    )
+
+
+def cut_to(text: str, room: int) -> str:
+    """Return the text on at most `room` columns, with an ellipsis where it was cut."""
+    if width_of(text) <= room:
+        return text
+    kept = ""
+    room -= 1
+    for char in text:
+        room -= width_of(char)
+        if room < 0:
+            break
+        kept += char
+    return kept + "…"

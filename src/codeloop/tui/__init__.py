@@ -1,0 +1,1 @@
+"""The terminal UI: a client like any other, in this process or of a server."""

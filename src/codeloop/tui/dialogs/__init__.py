@@ -1,0 +1,1 @@
+"""What opens above a conversation: lists to choose from, settings, help."""

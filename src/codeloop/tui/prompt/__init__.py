@@ -1,0 +1,1 @@
+"""Where a person types: the editor, its completion, history and drafts."""

@@ -1,0 +1,1 @@
+"""What a session asks a person: permissions, and the model's questions."""

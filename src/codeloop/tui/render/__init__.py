@@ -1,0 +1,1 @@
+"""Items of a conversation as rows of styled text. Pure."""

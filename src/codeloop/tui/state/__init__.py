@@ -1,0 +1,1 @@
+"""What is shown of sessions: events folded into items. Pure."""

@@ -1,0 +1,99 @@
+"""What a conversation consists of on the screen, in order. An item that changed is another object with the same key."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import Part, ReasoningPart, TextPart, ToolPart
+
+Look = Literal["info", "success", "warning", "error"]
+
+
+class PromptItem(Struct, frozen=True):
+    """What a person (or the program in their name) said; `key` is the message's id.
+
+    `is_queued`: it waits for the running turn. `is_undone`: it was taken back and can be redone.
+    """
+
+    key: str
+    message: UserMessage
+    parts: tuple[Part, ...]
+    is_queued: bool = False
+    is_undone: bool = False
+
+
+class TextItem(Struct, frozen=True):
+    """Text of an answer; `key` is the part's id. `is_live`: it still grows."""
+
+    key: str
+    part: TextPart
+    is_live: bool = False
+
+
+class ReasoningItem(Struct, frozen=True):
+    """The model's thinking; `is_open`: all of it is shown."""
+
+    key: str
+    part: ReasoningPart
+    is_live: bool = False
+    is_open: bool = False
+
+
+class Child(Struct, frozen=True):
+    """A subagent's session as far as its call shows it: its state, and its latest calls, oldest first."""
+
+    session_id: str
+    title: str
+    agent: str = ""
+    state: str = ""
+    calls: tuple[ToolPart, ...] = ()
+    steps: int = 0
+
+
+class ToolItem(Struct, frozen=True):
+    """A tool call; `key` is the part's id. `is_open`: all of its output is shown. `is_asking`: a person is asked."""
+
+    key: str
+    part: ToolPart
+    child: Child | None = None
+    is_open: bool = False
+    is_asking: bool = False
+
+
+class SummaryItem(Struct, frozen=True):
+    """Where the conversation was compacted; `text`: the summary, which is shown when `is_open`."""
+
+    key: str
+    text: str
+    is_live: bool = False
+    is_open: bool = False
+
+
+class EndItem(Struct, frozen=True):
+    """The end of a turn: its last answer, and what the turn has used.
+
+    `steps`: requests to the model; `tokens_in`, `cached`, `tokens_out`: their sums; `cost` in dollars; `ms`: how long
+    it took.
+    """
+
+    key: str
+    message: AssistantMessage
+    steps: int
+    tokens_in: int
+    cached: int
+    tokens_out: int
+    cost: float
+    ms: int
+    is_estimated: bool = False
+
+
+class NoticeItem(Struct, frozen=True):
+    """Something that the program says."""
+
+    key: str
+    text: str
+    look: Look = "info"
+
+
+Item = PromptItem | TextItem | ReasoningItem | ToolItem | SummaryItem | EndItem | NoticeItem

@@ -1,0 +1,1 @@
+"""Colours by what they are for, and where they come from."""

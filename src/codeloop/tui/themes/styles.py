@@ -1,0 +1,27 @@
+"""The styles of a theme, by the name of a colour."""
+
+from rich.style import Style
+
+from codeloop.tui.themes.theme import ColourTheme
+
+
+class Styles:
+    """Makes each style once. `theme` is what it is made from."""
+
+    def __init__(self, theme: ColourTheme) -> None:
+        self.theme = theme
+        self._made: dict[tuple[str, str, str], Style] = {}
+
+    def of(self, colour: str, look: str = "", on: str = "") -> Style:
+        """Return the style of a colour's name (`text_muted`) on that of another; `look`: `bold italic` and the like."""
+        key = (colour, look, on)
+        style = self._made.get(key)
+        if style is None:
+            style = self._made[key] = Style.parse(look or "none") + Style(
+                color=self._named(colour), bgcolor=self._named(on)
+            )
+        return style
+
+    def _named(self, colour: str) -> str | None:
+        value = getattr(self.theme, colour) if colour else ""
+        return value.removeprefix("ansi_") or None

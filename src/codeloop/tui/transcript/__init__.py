@@ -1,0 +1,1 @@
+"""The conversation on the screen: only what is visible is drawn."""
