@@ -151,9 +151,9 @@ class Sandboxes:
             self.hosts = None
         if listed is not None and self.hosts is None:
             home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
-            read: Callable[..., Any] = load("workspace.sandbox.hosts:read_hosts")
-            of_user: Callable[..., list[str]] = load("workspace.sandbox.user_hosts:user_hosts")
-            network: Callable[..., AllowedHosts] = load("workspace.sandbox.network:HostNetwork")
+            read: Callable[..., Any] = load("workspace.sandbox.network.hosts:read_hosts")
+            of_user: Callable[..., list[str]] = load("workspace.sandbox.network.user_hosts:user_hosts")
+            network: Callable[..., AllowedHosts] = load("workspace.sandbox.network.host_network:HostNetwork")
             try:
                 hosts = read(listed, of_user(home, environment, root))
             except ValueError as error:

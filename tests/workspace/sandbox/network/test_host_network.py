@@ -3,8 +3,8 @@
 import asyncio
 import socket
 
-from codeloop.workspace.sandbox.hosts import read_hosts
-from codeloop.workspace.sandbox.network import HostNetwork
+from codeloop.workspace.sandbox.network.host_network import HostNetwork
+from codeloop.workspace.sandbox.network.hosts import read_hosts
 
 
 async def listen(port: int) -> socket.socket:

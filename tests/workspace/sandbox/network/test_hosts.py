@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.workspace.sandbox.hosts import DEFAULT_HOSTS, Blocked, HostPort, read_host_port, read_hosts
+from codeloop.workspace.sandbox.network.hosts import DEFAULT_HOSTS, Blocked, HostPort, read_host_port, read_hosts
 
 TRICKS = [
     *("pypi.org\0.evil.example:443", "pypi.org%00.evil.example:443", "pypi.org%2eevil.example:443", "pypi.org.:443"),

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codeloop.net.origin import bracketed
 from codeloop.schema.limits import PROXY_HEADERS, PROXY_HELLO
-from codeloop.workspace.sandbox.hosts import Blocked, HostPort, read_host_port, shown
+from codeloop.workspace.sandbox.network.hosts import Blocked, HostPort, read_host_port, shown
 
 _LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e]+) HTTP/1\.([01])")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")

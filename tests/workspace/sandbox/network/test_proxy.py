@@ -11,14 +11,14 @@ import pytest
 
 from codeloop.schema import limits
 from codeloop.schema.limits import Limit
-from codeloop.workspace.sandbox import outside as outside_module
-from codeloop.workspace.sandbox import proxy as proxy_module
-from codeloop.workspace.sandbox.hosts import read_hosts
-from codeloop.workspace.sandbox.outside import Outside
-from codeloop.workspace.sandbox.proxy import HostProxy
-from tests.workspace.sandbox.hello import extension, hello, made, names
-from tests.workspace.sandbox.test_hosts import LITERALS, TRICKS
-from tests.workspace.sandbox.test_proxy_request import REFUSED, head
+from codeloop.workspace.sandbox.network import outside as outside_module
+from codeloop.workspace.sandbox.network import proxy as proxy_module
+from codeloop.workspace.sandbox.network.hosts import read_hosts
+from codeloop.workspace.sandbox.network.outside import Outside
+from codeloop.workspace.sandbox.network.proxy import HostProxy
+from tests.workspace.sandbox.network.hello import extension, hello, made, names
+from tests.workspace.sandbox.network.test_hosts import LITERALS, TRICKS
+from tests.workspace.sandbox.network.test_proxy_request import REFUSED, head
 
 PUBLIC, OTHER = "93.184.216.34", "151.101.1.69"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.sandbox.user_hosts import user_hosts
+from codeloop.workspace.sandbox.network.user_hosts import user_hosts
 
 ROWS = [
     (".config/pip/pip.conf", "[global]\nindex-url: https://u:pw@pip.corp/simple\n", ["pip.corp"]),

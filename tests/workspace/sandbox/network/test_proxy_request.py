@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.workspace.sandbox.hosts import Blocked, HostPort
-from codeloop.workspace.sandbox.proxy_request import ProxyRequest, is_greeting, read_request
-from tests.workspace.sandbox.hello import extension, hello, made, names, record, split
+from codeloop.workspace.sandbox.network.hosts import Blocked, HostPort
+from codeloop.workspace.sandbox.network.proxy_request import ProxyRequest, is_greeting, read_request
+from tests.workspace.sandbox.network.hello import extension, hello, made, names, record, split
 
 PYPI = HostPort("pypi.org", 443)
 

@@ -16,9 +16,9 @@ from codeloop.schema.limits import (
     PROXY_LINGER,
     PROXY_REFUSALS,
 )
-from codeloop.workspace.sandbox.hosts import PORTS, Blocked, HostPort, Hosts
-from codeloop.workspace.sandbox.outside import Outside, Stream, Unreachable
-from codeloop.workspace.sandbox.proxy_request import is_greeting, read_request
+from codeloop.workspace.sandbox.network.hosts import PORTS, Blocked, HostPort, Hosts
+from codeloop.workspace.sandbox.network.outside import Outside, Stream, Unreachable
+from codeloop.workspace.sandbox.network.proxy_request import is_greeting, read_request
 
 _CHUNK = 65_536
 _ALERT = b"\x15\x03\x03\x00\x02\x02\x31"  # TLS: fatal, access denied

@@ -13,8 +13,8 @@ from codeloop.net.address import look_up, same
 from codeloop.net.proxy import proxy_for
 from codeloop.net.tls import tls_context
 from codeloop.schema.limits import PROXY_CONNECT, WEB_ADDRESSES
-from codeloop.workspace.sandbox.hosts import Blocked, HostPort, HostRule
-from codeloop.workspace.sandbox.proxy_request import ProxyRequest
+from codeloop.workspace.sandbox.network.hosts import Blocked, HostPort, HostRule
+from codeloop.workspace.sandbox.network.proxy_request import ProxyRequest
 
 _SCHEMES = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 

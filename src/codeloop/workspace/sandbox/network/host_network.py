@@ -4,10 +4,10 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
-from codeloop.workspace.sandbox.hosts import Hosts
-from codeloop.workspace.sandbox.outside import Outside
-from codeloop.workspace.sandbox.proxy import HostProxy
-from codeloop.workspace.sandbox.proxy_environment import proxy_environment
+from codeloop.workspace.sandbox.network.hosts import Hosts
+from codeloop.workspace.sandbox.network.outside import Outside
+from codeloop.workspace.sandbox.network.proxy import HostProxy
+from codeloop.workspace.sandbox.network.proxy_environment import proxy_environment
 
 Listen = Callable[[int], Awaitable[socket.socket]]
 

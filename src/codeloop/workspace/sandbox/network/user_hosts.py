@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from codeloop.kit.small_files import read_start
 from codeloop.net.origin import bracketed
 from codeloop.schema.limits import CONFIG_BYTES
-from codeloop.workspace.sandbox.hosts import read_hosts
+from codeloop.workspace.sandbox.network.hosts import read_hosts
 
 _PIP = r"(?:extra-)?index-url|find-links"
 

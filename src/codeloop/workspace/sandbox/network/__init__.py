@@ -1,0 +1,1 @@
+"""What sandboxed commands reach: hosts by name, through a proxy of ours."""
