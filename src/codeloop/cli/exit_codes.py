@@ -2,7 +2,14 @@
 
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.errors import APIError, CodeloopError, ContextOverflowError, MessageError, ProviderAuthError
+from codeloop.schema.errors import (
+    APIError,
+    CodeloopError,
+    ContextOverflowError,
+    MessageError,
+    ProviderAuthError,
+    UsageProblem,
+)
 
 DONE = 0
 ERROR = 1
@@ -22,10 +29,6 @@ OF_REASON = {
     "rejected": DENIED,
     "aborted": INTERRUPTED,
 }
-
-
-class UsageProblem(CodeloopError):
-    """The command was called wrongly; the message says how to call it."""
 
 
 def of_error(error: CodeloopError) -> int:

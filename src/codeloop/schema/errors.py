@@ -140,6 +140,10 @@ class CodeloopError(Exception):
     """Something a person or a client asked for can't be done; the message says what happened and what to do next."""
 
 
+class UsageProblem(CodeloopError):
+    """A command was called wrongly; the message says how to call it."""
+
+
 class OperationError(CodeloopError):
     """An operation was refused; `kind` is the wire's name of the reason (each has one HTTP status)."""
 

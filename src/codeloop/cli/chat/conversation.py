@@ -19,10 +19,10 @@ from codeloop.cli.output.style import Look
 from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.target.selection import check_agent, check_model, chosen_session, model_of, session_of
-from codeloop.cli.target.target import Target
 from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client
 from codeloop.client.link import ServerLost
+from codeloop.client.target import Target
 from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError

@@ -7,12 +7,11 @@ from functools import partial
 from msgspec import Struct
 
 from codeloop.cli.chat.conversation import Chat
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.run.message import mentioned
 from codeloop.cli.target.selection import check_agent, check_model, find, model_of, with_profile
-from codeloop.cli.undo_redo import redo_last, undo_last
 from codeloop.client.client import Client
 from codeloop.client.display.numbers import dollars, when
+from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.suggest import meant, near
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import (
@@ -24,6 +23,7 @@ from codeloop.schema.api.session_inputs import (
     TextPartInput,
 )
 from codeloop.schema.api.session_requests import ListSessions, MessageId, SessionId, UpdatePart
+from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import ATTACH_LISTED
 from codeloop.schema.message import ModelRef, Session

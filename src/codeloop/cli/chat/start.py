@@ -14,12 +14,12 @@ from codeloop.cli.chat.input import Plain
 from codeloop.cli.chat.line_editor import Editor
 from codeloop.cli.chat.screen import Screen
 from codeloop.cli.chat.slash_commands import take_line
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Outlet, standard
 from codeloop.cli.target.target import OpenTarget
 from codeloop.kit.lazy import load
 from codeloop.kit.suggest import meant, near
+from codeloop.schema.errors import UsageProblem
 
 COMMAND = re.compile(r"[a-z][a-z-]*")
 PATH = re.compile(r"\.{0,2}/|~|\.{1,2}$")

@@ -6,7 +6,6 @@ from collections.abc import Set as AbstractSet
 
 import click
 
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
@@ -16,6 +15,7 @@ from codeloop.model.errors import ModelUnavailable, UnknownModel, UnspokenProtoc
 from codeloop.model.origin import origin
 from codeloop.model.provider import Provider, resolved_url
 from codeloop.model.providers import NO_KEY, Providers
+from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from codeloop.app.settings import ProjectSettings
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON
 from codeloop.cli.output.style import columns, print_json
@@ -18,6 +17,7 @@ from codeloop.extend.folders import is_name
 from codeloop.extend.markdown import agent_page
 from codeloop.extend.rulebook import Rulebook
 from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.errors import UsageProblem
 
 MODES = ("primary", "subagent", "all")
 

@@ -13,13 +13,12 @@ from msgspec import Struct
 from codeloop.app.app import App
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.bootstrap import handled
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.options import PROFILE
 from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.config.files import reason
 from codeloop.config.server_credential import PASSWORDS, first_set, publish, username_of, withdraw
 from codeloop.kit.terminal_text import inert
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import OUTPUT_READER, SERVER_SIGNAL
 from codeloop.schema.permission import Profile
 from codeloop.server.guard import origin_of

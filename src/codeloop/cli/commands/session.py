@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import click
 
 from codeloop.cli.commands.export import exported
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.options import AT, JSON, NAME, THINKING, completed
 from codeloop.cli.output.result import grown
@@ -33,7 +32,7 @@ from codeloop.schema.api.session_requests import (
     UpdatePart,
     UpdateSession,
 )
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session, SnapshotFileDiff
 from codeloop.schema.operation import (

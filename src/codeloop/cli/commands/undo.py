@@ -7,8 +7,8 @@ import click
 from codeloop.cli.options import completed
 from codeloop.cli.target.selection import find_here
 from codeloop.cli.target.target import with_client
-from codeloop.cli.undo_redo import redo_last, undo_files, undo_last
 from codeloop.client.client import Client
+from codeloop.client.undo_redo import redo_last, undo_files, undo_last
 
 FILES = click.argument("files", nargs=-1, type=click.Path())
 OF_SESSION = click.option(
@@ -50,7 +50,12 @@ def _change(files: tuple[str, ...], name: str | None, *, redo: bool, dry_run: bo
     async def command(client: Client) -> int:
         session = await find_here(client, name)
         if files:
-            return await undo_files(client, session, files, redo=redo, dry_run=dry_run)
-        return await (redo_last if redo else undo_last)(client, session, dry_run=dry_run)
+            return await undo_files(client, session, files, redo=redo, dry_run=dry_run, say=click.echo, warn=_warn)
+        change = redo_last if redo else undo_last
+        return await change(client, session, dry_run=dry_run, say=click.echo, warn=_warn)
 
     sys.exit(with_client(command))
+
+
+def _warn(text: str) -> None:
+    click.echo(text, err=True)

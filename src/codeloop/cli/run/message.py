@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.options import Options
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT
@@ -21,7 +20,7 @@ from codeloop.extend.template import mentions, source_of
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.files import FileNode, FileQuery
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, TextPartInput
-from codeloop.schema.errors import OperationError
+from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.limits import COMMAND_FILES
 from codeloop.schema.operation import AGENT_LIST, COMMAND_LIST, FILE_LIST, PATH_GET, NoArguments
 

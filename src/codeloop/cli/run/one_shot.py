@@ -6,7 +6,6 @@ from contextlib import suppress
 from functools import partial
 
 from codeloop.cli import exit_codes
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.follow.subagents import Background
 from codeloop.cli.options import Options
 from codeloop.cli.output.result import Outcome, unfinished
@@ -18,8 +17,9 @@ from codeloop.cli.run.message import RunMessage, is_stdin_unread, message_of, pa
 from codeloop.cli.run.signals import Signals, to_the_end
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.selection import check_agent, chosen_session, model_of, session_of
-from codeloop.cli.target.target import OpenTarget, Target
+from codeloop.cli.target.target import OpenTarget
 from codeloop.client.client import Client
+from codeloop.client.target import Target
 from codeloop.extend.commands import COMPACT
 from codeloop.kit.lazy import load
 from codeloop.schema.api.session_inputs import (
@@ -30,7 +30,7 @@ from codeloop.schema.api.session_inputs import (
     RunLimits,
 )
 from codeloop.schema.api.session_requests import ListMessages, SessionId
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.operation import COMMAND, PROMPT, SESSION_DELETE, SESSION_MESSAGES
 from codeloop.schema.wire import replace

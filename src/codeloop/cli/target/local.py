@@ -7,15 +7,15 @@ from pathlib import Path
 from codeloop.app.project import open_project
 from codeloop.app.prompt_parts import mime_of
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Output
 from codeloop.cli.target.recording import Recording, recording
-from codeloop.cli.target.target import Target
 from codeloop.client.local import LocalClient
+from codeloop.client.target import Target
 from codeloop.config.trust.store import trust
 from codeloop.kit.lazy import load
 from codeloop.schema.api.session_inputs import FilePartInput
+from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.cli.exit_codes import UsageProblem
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, UsageProblem
 
 
 class Recording(Struct):

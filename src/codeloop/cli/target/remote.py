@@ -7,15 +7,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Output
-from codeloop.cli.target.target import Target
 from codeloop.client.http import HttpClient
+from codeloop.client.target import Target
 from codeloop.config.paths import find_paths
 from codeloop.config.server_credential import Credential, credential_for, successor_of, username_of
 from codeloop.schema.api.session_inputs import FilePartInput
-from codeloop.schema.errors import OperationError
+from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.limits import CLIENT_FILE
 from codeloop.schema.message import Session
 from codeloop.schema.operation import CONFIG_WARNINGS, PATH_GET, NoArguments

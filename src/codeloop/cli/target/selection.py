@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.options import Options
-from codeloop.cli.target.target import Target, with_client
+from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
+from codeloop.client.target import Target
 from codeloop.kit.suggest import MOST, meant, near
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.project import ToolListQuery
@@ -21,7 +21,7 @@ from codeloop.schema.api.session_requests import (
     SessionId,
     UpdateSession,
 )
-from codeloop.schema.errors import OperationError
+from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.ids import is_id
 from codeloop.schema.message import ModelRef, Session, UserMessage
 from codeloop.schema.operation import (

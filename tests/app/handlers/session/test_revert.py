@@ -1,5 +1,6 @@
 """Undo and redo of turns: what is stored, what becomes of the files, also after a kill in between."""
 
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,11 +10,10 @@ import pytest
 
 from codeloop.app.handlers.session import revert
 from codeloop.app.runs import Runs
-from codeloop.cli.exit_codes import UsageProblem
-from codeloop.cli.undo_redo import redo_last, undo_last
+from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import RevertSession, UnrevertSession
-from codeloop.schema.errors import OperationError
+from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.event import Stamped, message_updated, part_updated, session_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import (
@@ -45,6 +45,10 @@ from tests.support.project import Rig, both_clients, rig
 from tests.workspace.snapshot.trees_on_disk import snapshots_of, visible, write
 
 __all__ = ["both_clients"]
+
+
+def warn(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 @dataclass
@@ -154,17 +158,17 @@ async def test_turns_are_undone_and_redone_one_by_one(place: Place, capsys: pyte
         await place.turn(f"task {number}", *steps)
         states.append(place.state())
     for number in (2, 1, 0):
-        assert await undo_last(place, place.session(), dry_run=False) == 0
+        assert await undo_last(place, place.session(), dry_run=False, say=print, warn=warn) == 0
         assert place.state() == states[number]
         assert f"Undone: “task {number + 1}”" in capsys.readouterr().out
     with pytest.raises(UsageProblem, match="nothing to undo"):
-        await undo_last(place, place.session(), dry_run=False)
+        await undo_last(place, place.session(), dry_run=False, say=print, warn=warn)
     for number in (1, 2, 3):
-        assert await redo_last(place, place.session(), dry_run=False) == 0
+        assert await redo_last(place, place.session(), dry_run=False, say=print, warn=warn) == 0
         assert place.state() == states[number]
     assert place.session().revert is None
     with pytest.raises(UsageProblem, match="There is nothing to redo"):
-        await redo_last(place, place.session(), dry_run=False)
+        await redo_last(place, place.session(), dry_run=False, say=print, warn=warn)
 
 
 async def test_a_revert_is_stored_with_its_tree_and_diff_and_keeps_the_messages(place: Place) -> None:
@@ -211,18 +215,18 @@ async def test_what_the_user_changed_is_left_and_named_both_ways(
 ) -> None:
     await place.turn("one", {"a": "1", "b": "1"})
     write(place.root, {"a": "mine"})
-    assert await undo_last(place, place.session(), dry_run=False) == 1
+    assert await undo_last(place, place.session(), dry_run=False, say=print, warn=warn) == 1
     assert "skipped  a: it was changed since" in capsys.readouterr().err
     assert place.state() == {"a": "mine", "b": "0"}
     write(place.root, {"b": "mine too"})
-    assert await redo_last(place, place.session(), dry_run=False) == 1
+    assert await redo_last(place, place.session(), dry_run=False, say=print, warn=warn) == 1
     assert place.state() == {"a": "mine", "b": "mine too"}
 
 
 async def test_a_dry_run_changes_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     await place.turn("one", {"a": "1"})
     before = place.session()
-    assert await undo_last(place, before, dry_run=True) == 0
+    assert await undo_last(place, before, dry_run=True, say=print, warn=warn) == 0
     assert "Would undo" in capsys.readouterr().out
     assert place.session() == before
     assert place.state()["a"] == "1"
@@ -256,7 +260,7 @@ async def test_an_undo_that_failed_half_way_is_finished_by_the_next(
 async def test_a_new_prompt_makes_an_undo_final(place: Place) -> None:
     await place.turn("one", {"a": "1"})
     await place.turn("two", {"a": "2"})
-    await undo_last(place, place.session(), dry_run=False)
+    await undo_last(place, place.session(), dry_run=False, say=print, warn=warn)
     place.store.append(*revert.discard_reverted(place.store, place.rig.session_id))
     session = place.session()
     assert session.revert is None
@@ -265,7 +269,7 @@ async def test_a_new_prompt_makes_an_undo_final(place: Place) -> None:
     assert session.tokens.input == 7
     assert len(place.store.conversation(session.id).entries) == 2
     assert revert.discard_reverted(place.store, session.id) == []
-    await undo_last(place, place.session(), dry_run=False)
+    await undo_last(place, place.session(), dry_run=False, say=print, warn=warn)
     assert place.state()["a"] == "0"
 
 

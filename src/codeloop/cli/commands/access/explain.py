@@ -3,13 +3,13 @@
 import click
 
 from codeloop.app.explain import ExplainedNeed, Explanation, Situation, explain
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.options import AGENT, JSON, PROFILE, SESSION
 from codeloop.cli.output.style import print_json
 from codeloop.cli.target.project import run_with_client
 from codeloop.cli.target.selection import check_agent, find
 from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILES, Profile
 
 WIDTH = 200

@@ -2,7 +2,6 @@
 
 import click
 
-from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON, completed
 from codeloop.cli.output.style import columns, print_json
@@ -12,6 +11,7 @@ from codeloop.client.display.numbers import when
 from codeloop.client.local import LocalClient
 from codeloop.kit.suggest import meant, near
 from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import STORE_DECISIONS
 from codeloop.schema.permission import Decision, Grant
 

@@ -2,9 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import click
-
-from codeloop.cli.exit_codes import ERROR, UsageProblem
 from codeloop.client.client import Client
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
@@ -15,6 +12,7 @@ from codeloop.schema.api.session_requests import (
     UndoFiles,
     UnrevertSession,
 )
+from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.operation import SESSION_MESSAGES, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
 from codeloop.schema.part import TextPart
@@ -37,14 +35,11 @@ REDONE = {
 Say = Callable[[str], object]
 
 
-def _warn(text: str) -> None:
-    click.echo(text, err=True)
+async def undo_last(client: Client, session: Session, *, dry_run: bool, say: Say, warn: Say) -> int:
+    """Undo the last turn that is not undone yet; return 1 if a file was left as it is, else 0.
 
-
-async def undo_last(
-    client: Client, session: Session, *, dry_run: bool, say: Say = click.echo, warn: Say = _warn
-) -> int:
-    """Undo the last turn that is not undone yet; return the exit code. Raises UsageProblem if there is none."""
+    Raises UsageProblem if there is no such turn.
+    """
     turns = await _turns(client, session)
     is_begun = session.revert is not None and session.revert.diff is None  # and was interrupted: it is completed
     before = turns[: _position(turns, session) + is_begun]
@@ -57,10 +52,11 @@ async def undo_last(
     return _report(answer.outcome, f"{_done('undo', dry_run=dry_run)}: {_prompt(last)}", UNDONE, say, warn)
 
 
-async def redo_last(
-    client: Client, session: Session, *, dry_run: bool, say: Say = click.echo, warn: Say = _warn
-) -> int:
-    """Redo the last turn that was undone; return the exit code. Raises UsageProblem if there is none."""
+async def redo_last(client: Client, session: Session, *, dry_run: bool, say: Say, warn: Say) -> int:
+    """Redo the last turn that was undone; return 1 if a file was left as it is, else 0.
+
+    Raises UsageProblem if there is no such turn.
+    """
     if session.revert is None:
         raise UsageProblem(f"There is nothing to redo in {session.id}.")
     turns = await _turns(client, session)
@@ -76,8 +72,10 @@ async def redo_last(
     return _report(answer.outcome, f"{_done('redo', dry_run=dry_run)}: {what}", REDONE, say, warn)
 
 
-async def undo_files(client: Client, session: Session, files: Sequence[str], *, redo: bool, dry_run: bool) -> int:
-    """Undo, or redo, what the last turn did to some files; return the exit code."""
+async def undo_files(
+    client: Client, session: Session, files: Sequence[str], *, redo: bool, dry_run: bool, say: Say, warn: Say
+) -> int:
+    """Undo, or redo, what the last turn did to some files; return 1 if a file was left as it is, else 0."""
     given = UndoFiles(session_id=session.id, files=list(files), redo=redo, dry_run=dry_run)
     answer = await client.call(UNDO_FILES, given)
     turns = await _turns(client, session)
@@ -86,7 +84,7 @@ async def undo_files(client: Client, session: Session, files: Sequence[str], *, 
     heading = f"There is nothing to {verb} in these files."
     if prompt is not None:
         heading = f"{_done(verb, dry_run=dry_run)} in these files: {prompt}"
-    return _report(answer.outcome, heading, REDONE if redo else UNDONE, click.echo, _warn)
+    return _report(answer.outcome, heading, REDONE if redo else UNDONE, say, warn)
 
 
 def _done(verb: str, *, dry_run: bool) -> str:
@@ -122,4 +120,4 @@ def _report(outcome: FilesOutcome | None, heading: str, words: dict[str, str], s
         warn(f"  {would}skipped  {inert(conflict.path)}: {inert(conflict.reason)}")
     if not outcome.done and not outcome.conflicts:
         say("  no file had to change")
-    return ERROR if outcome.conflicts else 0
+    return 1 if outcome.conflicts else 0

@@ -1,0 +1,83 @@
+"""The subagents of a session, as far as their calls in it show them."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated
+from codeloop.schema.message import AssistantMessage, Session
+from codeloop.schema.part import ToolPart, ToolStatePending
+from codeloop.schema.wire import JSON, replace
+from codeloop.tui.state.items import Child
+from codeloop.tui.state.message_log import MessageLog
+
+SHOWN = 4
+"""Calls of a subagent that its call shows."""
+STANDING = "task"
+"""Where a subagent's session keeps its state in its metadata."""
+
+
+class Children:
+    """The subagents of one session, and theirs. `known`: their sessions by id."""
+
+    def __init__(self, session_id: str) -> None:
+        self.known: dict[str, Session] = {}
+        self._session_id = session_id
+        self._shown: dict[str, Child] = {}
+        self._places: dict[str, str] = {}
+        """The messages whose calls started them."""
+
+    @property
+    def shown(self) -> Mapping[str, Child]:
+        """What is shown of each, by the id of its session."""
+        return self._shown
+
+    def learn(self, session: Session) -> bool:
+        """Take in a session as it is now; return whether it is a subagent's of ours."""
+        if session.parent_id != self._session_id and session.parent_id not in self.known:
+            return False
+        self.known[session.id] = session
+        standing = (session.metadata or {}).get(STANDING)
+        state = str(cast("JSON", standing).get("state", "")) if isinstance(standing, dict) else ""
+        before = self._shown.get(session.id) or Child(session.id, "")
+        self._shown[session.id] = replace(before, title=session.title, agent=session.agent or "", state=state)
+        return True
+
+    def take(self, event: Event, session_id: str) -> bool:
+        """Apply an event of a subagent's session; return whether what is shown of it changed."""
+        child = self._shown[session_id]
+        match event:
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
+                if isinstance(p.part.state, ToolStatePending):
+                    return False
+                calls = [call for call in child.calls if call.id != p.part.id]
+                place = next((at for at, call in enumerate(child.calls) if call.id == p.part.id), len(calls))
+                calls.insert(place, p.part)
+                self._shown[session_id] = replace(child, calls=tuple(calls[-SHOWN:]))
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.time.completed:
+                self._shown[session_id] = replace(child, steps=child.steps + 1)
+            case _:
+                return False
+        return True
+
+    def message_of(self, session_id: str, log: MessageLog) -> str | None:
+        """Return the id of the message whose call started a subagent, or the one that it belongs to."""
+        while (session := self.known.get(session_id)) is not None and session.parent_id != self._session_id:
+            session_id = session.parent_id or ""
+        known = self._places.get(session_id)
+        if known is None or known not in log.messages:
+            calls = (
+                (message_id, part)
+                for message_id in reversed(log.ids)
+                for part in log.messages[message_id].parts.values()
+                if isinstance(part, ToolPart)
+            )
+            known = next((message_id for message_id, part in calls if child_of(part) == session_id), None)
+            if known is not None:
+                self._places[session_id] = known
+        return known
+
+
+def child_of(part: ToolPart) -> str:
+    """Return the id of the session that a call has started; "" if none."""
+    metadata: JSON | None = None if isinstance(part.state, ToolStatePending) else part.state.metadata
+    return str((metadata or {}).get("sessionId", ""))

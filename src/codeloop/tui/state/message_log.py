@@ -1,0 +1,117 @@
+"""The messages of one session as they are known so far: events are applied, and what changed is told by message."""
+
+from bisect import insort
+
+from msgspec import Struct
+
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.event import Event, MessageRemoved, MessageUpdated, PartRemoved, PartUpdated
+from codeloop.schema.live_events import PartDelta
+from codeloop.schema.message import AssistantMessage, Message, UserMessage
+from codeloop.schema.part import Part, ReasoningPart, TextPart
+from codeloop.schema.wire import replace
+
+Order = tuple[int, str]
+
+
+class Known(Struct):
+    """A message and its parts by id, in their order."""
+
+    info: Message
+    parts: dict[str, Part]
+
+
+class MessageLog:
+    """Messages in their order. `changed` holds the ids of those that changed since it was last emptied."""
+
+    def __init__(self) -> None:
+        self.messages: dict[str, Known] = {}
+        self.changed: set[str] = set()
+        self._order: list[Order] = []
+        self._turns: dict[str, list[str]] = {}
+        """The answers to a prompt, by the prompt's id."""
+        self._growing: dict[str, list[str]] = {}
+        """Deltas that are not in their part yet, by part id."""
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the messages, oldest first."""
+        return [message_id for _, message_id in self._order]
+
+    @property
+    def last_answer(self) -> AssistantMessage | None:
+        """The newest message of the model."""
+        infos = (self.messages[message_id].info for _, message_id in reversed(self._order))
+        return next((info for info in infos if isinstance(info, AssistantMessage)), None)
+
+    def prompts(self) -> list[UserMessage]:
+        """Return what the person said, oldest first."""
+        infos = (self.messages[message_id].info for _, message_id in self._order)
+        return [info for info in infos if isinstance(info, UserMessage)]
+
+    def turn(self, prompt_id: str) -> list[AssistantMessage]:
+        """Return the answers to a prompt, in the order in which they came to be known."""
+        infos = (self.messages[message_id].info for message_id in self._turns.get(prompt_id, ()))
+        return [info for info in infos if isinstance(info, AssistantMessage)]
+
+    def add(self, page: list[MessageWithParts]) -> None:
+        """Take in messages as they are stored; what is known of them already gives way."""
+        for message in page:
+            self._put(message.info)
+            self.messages[message.info.id].parts = {part.id: part for part in message.parts}
+            for part in message.parts:
+                self._growing.pop(part.id, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.changed.update(self.messages)
+        self.messages.clear()
+        self._order.clear()
+        self._turns.clear()
+        self._growing.clear()
+
+    def take(self, event: Event) -> None:
+        """Apply an event of the session. What belongs to a message that is not known is left out."""
+        match event:
+            case MessageUpdated(properties=p):
+                self._put(p.info)
+            case MessageRemoved(properties=p):
+                self._remove(p.message_id)
+            case PartUpdated(properties=p) if (known := self.messages.get(p.part.message_id)) is not None:
+                self._growing.pop(p.part.id, None)
+                known.parts[p.part.id] = p.part
+                self.changed.add(p.part.message_id)
+            case PartRemoved(properties=p) if (known := self.messages.get(p.message_id)) is not None:
+                self._growing.pop(p.part_id, None)
+                known.parts.pop(p.part_id, None)
+                self.changed.add(p.message_id)
+            case PartDelta(properties=p) if p.message_id in self.messages:
+                self._growing.setdefault(p.part_id, []).append(p.delta)
+                self.changed.add(p.message_id)
+            case _:
+                pass
+
+    def settle(self) -> None:
+        """Put the deltas that came into their parts: once a frame, however many there were."""
+        for known in (self.messages[message_id] for message_id in self.changed if message_id in self.messages):
+            for part_id in self._growing.keys() & known.parts.keys():
+                part, deltas = known.parts[part_id], self._growing.pop(part_id)
+                if isinstance(part, TextPart | ReasoningPart):
+                    known.parts[part_id] = replace(part, text=part.text + "".join(deltas))
+
+    def _put(self, info: Message) -> None:
+        self.changed.add(info.id)
+        if (known := self.messages.get(info.id)) is not None:
+            known.info = info
+            return
+        self.messages[info.id] = Known(info, {})
+        insort(self._order, (info.time.created, info.id))
+        if isinstance(info, AssistantMessage):
+            self._turns.setdefault(info.parent_id, []).append(info.id)
+
+    def _remove(self, message_id: str) -> None:
+        if (known := self.messages.pop(message_id, None)) is not None:
+            self._order.remove((known.info.time.created, message_id))
+            if isinstance(known.info, AssistantMessage):
+                self._turns[known.info.parent_id].remove(message_id)
+            self.changed.add(message_id)

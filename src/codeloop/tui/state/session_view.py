@@ -1,0 +1,175 @@
+"""One session as the screen shows it, from its stored messages and the events that follow."""
+
+from collections.abc import Iterable
+
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.event import (
+    Event,
+    MessageUpdated,
+    PermissionAsked,
+    PermissionReplied,
+    QuestionAsked,
+    QuestionRejected,
+    QuestionReplied,
+    SessionCreated,
+    SessionUpdated,
+    TodoUpdated,
+    session_of,
+)
+from codeloop.schema.live_events import Busy, Idle, Retry, SessionIdle, Status, StatusChanged
+from codeloop.schema.message import AssistantMessage, Session, Todo
+from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.question import QuestionRequest
+from codeloop.tui.state.children import Children
+from codeloop.tui.state.items import Item, NoticeItem
+from codeloop.tui.state.layout import Showing, items_of
+from codeloop.tui.state.message_log import MessageLog
+
+Request = PermissionRequest | QuestionRequest
+
+
+class SessionView:
+    """What is known of a session. `take` applies an event; `changes` tells which messages have to be drawn again."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.log = MessageLog()
+        self.children = Children(session.id)
+        self.status: Status = Idle()
+        self.todos: list[Todo] = []
+        self.requests: dict[str, Request] = {}
+        """What waits for a person, of this session and its subagents, oldest first."""
+        self.opened: set[str] = set()
+        """The keys of items that the person has opened."""
+        self.notices: dict[str, NoticeItem] = {}
+        """What the program said below the last message, by key."""
+        self.cursor: str | None = None
+        """What the next page of older messages is asked with; None: there are none."""
+        self._queued: frozenset[str] = frozenset()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs."""
+        return isinstance(self.status, Busy | Retry)
+
+    @property
+    def showing(self) -> Showing:
+        """What items depend on besides their message."""
+        tools = (request.tool for request in self.requests.values())
+        return Showing(
+            opened=self.opened,
+            queued=self._queued,
+            undone_from=self.session.revert.message_id if self.session.revert else "",
+            asking={tool.call_id for tool in tools if tool is not None},
+            children=self.children.shown,
+        )
+
+    def items(self, message_id: str) -> list[Item]:
+        """Return the items of a message."""
+        return items_of(self.log, message_id, self.showing)
+
+    def load(self, page: list[MessageWithParts], cursor: str | None) -> None:
+        """Take in a page of messages, the newest or those before the oldest known one."""
+        self.log.add(page)
+        self.cursor = cursor
+        self._look_for_queued()
+
+    def add_requests(self, requests: Iterable[Request]) -> None:
+        """Take in what waits for a person."""
+        for request in requests:
+            if self.owns(request.session_id):
+                self._asked(request)
+
+    def owns(self, session_id: str | None) -> bool:
+        """Return whether a session is this one or a subagent of it."""
+        return session_id == self.session.id or (session_id or "") in self.children.known
+
+    def take(self, event: Event) -> bool:
+        """Apply an event; return whether it is about this session or a subagent of it."""
+        if isinstance(event, SessionCreated | SessionUpdated):
+            self._session(event.properties.info)
+        session_id = session_of(event)
+        if not self.owns(session_id):
+            return False
+        match event:
+            case PermissionAsked(properties=request) | QuestionAsked(properties=request):
+                self._asked(request)
+            case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
+                self._answered(p.request_id)
+            case _ if session_id != self.session.id:
+                self._child(event, session_id or "")
+            case StatusChanged(properties=p):
+                self._status(p.status)
+            case SessionIdle():
+                self._status(Idle())
+            case TodoUpdated(properties=p):
+                self.todos = p.todos
+            case _:
+                self.log.take(event)
+                if isinstance(event, MessageUpdated):
+                    self._look_for_queued()
+        return True
+
+    def changes(self) -> set[str]:
+        """Return the ids of the messages whose items may have changed since the last call."""
+        self.log.settle()
+        changed, self.log.changed = self.log.changed, set()
+        return changed
+
+    def toggle(self, key: str, message_id: str) -> None:
+        """Open or close an item."""
+        self.opened ^= {key}
+        self.log.changed.add(message_id)
+
+    def _session(self, info: Session) -> None:
+        if info.id == self.session.id:
+            if info.revert != self.session.revert:
+                self.log.changed.update(self.log.messages)
+            self.session = info
+        elif self.children.learn(info):
+            self._touch_child(info.id)
+
+    def _status(self, status: Status) -> None:
+        self.status = status
+        self._look_for_queued()
+
+    def _child(self, event: Event, session_id: str) -> None:
+        if self.children.take(event, session_id):
+            self._touch_child(session_id)
+
+    def _touch_child(self, session_id: str) -> None:
+        if (message_id := self.children.message_of(session_id, self.log)) is not None:
+            self.log.changed.add(message_id)
+
+    def _asked(self, request: Request) -> None:
+        self.requests[request.id] = request
+        self._touch_request(request)
+
+    def _answered(self, request_id: str) -> None:
+        if (request := self.requests.pop(request_id, None)) is not None:
+            self._touch_request(request)
+
+    def _touch_request(self, request: Request) -> None:
+        if request.tool is not None and request.tool.message_id in self.log.messages:
+            self.log.changed.add(request.tool.message_id)
+
+    def _look_for_queued(self) -> None:
+        """Learn which prompts wait: those that are newer than the one that the running turn answers."""
+        last = self.log.last_answer
+        queued: frozenset[str] = frozenset()
+        if self.is_busy and last is not None:
+            current = self.log.messages.get(last.parent_id)
+            since = current.info.time.created if current else 0
+            queued = frozenset(
+                prompt.id
+                for prompt in self.log.prompts()
+                if prompt.time.created > since and prompt.id != last.parent_id and not self.log.turn(prompt.id)
+            )
+            if _is_over(last) and queued:  # the turn of the first of them is about to begin
+                queued -= {min(queued)}
+        self.log.changed.update(queued ^ self._queued)
+        self._queued = queued
+
+
+def _is_over(answer: AssistantMessage) -> bool:
+    return answer.time.completed is not None and answer.finish not in {None, "tool-calls", "cut"}
