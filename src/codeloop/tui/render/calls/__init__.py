@@ -1,0 +1,1 @@
+"""Tool calls as rows: each tool in its own way, unknown ones generically."""

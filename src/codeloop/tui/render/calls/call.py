@@ -1,0 +1,204 @@
+"""What every tool's rendering is made from: the call in plain words, and the rows that all of them share."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+from rich.segment import Segment
+from rich.style import Style
+
+from codeloop.client.display.numbers import duration
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
+from codeloop.schema.wire import JSON
+from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.layout import cut, expand_tabs, fold, width_of
+from codeloop.tui.state.items import ToolItem
+
+Status = Literal["pending", "running", "asking", "done", "failed", "denied", "interrupted"]
+MARGIN = 2
+"""Cells before a call's output, and before what its heading says."""
+FOLDED = 8
+"""Rows of an output that are shown until it is opened."""
+MOST = 2_000
+"""Rows of an open output; more would make the screen slow, and nobody reads them here."""
+
+
+class CallBody(Struct, frozen=True):
+    """How a call is shown: what it is about, notes behind that, and rows below.
+
+    `name`: instead of the tool's name. `link`: the session that opens with a click on the heading.
+    """
+
+    subject: str = ""
+    notes: Sequence[str] = ()
+    rows: Sequence[Row] = ()
+    is_failed: bool = False
+    name: str = ""
+    link: str = ""
+
+
+class ToolCall:
+    """A call as its rendering needs it, whatever its state; `now` in ms since the epoch."""
+
+    def __init__(self, item: ToolItem, canvas: Canvas, now: int) -> None:
+        self.item = item
+        self.canvas = canvas
+        self.tool = item.part.tool
+        self.input: JSON = item.part.state.input
+        self.metadata: JSON = {}
+        self.output = ""
+        self.title = ""
+        self.ms: int | None = None
+        """How long it took, or has taken so far."""
+        match item.part.state:
+            case ToolStatePending():
+                pass
+            case ToolStateRunning(title=title, metadata=metadata, time=time):
+                self.title, self.metadata = title or "", metadata or {}
+                self.ms = max(now - time.start, 0)
+            case ToolStateCompleted(title=title, metadata=metadata, output=output, time=time):
+                self.title, self.metadata, self.output = title, metadata, output
+                self.ms = time.end - time.start
+            case ToolStateError(metadata=metadata, time=time):
+                self.metadata = metadata or {}
+                self.ms = time.end - time.start
+
+    @property
+    def part(self) -> ToolPart:
+        """The call as it is stored."""
+        return self.item.part
+
+    @property
+    def error(self) -> str:
+        """Why it failed; empty when it did not."""
+        state = self.part.state
+        return state.error if isinstance(state, ToolStateError) else ""
+
+    @property
+    def status(self) -> Status:
+        """How it stands, in one word."""
+        match self.part.state:
+            case ToolStatePending():
+                return "asking" if self.item.is_asking else "pending"
+            case ToolStateRunning():
+                return "asking" if self.item.is_asking else "running"
+            case ToolStateCompleted():
+                return "done"
+            case ToolStateError(metadata=metadata):
+                given = metadata or {}
+                if given.get("interrupted"):
+                    return "interrupted"
+                return "denied" if given.get("denied") or given.get("rejected") else "failed"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all of it is shown."""
+        return self.item.is_open
+
+    @property
+    def room(self) -> int:
+        """How many cells a row of its output has."""
+        return max(self.canvas.width - MARGIN, 4)
+
+    def text(self, *keys: str) -> str:
+        """Return the first of these inputs that is there, as text."""
+        values = (self.input.get(key) for key in keys)
+        return next((str(value) for value in values if value not in {None, ""} and not isinstance(value, dict)), "")
+
+    def path(self, *keys: str) -> str:
+        """Return a path of the input as people read it: relative to the directory that they work in."""
+        return self.shown(self.text(*keys))
+
+    def shown(self, path: str) -> str:
+        """Return a path relative to the directory that people work in, if it is below that."""
+        directory = self.canvas.directory.rstrip("/")
+        if path == directory and path:
+            return "."
+        return path.removeprefix(f"{directory}/") if directory else path
+
+    def style(self, colour: str, look: str = "", on: str = "") -> Style:
+        """Return a style of the theme."""
+        return self.canvas.styles.of(colour, look, on)
+
+    @property
+    def toggle(self) -> Style:
+        """What makes a row open and close the call."""
+        return Style(meta={"toggle": self.item.key})
+
+    def plain(self, text: str, colour: str = "text_muted") -> list[Row]:
+        """Return a text as rows, folded where they are full."""
+        style = self.style(colour)
+        lines = inert(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
+        return [row for line in lines for row in fold([Segment(expand_tabs(line), style)], self.room)]
+
+    def folded(self, rows: Sequence[Row], most: int = FOLDED, *, end: bool = False, above: int = 0) -> list[Row]:
+        """Return as many rows as a closed call shows, and how many are left out; `end`: its last ones are kept.
+
+        `above`: rows that were left out before.
+        """
+        most = MOST if self.is_open else most
+        left_out = max(len(rows) - most, 0) + above
+        if left_out <= 1 and not above:  # the note would take as much room as the row
+            return list(rows)
+        words = f"… {left_out:,} more line{'' if left_out == 1 else 's'}{' above' if end else ''}"
+        look = self.style("text_muted", "italic")
+        note = cut([Segment(words, look if self.is_open else look + self.toggle)], self.room)
+        return [note, *rows[-most:]] if end else [*rows[:most], note]
+
+    def took(self) -> list[str]:
+        """Return how long it took as notes, if that is worth a look."""
+        return [duration(self.ms)] if self.ms is not None and self.ms >= 500 else []
+
+    def fields(self, *keys: str) -> list[dict[str, Any]]:
+        """Return a list of objects from the metadata, else from the input; what is no object is left out."""
+        for source in (self.metadata, self.input):
+            for key in keys:
+                value = source.get(key)
+                if isinstance(value, list):
+                    found = cast("list[object]", value)
+                    return [cast("dict[str, Any]", each) for each in found if isinstance(each, dict)]
+        return []
+
+
+_MARKS: dict[Status, tuple[str, str]] = {
+    "pending": ("○", "text_muted"),
+    "running": ("●", "primary"),
+    "asking": ("?", "warning"),
+    "done": ("✓", "text_muted"),
+    "failed": ("✗", "error"),
+    "denied": ("✗", "warning"),
+    "interrupted": ("■", "text_muted"),
+}
+_WORDS: dict[Status, str] = {
+    "asking": "waits for your answer",
+    "denied": "not allowed",
+    "interrupted": "interrupted",
+}
+
+
+def heading(call: ToolCall, body: CallBody) -> Row:
+    """Return the row that says which call it is, how it stands and what is to note of it."""
+    status = "failed" if body.is_failed and call.status == "done" else call.status
+    mark, colour = _MARKS[status]
+    click = Style(meta={"open": body.link}) if body.link else call.toggle
+    name = Segment(inert(body.name or call.tool), call.style("text_muted", "bold") + click)
+    notes = [*([_WORDS[status]] if status in _WORDS else []), *body.notes]
+    look = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
+    ending = [Segment("  " + " · ".join(notes), look)] if notes else []
+    room = call.room - width_of([name]) - 1
+    wanted = min(width_of(ending), room // 2)
+    subject_style = call.style("text_muted" if status == "pending" else "text") + click
+    subject = cut([Segment(" ".join(inert(body.subject[:4000]).split()), subject_style)], room - wanted)
+    row = [Segment(f"{mark} ", call.style(colour) + click), name]
+    if body.subject:
+        row += [Segment(" ", click), *subject]
+    return cut([*row, *ending], call.canvas.width)
+
+
+def failure(call: ToolCall) -> list[Row]:
+    """Return the rows that say why a call failed."""
+    if not call.error or call.status == "interrupted":
+        return []
+    colour = "error" if call.status == "failed" else "text_muted"
+    return call.folded(call.plain(call.error.strip("\n"), colour))

@@ -1,0 +1,80 @@
+"""The end of a turn, and what the program says between."""
+
+from rich.segment import Segment
+
+from codeloop.client.display.numbers import count, dollars, duration
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.errors import (
+    APIError,
+    ContextOverflowError,
+    MessageAbortedError,
+    MessageError,
+    MessageOutputLengthError,
+    ProviderAuthError,
+    error_message,
+)
+from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.layout import framed, wrap
+from codeloop.tui.state.items import EndItem, Look, NoticeItem
+
+_COLOURS: dict[Look, str] = {"info": "info", "success": "success", "warning": "warning", "error": "error"}
+_NAME = 40
+
+
+def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
+    """Return the end of a turn: its error, if any, and who answered, for how long and for how much."""
+    error = item.message.error
+    rows: list[Row] = []
+    if error is not None and not isinstance(error, MessageAbortedError):
+        rows += _said(error_message(error), "error", canvas)
+        rows += _said(advice, "warning", canvas) if (advice := _advice(error)) else []
+    rows += wrap([Segment("  " + _sums(item), canvas.styles.of("text_muted"))], canvas.width)
+    return rows
+
+
+def _sums(item: EndItem) -> str:
+    message = item.message
+    about = "~" if item.is_estimated else ""
+    cached = f" ({count(item.cached)} cached)" if item.cached else ""
+    words = [
+        one_line(message.agent, _NAME),
+        one_line(message.model_id, _NAME),
+        *(["aborted"] if isinstance(message.error, MessageAbortedError) else []),
+        duration(item.ms),
+        *([f"{item.steps} steps"] if item.steps > 1 else []),
+        f"{about}{count(item.tokens_in)} in{cached}, {count(item.tokens_out)} out",
+        *([about + dollars(item.cost)] if item.cost else []),
+    ]
+    return " · ".join(word for word in words if word)
+
+
+def _advice(error: MessageError) -> str:
+    match error:
+        case ProviderAuthError(data=data):
+            name = one_line(data.provider_id, _NAME)
+            return f"Give a key with `codeloop auth login {name}`, then send the prompt again."
+        case ContextOverflowError():
+            return "Compact the conversation with /compact, or begin a new session."
+        case MessageOutputLengthError():
+            return "Ask it to go on."
+        case APIError(data=data) if data.is_retryable:
+            return "The service may be back in a while: send the prompt again, or choose another model."
+        case APIError(data=data) if data.status_code in {401, 403}:
+            return "Check the key of this provider, or choose another model."
+        case _:
+            return ""
+
+
+def notice_rows(item: NoticeItem, canvas: Canvas) -> list[Row]:
+    """Return something that the program says."""
+    return _said(item.text, _COLOURS[item.look], canvas)
+
+
+def _said(text: str, colour: str, canvas: Canvas) -> list[Row]:
+    style = canvas.styles.of("text")
+    rows = [
+        row
+        for line in inert(text.strip("\n")).split("\n")
+        for row in wrap([Segment(line.expandtabs(4), style)], max(canvas.width - 2, 4))
+    ]
+    return framed(rows, Segment("▌ ", canvas.styles.of(colour)))

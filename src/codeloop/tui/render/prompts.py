@@ -1,0 +1,51 @@
+"""What a person said: a bar on the left, the text as it was typed, and what is attached."""
+
+from rich.segment import Segment
+
+from codeloop.kit.terminal_text import inert_answer, one_line
+from codeloop.schema.part import AgentPart, FilePart, SubtaskPart, TextPart
+from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.layout import expand_tabs, padded, wrap
+from codeloop.tui.state.items import PromptItem
+
+BAR = "▌"
+_KINDS = {"image/": "image", "application/pdf": "PDF", "audio/": "audio", "video/": "video"}
+_CHIP = 60
+
+
+def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
+    """Return a prompt as rows on a panel; what the program itself added to it is not shown."""
+    styles = canvas.styles
+    ground = "background_panel"
+    text_style = styles.of("text_muted" if item.is_undone else "text", "strike" if item.is_undone else "", ground)
+    bar = "border" if item.is_undone or item.is_queued else "primary"
+    inner = max(canvas.width - 3, 4)
+    rows: list[Row] = []
+    for part in item.parts:
+        if isinstance(part, TextPart) and not part.synthetic and not part.ignored:
+            for line in inert_answer(part.text.strip("\n")).split("\n"):
+                rows += wrap([Segment(expand_tabs(line), text_style)], inner)
+    chips = [chip for part in item.parts if (chip := _chip(part))]
+    if chips:
+        muted = styles.of("text_muted", "", ground)
+        rows += wrap([Segment("  ".join(chips), muted)], inner)
+    note = "undone, redo brings it back" if item.is_undone else "queued" if item.is_queued else ""
+    if note:
+        rows += wrap([Segment(note, styles.of("warning" if item.is_queued else "text_muted", "", ground))], inner)
+    fill = styles.of("text", "", ground)
+    before = [Segment(BAR, styles.of(bar, "", ground)), Segment(" ", fill)]
+    return [padded([*before, *row], canvas.width, fill) for row in rows or [[]]]
+
+
+def _chip(part: object) -> str:
+    match part:
+        case FilePart(mime=mime, filename=name, url=url):
+            kind = next((word for start, word in _KINDS.items() if mime.startswith(start)), "file")
+            shown = name or ("" if url.startswith("data:") else url.removeprefix("file://").partition("?")[0])
+            return f"[{kind} {one_line(shown, _CHIP)}]" if shown else f"[{kind}]"
+        case AgentPart(name=name):
+            return f"[@{one_line(name, _CHIP)}]"
+        case SubtaskPart(agent=agent, description=description):
+            return f"[{one_line(agent, _CHIP)}: {one_line(description, _CHIP)}]"
+        case _:
+            return ""

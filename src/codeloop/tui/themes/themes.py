@@ -1,0 +1,224 @@
+"""Themes by name: those that come with the program, and files of a person or a project, in the reference's format."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
+from textual.theme import Theme
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.tui.themes.theme import ColourTheme
+
+Mode = Literal["dark", "light"]
+
+DEFAULT = "codeloop"
+BUILT_IN = Path(__file__).with_name("data")
+_ANSI = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_HEX = re.compile(r"#[0-9a-fA-F]{6}")
+_SHORT = re.compile(r"#[0-9a-fA-F]{3}")
+_REQUIRED = frozenset({"primary", "secondary", "accent", "text", "textMuted", "background"})
+_ELSE = {
+    "error": "accent",
+    "warning": "accent",
+    "success": "secondary",
+    "info": "secondary",
+    "backgroundPanel": "background",
+    "backgroundElement": "backgroundPanel",
+    "border": "textMuted",
+    "borderActive": "primary",
+    "borderSubtle": "border",
+    "diffAdded": "success",
+    "diffRemoved": "error",
+    "diffContext": "textMuted",
+    "diffHunkHeader": "textMuted",
+    "diffHighlightAdded": "diffAdded",
+    "diffHighlightRemoved": "diffRemoved",
+    "diffAddedBg": "background",
+    "diffRemovedBg": "background",
+    "diffContextBg": "background",
+    "diffLineNumber": "textMuted",
+    "diffAddedLineNumberBg": "diffAddedBg",
+    "diffRemovedLineNumberBg": "diffRemovedBg",
+    "markdownText": "text",
+    "markdownHeading": "accent",
+    "markdownLink": "primary",
+    "markdownLinkText": "primary",
+    "markdownCode": "success",
+    "markdownBlockQuote": "textMuted",
+    "markdownEmph": "text",
+    "markdownStrong": "text",
+    "markdownHorizontalRule": "textMuted",
+    "markdownListItem": "primary",
+    "markdownListEnumeration": "primary",
+    "markdownImage": "markdownLink",
+    "markdownImageText": "markdownLinkText",
+    "markdownCodeBlock": "text",
+    "syntaxComment": "textMuted",
+    "syntaxKeyword": "accent",
+    "syntaxFunction": "primary",
+    "syntaxVariable": "text",
+    "syntaxString": "success",
+    "syntaxNumber": "accent",
+    "syntaxType": "secondary",
+    "syntaxOperator": "text",
+    "syntaxPunctuation": "text",
+}
+"""The colour that stands in for one that a file does not name; what is in neither table has no meaning here."""
+
+
+class ThemeError(CodeloopError):
+    """A theme can't be used; the message names the file and the key."""
+
+
+def names(folders: Iterable[Path] = ()) -> list[str]:
+    """Return the names of all themes, in order; `folders`: where themes of the person and the project are."""
+    return sorted({file.stem for folder in (BUILT_IN, *folders) for file in folder.glob("*.json")})
+
+
+def load(name: str, mode: Mode, folders: Iterable[Path] = ()) -> ColourTheme:
+    """Return a theme for a dark or a light terminal; a file of a later folder hides one of the same name before it.
+
+    Raises ThemeError when there is none of that name, or it is not what a theme has to be.
+    """
+    places = [file for folder in (BUILT_IN, *folders) if (file := folder / f"{name}.json").is_file()]
+    if not places or Path(name).name != name:
+        raise ThemeError(f"There is no theme {name}. There are: {', '.join(names(folders))}.")
+    return _read(places[-1], mode)
+
+
+def _read(file: Path, mode: Mode) -> ColourTheme:
+    try:
+        data: object = msgspec.json.decode(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ThemeError(f"The theme {file} can't be read: {error}.") from error
+    whole = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+    defs, theme = whole.get("defs", {}), whole.get("theme")
+    if not isinstance(theme, dict) or not isinstance(defs, dict):
+        raise ThemeError(f"The theme {file} needs an object `theme` (and may have one `defs`).")
+    resolver = _Resolver(file, mode, cast("dict[str, object]", theme), cast("dict[str, object]", defs))
+    return msgspec.convert({key: resolver.colour(key) for key in (*_REQUIRED, *_ELSE)}, ColourTheme)
+
+
+class _Resolver:
+    """Finds out what colour a key of a theme is."""
+
+    def __init__(self, file: Path, mode: Mode, theme: Mapping[str, object], defs: Mapping[str, object]) -> None:
+        self._file = file
+        self._mode = mode
+        self._theme = theme
+        self._defs = defs
+
+    def colour(self, key: str) -> str:
+        if key in self._theme:
+            return self._value(self._theme[key], f"theme.{key}", ())
+        if key in _REQUIRED:
+            raise ThemeError(f"The theme {self._file} has no `theme.{key}`; give it a colour such as #7aa2f7.")
+        return self.colour(_ELSE[key])
+
+    def _value(self, value: object, key: str, seen: tuple[str, ...]) -> str:
+        match value:
+            case bool():
+                pass
+            case int() if 0 <= value < 256:
+                return numbered(value)
+            case dict():
+                modes = cast("dict[str, object]", value)
+                if self._mode in modes:
+                    return self._value(modes[self._mode], f"{key}.{self._mode}", seen)
+                raise ThemeError(f"The theme {self._file} has no `{key}.{self._mode}`.")
+            case "none" | "transparent":
+                return ""
+            case str() if _HEX.fullmatch(value):
+                return value.lower()
+            case str() if _SHORT.fullmatch(value):
+                return "#" + "".join(2 * digit for digit in value[1:].lower())
+            case str():
+                return self._reference(value, key, seen)
+            case _:
+                pass
+        raise ThemeError(
+            f"`{key}` of the theme {self._file} is no colour: {value!r}. "
+            'Write #rrggbb, "none", 0 to 255, a name of `defs`, or {"dark": ..., "light": ...}.'
+        )
+
+    def _reference(self, name: str, key: str, seen: tuple[str, ...]) -> str:
+        if name in seen:
+            raise ThemeError(f"`{key}` of the theme {self._file} goes round in a circle: {' -> '.join((*seen, name))}.")
+        for table, where in ((self._defs, "defs"), (self._theme, "theme")):
+            if name in table:
+                return self._value(table[name], f"{where}.{name}", (*seen, name))
+        raise ThemeError(
+            f"`{key}` of the theme {self._file} names {name!r}, which is neither in `defs` nor in `theme`."
+        )
+
+
+def numbered(number: int) -> str:
+    """Return a colour of the terminal by its number, 0 to 255: the first 16 by name, as they are the terminal's own."""
+    if number < 16:
+        return f"ansi_{'bright_' if number > 7 else ''}{_ANSI[number % 8]}"
+    if number > 231:
+        return "#" + f"{8 + 10 * (number - 232):02x}" * 3
+    steps = (number - 16) // 36, (number - 16) // 6 % 6, (number - 16) % 6
+    return "#" + "".join(f"{55 + 40 * step if step else 0:02x}" for step in steps)
+
+
+def textual_theme(theme: ColourTheme, name: str) -> Theme:
+    """Return the theme for widgets: each colour is a variable (`$text-muted`, `$background-panel`)."""
+    variables = {
+        key.replace("_", "-"): value or "ansi_default"
+        for key, value in cast("dict[str, str]", msgspec.structs.asdict(theme)).items()
+    }
+    is_ansi = any(not value or value.startswith("ansi_") for value in (theme.background, theme.text, theme.primary))
+    own = {
+        "border": variables["border"],
+        "scrollbar": variables["border-subtle"],
+        "scrollbar-hover": variables["border"],
+        "scrollbar-active": variables["border-active"],
+        "scrollbar-background": variables["background"],
+        "scrollbar-background-hover": variables["background"],
+        "scrollbar-background-active": variables["background"],
+        "scrollbar-corner-color": variables["background"],
+        "input-cursor-background": variables["text"],
+        "input-cursor-foreground": variables["background"],
+        "block-cursor-background": variables["primary"],
+        "block-cursor-foreground": variables["background"],
+    }
+    reversed_cursor = {"input-cursor-text-style": "reverse", "block-cursor-text-style": "reverse"}
+    return Theme(
+        name=name,
+        primary=variables["primary"],
+        secondary=variables["secondary"],
+        warning=variables["warning"],
+        error=variables["error"],
+        success=variables["success"],
+        accent=variables["accent"],
+        foreground=variables["text"],
+        background=variables["background"],
+        surface=variables["background"],
+        panel=variables["background-panel"],
+        dark=is_dark(theme),
+        variables={**variables, **own, **(reversed_cursor if is_ansi else {})},
+        ansi=is_ansi,
+    )
+
+
+def is_dark(theme: ColourTheme) -> bool:
+    """Return whether a theme is light text on a dark ground; True where that is the terminal's own affair."""
+    if not _HEX.fullmatch(theme.background):
+        return True
+    return luminance(theme.background) < 0.18
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of `#rrggbb`, 0 to 1, as WCAG defines it."""
+    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    parts = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue))
+    return sum(part * weight for part, weight in zip(parts, (0.2126, 0.7152, 0.0722), strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    """Return how far two colours (`#rrggbb`) are apart, 1 to 21, as WCAG defines it."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)

@@ -1,0 +1,133 @@
+"""Themes load from files of the reference's format, and say what is wrong with one."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codeloop.tui.themes.themes import ThemeError, contrast, load, names, numbered, textual_theme
+
+SMALL = {
+    "primary": "#111111", "secondary": 4, "accent": "none", "text": "ink",
+    "textMuted": {"dark": "#fff", "light": "ink"}, "background": "#00000A",
+}  # fmt: skip
+
+
+def write(folder: Path, theme: object, defs: object = None, name: str = "mine") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps({"defs": {"ink": "#222222"} if defs is None else defs, "theme": theme}))
+    return file
+
+
+def test_values_are_colours_numbers_references_and_one_for_each_mode(tmp_path: Path) -> None:
+    write(tmp_path, SMALL)
+    dark, light = load("mine", "dark", [tmp_path]), load("mine", "light", [tmp_path])
+    assert (dark.primary, dark.secondary, dark.accent, dark.text) == ("#111111", "ansi_blue", "", "#222222")
+    assert (dark.text_muted, light.text_muted) == ("#ffffff", "#222222")
+    assert dark.background == "#00000a"
+
+
+def test_what_a_file_leaves_out_follows_from_what_it_has(tmp_path: Path) -> None:
+    write(tmp_path, SMALL)
+    theme = load("mine", "dark", [tmp_path])
+    assert theme.markdown_heading == theme.error == theme.accent
+    assert theme.border_active == theme.syntax_function == theme.primary
+    assert theme.diff_added_line_number_bg == theme.background
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"primary": None}, "theme.primary"),
+        ({"text": "inc"}, "theme.text"),
+        ({"text": 256}, "theme.text"),
+        ({"text": {"dark": "#123456"}}, "theme.text.light"),
+        ({"error": "#12345"}, "theme.error"),
+        ({"error": "warning", "warning": "error"}, "theme.error"),
+    ],
+)
+def test_a_broken_theme_is_refused_with_its_file_and_key(tmp_path: Path, change: dict[str, object], key: str) -> None:
+    file = write(tmp_path, SMALL | change)
+    with pytest.raises(ThemeError) as caught:
+        load("mine", "light", [tmp_path])
+    assert str(file) in str(caught.value)
+    assert f"`{key}`" in str(caught.value)
+
+
+def test_a_required_key_that_is_missing_is_named(tmp_path: Path) -> None:
+    write(tmp_path, {key: value for key, value in SMALL.items() if key != "text"})
+    with pytest.raises(ThemeError, match=r"has no `theme\.text`"):
+        load("mine", "dark", [tmp_path])
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"theme": 1}', '{"theme": {}, "defs": []}'])
+def test_a_file_that_is_no_theme_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "odd.json").write_text(content)
+    with pytest.raises(ThemeError, match=r"odd\.json"):
+        load("odd", "dark", [tmp_path])
+
+
+def test_an_unknown_name_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
+    for name in ("nowhere", "../codeloop"):
+        with pytest.raises(ThemeError, match=r"There are: .*codeloop.*system"):
+            load(name, "dark", [tmp_path])
+
+
+def test_the_last_folder_wins(tmp_path: Path) -> None:
+    write(tmp_path / "a", SMALL | {"primary": "#aaaaaa"}, name="codeloop")
+    write(tmp_path / "b", SMALL | {"primary": "#bbbbbb"}, name="codeloop")
+    assert load("codeloop", "dark", [tmp_path / "a", tmp_path / "b"]).primary == "#bbbbbb"
+    assert names([tmp_path / "a"]) == names()
+
+
+def test_numbers_are_the_terminals_sixteen_and_then_the_cube_and_the_greys() -> None:
+    assert [numbered(at) for at in (1, 8, 15)] == ["ansi_red", "ansi_bright_black", "ansi_bright_white"]
+    assert [numbered(at) for at in (16, 21, 196, 231, 232, 255)] == [
+        "#000000", "#0000ff", "#ff0000", "#ffffff", "#080808", "#eeeeee",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("mode", ["dark", "light"])
+def test_widgets_get_each_colour_as_a_variable(name: str, mode: str) -> None:
+    theme = load(name, "dark" if mode == "dark" else "light")
+    made = textual_theme(theme, name)
+    variables = made.to_color_system().generate() | made.variables
+    assert variables["text-muted"] == (theme.text_muted or "ansi_default")
+    assert variables["background-panel"] == (theme.background_panel or "ansi_default")
+    if theme.background:
+        assert made.dark == (mode == "dark")
+
+
+GROUNDS = ("background", "background_panel", "background_element")
+MUTED = ("text_muted", "markdown_block_quote", "syntax_comment", "markdown_horizontal_rule")
+NO_TEXT = ("background", "border", "_bg", "highlight", "diff_context", "diff_line_number", "diff_hunk_header")
+
+
+@pytest.mark.parametrize("mode", ["dark", "light"])
+@pytest.mark.parametrize("name", names())
+def test_text_can_be_read_on_every_ground_of_every_theme(name: str, mode: str) -> None:
+    theme = load(name, "dark" if mode == "dark" else "light")
+    if not theme.background.startswith("#"):
+        pytest.skip("the terminal's own colours")
+    strong = 7.0 if name.startswith("high-contrast") else 4.5
+    colours: dict[str, str] = msgspec.structs.asdict(theme)
+    pairs = [
+        (colour, ground, 3.0 if colour in MUTED and strong == 4.5 else min(strong, 4.5) if colour in MUTED else strong)
+        for colour in colours
+        if not any(word in colour for word in NO_TEXT)
+        for ground in GROUNDS
+    ]
+    pairs += [(colour, f"diff_{side}_bg", 4.5) for colour in ("text", "syntax_string") for side in ("added", "removed")]
+    pairs += [(f"diff_{side}", f"diff_{side}_bg", 4.5) for side in ("added", "removed")]
+    pairs += [("text", f"diff_highlight_{side}", 4.5) for side in ("added", "removed")]
+    pairs += [("diff_line_number", f"diff_{side}_line_number_bg", 3.0) for side in ("added", "removed")]
+    pairs += [(colour, "background", 3.0) for colour in ("diff_context", "diff_line_number", "diff_hunk_header")]
+    poor = {
+        f"{colour} on {ground}": round(found, 2)
+        for colour, ground, least in pairs
+        if (found := contrast(colours[colour], colours[ground])) < least
+    }
+    assert poor == {}
