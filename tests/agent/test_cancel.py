@@ -13,7 +13,7 @@ from codeloop.schema.errors import MessageAbortedError
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateError, ToolStatePending, ToolStateRunning
-from tests.cli.program import lives
+from tests.cli.program import UNCONFINED, lives
 from tests.support.project import Rig, call, calls, check_turns, rig, told, until, within, words
 
 AFTER = ScriptedAnswer(text="After.")
@@ -85,7 +85,7 @@ async def begin(it: Rig) -> None:
 @pytest.mark.parametrize("phase", PHASES)
 async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Path, phase: str) -> None:
     answer, reached = PHASES[phase]
-    async with rig(tmp_path, [answer, AFTER]) as it:
+    async with rig(tmp_path, [answer, AFTER], **UNCONFINED) as it:
         await begin(it)
         await until(lambda: reached(it))
         task = it.project.runs._run(it.session_id).turn
@@ -151,7 +151,7 @@ async def test_a_second_cancel_on_top_still_leaves_a_session_that_goes_on(tmp_pa
 
 
 async def test_closing_the_project_stops_a_running_command(tmp_path: Path) -> None:
-    async with rig(tmp_path, [SLOW_BASH]) as it:
+    async with rig(tmp_path, [SLOW_BASH], **UNCONFINED) as it:
         await begin(it)
         await until(lambda: is_running(it))
         await within(it.project.runs.close())

@@ -19,6 +19,8 @@ from tests.support.wire import Received
 
 COMMAND = [sys.executable, "-c", "from codeloop.cli.main import main; main()"]
 KEY = "sk-test-0123456789abcdefghij"
+UNCONFINED: dict[str, Any] = {"sandbox": "off", "permission": {"bash": "allow"}}
+"""For tests that look at a command's processes: in a sandbox they have other ids."""
 Protocol = Literal["openai", "anthropic"]
 SEES = {"input": ["text", "image"], "output": ["text"]}
 ADAPTER = {"openai": "@ai-sdk/openai-compatible", "anthropic": "@ai-sdk/anthropic"}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Desk, bash, call, events, lives, result, serving, steps
+from tests.cli.program import UNCONFINED, Desk, bash, call, events, lives, result, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
 from tests.support.provider import ModelServer
@@ -138,7 +138,7 @@ def test_the_password_is_found_or_given_or_asked_for(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_the_turn_on_the_server(tmp_path: Path) -> None:
-    with stage(tmp_path, steps(WAIT, DONE)) as it:
+    with stage(tmp_path, steps(WAIT, DONE), **UNCONFINED) as it:
         running = it.desk.start("run", *it.there, "--format", "json", "go")
         it.until("begun")
         shell = int(it.until("pid").read_text())
@@ -221,7 +221,7 @@ def test_a_conversation_in_a_terminal(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_the_turn_and_then_the_conversation(tmp_path: Path) -> None:
-    with stage(tmp_path, steps(WAIT, DONE)) as it:
+    with stage(tmp_path, steps(WAIT, DONE), **UNCONFINED) as it:
         terminal = Terminal(it.desk, "attach", it.url, term="xterm")
         terminal.wait_for("> ")
         terminal.type("gx\x7fo", end="\r")

@@ -66,6 +66,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 def test_a_rule_that_changes_while_a_turn_runs_holds_for_its_next_call(tmp_path: Path) -> None:
     with running(tmp_path, steps(WAIT, NEXT, DONE)) as it:
+        it.write()  # what appears while a sandboxed command runs counts as its own
         assert it.say("prompt_async").status_code == 204
         until((it.desk.work / "begun").exists)
         it.write(permission={"bash": "deny"})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Desk, bash, call, events, lives, result, serving, steps
+from tests.cli.program import COMMAND, UNCONFINED, Desk, bash, call, events, lives, result, serving, steps
 from tests.support.answers import Answer, Counts
 
 PIXEL = base64.b64decode(
@@ -70,7 +70,7 @@ def test_a_limit_ends_the_turn_with_4_and_the_session_goes_on(tmp_path: Path, fl
 def test_a_timeout_ends_what_runs_with_124(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("sleep 60 & echo $! > pid; wait"), HELLO)) as server:
-        desk.use(server)
+        desk.use(server, **UNCONFINED)
         ended = result(desk.run("run", "--format", "json", "--timeout", "3", "wait"))
     assert (ended["exitCode"], ended["reason"]) == (124, "timeout")
     assert ended["sessionID"] in ended["message"]

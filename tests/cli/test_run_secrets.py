@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, KEY, Desk, bash, call, events, lives, result, serving, steps
+from tests.cli.program import COMMAND, KEY, UNCONFINED, Desk, bash, call, events, lives, result, serving, steps
 from tests.support.answers import Answer, Call
 
 STORED = "sk-ant-stored-0123456789abcdef"
@@ -109,7 +109,7 @@ def test_a_command_can_not_read_the_environment_of_the_program_itself(tmp_path: 
     above += "p=$(sed -n 's/^PPid:.//p' /proc/$p/status); done 2>/dev/null"
     command = f"{above}; sleep 60 & echo $! > pid; exit 3"
     with serving(steps(bash(command), Answer(text="Done."))) as server:
-        desk.use(server)
+        desk.use(server, **UNCONFINED)
         done = desk.run("run", "--format", "json", "--auto", "--title", "T", "look")
     assert result(done)["exitCode"] == 0
     assert len((desk.work / "above").read_text().split()) > 1, "the program is among those above"

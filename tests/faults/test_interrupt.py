@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.cli.run.turn import STOPPING
-from tests.cli.program import COMMAND, Desk, bash, call, events, lives, serving, steps
+from tests.cli.program import COMMAND, UNCONFINED, Desk, bash, call, events, lives, serving, steps
 from tests.faults.store import calls_without_result, is_sound
 from tests.support.answers import Answer
 
@@ -55,7 +55,7 @@ def check_moments(folder: Path, moments: list[float], number: int = signal.SIGIN
     """Interrupt at each moment; afterwards the session that was left goes on with a valid history."""
     desk = Desk(folder)
     with serving(steps(*WORK)) as server:
-        desk.use(server)
+        desk.use(server, **UNCONFINED)
         for moment in moments:
             interrupted(desk, moment, number)
         assert survivors(desk) == []
@@ -81,7 +81,7 @@ def test_ctrl_c_at_many_random_moments(tmp_path: Path, seed: int) -> None:
 def test_a_second_ctrl_c_ends_it_at_once_with_one_result(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("trap '' INT TERM; echo $$ > pids; sleep 60"), HELLO)) as server:
-        desk.use(server)
+        desk.use(server, **UNCONFINED)
         for gap in (0.01, 0.15, 0.3):
             (desk.work / "pids").unlink(missing_ok=True)
             child = desk.start("run", "--format", "json", "--title", "T", "work")

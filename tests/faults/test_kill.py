@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Desk, Protocol, bash, call, events, lives, result, serving, steps
+from tests.cli.program import UNCONFINED, Desk, Protocol, bash, call, events, lives, result, serving, steps
 from tests.faults.store import calls_without_result, is_sound, parts
 from tests.support.answers import Answer, Call
 from tests.support.provider import ModelServer
@@ -49,7 +49,7 @@ def test_a_kill_in_a_command_is_told_and_the_command_not_run_again(tmp_path: Pat
     desk = Desk(tmp_path)
     command = "echo side >> log; echo $$ > pid; sleep 60 & echo $! >> pid; touch begun; wait"
     with serving(steps(bash("echo first >> log", "c0"), bash(command), HELLO)) as server:
-        desk.use(server, protocol)
+        desk.use(server, protocol, **UNCONFINED)
         child = desk.start("run", "--format", "json", "--title", "T", "work")
         wait_for((desk.work / "begun").exists)
         kill(child)
@@ -124,7 +124,7 @@ def check_kills(folder: Path, seed: int, kills: int) -> None:
         for number in range(40)
     ]
     with serving(steps(*work)) as server:
-        desk.use(server)
+        desk.use(server, **UNCONFINED)
         for _ in range(kills):
             server.answers = steps(*work)
             child = desk.start("run", "--format", "json", "--title", "T", "work")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Desk, bash, events, result, serving, steps
+from tests.cli.program import COMMAND, UNCONFINED, Desk, bash, events, result, serving, steps
 from tests.faults.store import calls_without_result, is_sound, parts
 from tests.faults.test_kill import kill, wait_for
 from tests.support.answers import Answer
@@ -156,7 +156,7 @@ def test_a_holder_that_is_killed_is_taken_over_from_at_once_a_stopped_one_is_not
 ) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash(SLOW), HELLO)) as server:
-        desk.use(server)
+        desk.use(server, **UNCONFINED)
         first = desk.start("run", "--auto", "--format", "json", "--title", "T", "work")
         wait_for((desk.work / "begun").exists)
         if is_stopped:

@@ -9,6 +9,7 @@ from codeloop.permission.defaults import agent_rules, base_rules, firm_agent_rul
 from codeloop.permission.rules import decide, is_offered, strictest
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.schema.permission import TRAITS, Action, Need, PermissionRule, Profile, Ruleset
+from codeloop.schema.wire import replace
 
 SCRATCH = Path("/data/scratch")
 SKILLS = Path("/data/skills")
@@ -31,7 +32,10 @@ def action(agent: str, permission: str, pattern: str) -> Action:
 @pytest.mark.parametrize(
     ("agent", "permission", "pattern", "expected"),
     [
-        ("build", "bash", "make", "allow"),
+        ("build", "bash", "make", "ask"),
+        ("build", "bash", "<sandboxed>", "allow"),
+        ("build", "bash", "<read-only>", "allow"),
+        ("build", "external_directory", "<sandboxed>", "allow"),
         ("build", "edit", "src/a.py", "allow"),
         ("build", "doom_loop", "bash", "ask"),
         ("build", "external_directory", "/etc/*", "ask"),
@@ -66,7 +70,7 @@ def action(agent: str, permission: str, pattern: str) -> Action:
         ("title", "read", "a", "deny"),
         ("summary", "bash", "ls", "deny"),
         ("compaction", "edit", "a", "deny"),
-        ("mine", "bash", "ls", "allow"),
+        ("mine", "bash", "<sandboxed>", "allow"),
         ("mine", "question", "*", "deny"),
     ],
 )
@@ -145,9 +149,11 @@ def test_what_nobody_means_by_allowing_everything_is_asked_unless_it_is_named() 
         assert decide(wanted(permission, "x"), guards((*everything, named))).action == "allow"
 
 
-def test_a_plain_session_runs_any_line_without_a_question() -> None:
+def test_a_plain_session_runs_any_line_in_the_sandbox_without_a_question() -> None:
     for line in ('for f in *; do echo "$f"; done', 'eval "$x"', "$cmd", "(("):
-        assert decide(need_of(line, analyse(line)), rules_of("build")).action == "allow"
+        need = need_of(line, analyse(line))
+        assert decide(replace(need, traits=("sandboxed",)), rules_of("build")).action == "allow"
+        assert decide(need, rules_of("build")).action == "ask"
 
 
 def test_a_persons_own_rule_wins_over_the_git_folder() -> None:

@@ -36,7 +36,11 @@ _STARTS: dict[Profile, Ruleset] = {
 }
 _ENDS: dict[Profile, Ruleset] = {
     "ask": (*_rules("bash", "ask"), *_rules("bash", "allow", "<read-only>"), *_rules("edit", "ask")),
-    "auto": (),
+    "auto": (
+        *_rules("bash", "ask"),
+        *_rules("bash", "allow", "<read-only>", "<sandboxed>"),
+        *_rules("external_directory", "allow", "<sandboxed>"),
+    ),
     "plan": _FIRM["plan"],
     "yolo": (),
 }

@@ -127,7 +127,7 @@ class SandboxConfig(Wire):
     `writable` and `hidden`: paths, from the project's root unless absolute or with `~/`.
     """
 
-    mode: Literal["auto", "off", "required"] = "off"
+    mode: Literal["auto", "off", "required"] = "auto"
     network: Literal["off", "on", "hosts"] = "hosts"
     hosts: list[str] = []
     writable: list[str] = []

@@ -10,6 +10,8 @@ from codeloop.schema.wire import JSON
     ("before", "wanted", "kept"),
     [
         ({"mode": "auto"}, {"mode": "off"}, None),
+        ({}, {"mode": "off"}, None),
+        ({}, {"mode": "auto"}, {"mode": "auto"}),
         ({}, {"mode": "required"}, {"mode": "required"}),
         ({"mode": "off"}, {"mode": "auto"}, {"mode": "auto"}),
         ({"mode": "required"}, {"mode": "auto"}, None),

@@ -19,7 +19,7 @@ _SINGLE = 19
 _SHARE = {"auto": 0, "manual": 1, "disabled": 2}
 _STRICTER = {"yolo": ("auto", "ask", "plan"), "auto": ("ask", "plan")}
 # How tight the values of the sandbox's keys are; the first is the default.
-_TIGHTER = {"mode": {"off": 0, "auto": 1, "required": 2}, "network": {"hosts": 1, "on": 0, "off": 2}}
+_TIGHTER = {"mode": {"auto": 1, "off": 0, "required": 2}, "network": {"hosts": 1, "on": 0, "off": 2}}
 _SMALLEST = {"max_lines": TOOL_OUTPUT_LINES.value, "max_bytes": TOOL_OUTPUT_BYTES.value}
 
 
