@@ -18,7 +18,7 @@ import pytest
 from codeloop.config.paths import find_paths
 from codeloop.config.server_credential import credential_for
 from codeloop.schema.limits import SERVER_SIGNAL
-from tests.cli.program import COMMAND, Desk, bash, lives, serving, without_privileges
+from tests.cli.program import COMMAND, UNCONFINED, Desk, bash, lives, serving, without_privileges
 from tests.server.support.raw import Answered, ask, basic, port_of, request
 from tests.support.answers import Answer
 
@@ -229,7 +229,7 @@ def test_the_usual_port_gives_way_a_named_one_does_not(tmp_path: Path) -> None:
 def test_a_signal_ends_turn_stream_and_child_and_the_exit_code_is_zero(tmp_path: Path, number: signal.Signals) -> None:
     desk = Desk(tmp_path)
     with serving(lambda _: bash("echo $$ > pid; exec sleep 300")) as model:
-        desk.use(model, permission={"*": "allow"})
+        desk.use(model, **UNCONFINED)
         with running(desk) as server:
             own = server.own()
             session_id = json.loads(server.ask("POST", "/session", own, body="{}").body)["id"]
@@ -250,7 +250,7 @@ def test_a_signal_ends_turn_stream_and_child_and_the_exit_code_is_zero(tmp_path:
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(lambda _: bash("echo $$ > pid; trap '' TERM; while :; do sleep 0.1; done")) as model:
-        desk.use(model, permission={"*": "allow"})
+        desk.use(model, **UNCONFINED)
         with running(desk) as server:
             own = server.own()
             session_id = json.loads(server.ask("POST", "/session", own, body="{}").body)["id"]

@@ -25,7 +25,7 @@ from codeloop.schema.limits import (
 from codeloop.schema.wire import replace
 from codeloop.server import http_protocol
 from codeloop.server.server import Listening
-from tests.cli.program import lives
+from tests.cli.program import UNCONFINED, lives
 from tests.server.support.raw import UPGRADE, ask, basic, port_of, read, request
 from tests.server.support.serving import PASSWORD, Served, served
 from tests.support.project import until
@@ -316,8 +316,7 @@ async def test_a_port_that_is_taken_is_said_or_another_one_is_used(tmp_path: Pat
 async def test_stopping_ends_streams_sockets_and_turns_at_once(tmp_path: Path) -> None:
     command = "echo $$ > pid; exec sleep 100"
     call = ScriptedCall("bash", f'{{"command": "{command}", "description": "Waits"}}')
-    rules = {"permission": {"*": "allow"}}
-    async with served(tmp_path, [ScriptedAnswer(calls=(call,))], settings=rules) as it:
+    async with served(tmp_path, [ScriptedAnswer(calls=(call,))], **UNCONFINED) as it:
         session_id = await it.session()
         streams = [await streaming(it, path) for path in ("/event", "/global/event")]
         turn = asyncio.create_task(it.http.post(f"/session/{session_id}/message", json=SAID))
