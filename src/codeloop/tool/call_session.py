@@ -19,7 +19,7 @@ from codeloop.schema.event import (
     session_updated,
 )
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.live_events import FileEdited, FilePath
+from codeloop.schema.live_events import FileEdited, FilePath, Toast, ToastShown
 from codeloop.schema.message import Session, Todo, UserMessage, UserTime
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.permission import Action, Need, QuestionTool
@@ -114,6 +114,10 @@ class CallSession:
     def file_edited(self, path: Path, directory: Path) -> None:
         """Show every client that a file was changed by a call in `directory`."""
         self._store.publish_live(FileEdited(properties=FilePath(file=str(path))), str(directory))
+
+    def warn(self, note: str) -> None:
+        """Show every client a note for the person, which the model does not read."""
+        self._store.publish_live(ToastShown(properties=Toast(message=note, variant="warning")))
 
     def includes(self, session_id: str) -> bool:
         """Return whether a session is this one, or that of a subagent of it, of one of theirs, and so on."""

@@ -83,6 +83,8 @@ class Shells:
         self._own = set(SOCKETS)
         self._policies: dict[tuple[Path, Path], Policies] = {}
         self._states: dict[str, ShellState] = {}
+        self.warned: set[str] = set()
+        """What the person was told of these commands, once."""
 
     def directory(self, place: ShellContext) -> Path:
         """Return where the session's next command runs."""

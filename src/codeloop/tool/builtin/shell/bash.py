@@ -27,6 +27,14 @@ from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
 _NOT_FOUND = 127
 _UNKNOWN = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
+_NONE = (
+    "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "
+    "are not proved to change nothing. `codeloop debug sandbox` says why."
+)
+_LEAKY = (
+    "The sandbox of this machine can't hide the secrets of this project (.env and the like), so the profile auto asks "
+    "about commands that are not proved to change nothing. `codeloop debug sandbox` says what it holds."
+)
 _OWN_PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin", "bin")
 
 
@@ -102,12 +110,23 @@ async def _sandbox(params: BashParams, ctx: ToolContext) -> Sandbox | None:
     except SandboxRefused as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
+        _warn(ctx, _NONE)
         return None
+    if not sandbox.holds:
+        _warn(ctx, _LEAKY)
     if not params.outside:
         return sandbox
     command: JSON = {"command": params.command, "reason": params.outside}
     await ctx.ask(Need(permission="sandbox", patterns=(params.command,), metadata=command))
     return None
+
+
+def _warn(ctx: ToolContext, note: str) -> None:
+    """Tell the person, once in a work tree."""
+    warned = ctx.workspace.shared(Shells).warned
+    if note not in warned:
+        warned.add(note)
+        ctx.session.warn(note)
 
 
 def _policy(ctx: ToolContext, grants: SandboxGrants = NOTHING) -> SandboxPolicy:

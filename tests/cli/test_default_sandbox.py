@@ -1,0 +1,86 @@
+"""Without any setting: commands run in a sandbox and ask nothing, and where none can be had they are asked about."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Desk, bash, call, events, result, serving, steps
+from tests.support import bare
+from tests.support.answers import Answer
+
+DONE = Answer(text="Finished.")
+WITHOUT = "No sandbox can be had on this machine"
+BARE = (sys.executable, bare.__file__)
+bare_machine = pytest.mark.skipif(sys.platform != "linux", reason="only Linux can refuse a program what sandboxes need")
+
+
+def told(desk: Desk, *lines: str, arguments: Sequence[str] = (), **settings: Any) -> tuple[int, str]:
+    """Have the model run the lines; return the exit code and what the person was told."""
+    with serving(steps(*(bash(line, f"call_{at}") for at, line in enumerate(lines)), DONE)) as server:
+        desk.use(server, **settings)
+        done = desk.run("run", "--title", "T", *arguments, "work")
+    return done.returncode, done.stderr
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    made = Desk(tmp_path)
+    (made.work / "file").write_text("words\n")
+    return made
+
+
+def test_commands_run_in_the_sandbox_without_a_question(desk: Desk) -> None:
+    if "enforced by  namespaces" not in desk.run("debug", "sandbox").stdout:
+        pytest.skip("no sandbox that holds can be had here")
+    secret = desk.folder / ".ssh/id_ed25519"
+    secret.parent.mkdir()
+    secret.write_text("a key")
+    script = f"echo made > made; cat {secret}; echo x > {desk.folder}/outside; echo $$"
+    (desk.work / "script.sh").write_text(script)
+    assert told(desk, "bash script.sh", 'for f in *; do "$f"; done', "cat /etc/hostname")[0] == 0
+    assert (desk.work / "made").exists()
+    assert not (desk.folder / "outside").exists()
+    assert told(desk, f"echo x > {desk.folder}/outside")[0] == 5
+    assert not (desk.folder / "outside").exists()
+
+
+@bare_machine
+def test_where_no_sandbox_can_be_had_it_asks_about_what_is_not_proved_and_says_so_once(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, wrapper=BARE)
+    (desk.work / "file").write_text("words\n")
+    code, shown = told(desk, "cat file", "sort file | head -1")
+    assert (code, shown.count(WITHOUT)) == (0, 1)
+    code, shown = told(desk, "cat file", "touch made")
+    assert (code, shown.count(WITHOUT)) == (5, 1)
+    assert "Denied, because nobody can be asked: bash touch made" in shown
+    assert not (desk.work / "made").exists()
+    assert told(desk, "touch made", arguments=["--auto"])[0] == 0
+    assert (desk.work / "made").exists()
+    assert desk.run("debug", "sandbox").returncode == 1
+
+
+@bare_machine
+def test_a_sandbox_that_is_required_or_off(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, wrapper=BARE)
+    with serving(steps(bash("cat file"), DONE)) as server:
+        desk.use(server, sandbox="required")
+        done = desk.run("run", "--title", "T", "--format", "json", "work")
+        assert result(done)["exitCode"] == 0
+        (ended,) = [each["part"]["state"] for each in events(done.stdout) if each["type"] == "tool_use"]
+        assert WITHOUT in ended["error"]
+        assert "The configuration requires one" in ended["error"]
+    code, shown = told(desk, "touch made", sandbox="off")
+    assert (code, WITHOUT in shown) == (5, False)
+
+
+@bare_machine
+def test_files_are_changed_there_without_a_question(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, wrapper=BARE)
+    with serving(steps(call("write", filePath="new.txt", content="text\n"), DONE)) as server:
+        desk.use(server)
+        done = desk.run("run", "--title", "T", "work")
+    assert (done.returncode, WITHOUT in done.stderr) == (0, False)
+    assert (desk.work / "new.txt").read_text() == "text\n"
