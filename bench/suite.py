@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from bench import economy, large, requests, script, serving, snapshots, tools
+from bench import economy, large, requests, sandboxes, script, serving, snapshots, tools
 from bench.figures import Bench
 from bench.measure import Failed, imported, run
 from bench.server import Scenario, Server
@@ -115,6 +115,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     ),
     economy.facts: ("facts",),
     tools.permission: ("permission",),
+    sandboxes.sandboxes: ("sandbox", "sandbox-start", "sandbox-landlock", "sandbox-landlock-start"),
     tools.edit: ("edit-large",),
     tools.search: ("grep-large", "glob-large"),
     tools.shell: ("bash-memory",),
