@@ -14,7 +14,7 @@ from codeloop.client.http import HttpClient
 from codeloop.client.link import ServerLost
 from codeloop.schema.api.session_inputs import TextPartInput
 from codeloop.schema.api.session_requests import ArchiveTime, SessionId
-from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import Stamped
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import Limit
@@ -29,7 +29,6 @@ from codeloop.schema.operation import (
     SESSION_LIST,
     SESSION_UPDATE,
 )
-from codeloop.store.follow import GapError
 from tests.support.project import within
 
 OPEN = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"

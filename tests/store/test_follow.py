@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event, PartUpdated, SessionUpdated, Stamped, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_QUEUE
 from codeloop.schema.live_events import Delta, PartDelta
-from codeloop.store.follow import GapError
 from codeloop.store.outbox import PRUNE_EVERY
 from codeloop.store.store import Store
 from tests.store.states import created, deleted, put, said, session, text, updated, user

@@ -14,7 +14,7 @@ from codeloop.client.link import Link, ServerLost
 from codeloop.client.refusal import refusal_of
 from codeloop.client.remote import Credential, Remote, Renew
 from codeloop.net.sse import EventTooLong, SseParser
-from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import Event, Stamped
 from codeloop.schema.limits import (
     CLIENT_BACKOFF,
@@ -39,7 +39,6 @@ from codeloop.schema.operation import (
     Takes,
 )
 from codeloop.schema.wire import JSON
-from codeloop.store.follow import GapError
 
 if TYPE_CHECKING:
     from httpx2 import Response

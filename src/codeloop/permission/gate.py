@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from msgspec import Struct
 
 from codeloop.permission.rules import RuleLayers, Verdict, decide, judged, last_match
+from codeloop.schema.errors import GapError
 from codeloop.schema.event import (
     PermissionAnswer,
     PermissionAsked,
@@ -26,7 +27,6 @@ from codeloop.schema.permission import (
     QuestionTool,
 )
 from codeloop.schema.wire import replace
-from codeloop.store.follow import GapError
 from codeloop.store.permission_records import PLACE
 from codeloop.store.store import Store
 

@@ -140,6 +140,10 @@ class CodeloopError(Exception):
     """Something a person or a client asked for can't be done; the message says what happened and what to do next."""
 
 
+class GapError(CodeloopError):
+    """The events that a follower asks for are no longer kept: it has to read the state again."""
+
+
 class UsageProblem(CodeloopError):
     """A command was called wrongly; the message says how to call it."""
 

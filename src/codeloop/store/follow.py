@@ -5,14 +5,10 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable
 from typing import Protocol
 
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import GapError
 from codeloop.schema.event import PartUpdated, Stamped, StoredEvent, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_QUEUE
 from codeloop.schema.live_events import LiveEvent
-
-
-class GapError(CodeloopError):
-    """The events that a follower asks for are no longer kept: it has to read the state again."""
 
 
 class StoredEvents(Protocol):

@@ -14,13 +14,12 @@ from codeloop.cli.tasks import report, stop_all
 from codeloop.client.client import Client
 from codeloop.client.link import ServerLost
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, GapError
 from codeloop.schema.event import Event, session_of
 from codeloop.schema.limits import REDRAW, TURN_SETTLE
 from codeloop.schema.live_events import Idle, ServerConnected, SessionIdle, StatusChanged
 from codeloop.schema.message import Session
 from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, SESSION_CHILDREN, SESSION_STATUS, NoArguments
-from codeloop.store.follow import GapError
 
 
 def _ignore(*_: object) -> None:

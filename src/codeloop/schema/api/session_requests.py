@@ -1,11 +1,12 @@
 """What is asked of stored sessions, and the answers: lists, pages, copies, searches, sums, imports."""
 
+from base64 import b64encode
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from codeloop.schema.limits import SESSION_SEARCH_TEXT
-from codeloop.schema.message import NO_TOKENS, Session, SessionModel, Tokens
+from codeloop.schema.message import NO_TOKENS, Message, Session, SessionModel, Tokens
 from codeloop.schema.part import Part
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, Count, Natural, Wire
@@ -56,6 +57,19 @@ class ListMessages(Wire):
     session_id: str
     limit: Count | None = None
     before: str | None = None
+
+
+class MessageCursor(Wire):
+    """The oldest message of a page: its id, and when it was created (ms since the epoch)."""
+
+    id: str
+    time: int
+
+
+def cursor_to(oldest: Message) -> str:
+    """Return the cursor of a page that begins with this message: what `before` takes for the page of older ones."""
+    cursor = MessageCursor(id=oldest.id, time=oldest.time.created)
+    return b64encode(msgspec.json.encode(cursor)).decode()
 
 
 class MessageId(Wire):

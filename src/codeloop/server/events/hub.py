@@ -10,6 +10,7 @@ import msgspec
 
 from codeloop.app.app import App
 from codeloop.config.paths import find_paths
+from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event, SessionCreated, SessionDeleted, SessionUpdated, Stamped, session_of
 from codeloop.schema.limits import (
     SERVER_HEARTBEAT,
@@ -22,7 +23,7 @@ from codeloop.schema.limits import (
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
 from codeloop.server.events.cursor import Position, written
 from codeloop.server.events.subscriber import Reader, enveloped, frame
-from codeloop.store.follow import GapError, stored
+from codeloop.store.follow import stored
 from codeloop.store.store import Store
 
 log = logging.getLogger("codeloop.server")

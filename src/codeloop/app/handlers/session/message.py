@@ -9,20 +9,21 @@ import msgspec
 from codeloop.agent.moves import queued
 from codeloop.app.project import Project
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.api.session_requests import ListMessages, MessageId, PartId, SessionId, UpdatePart
+from codeloop.schema.api.session_requests import (
+    ListMessages,
+    MessageCursor,
+    MessageId,
+    PartId,
+    SessionId,
+    UpdatePart,
+    cursor_to,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageGone, MessageRemoved, PartGone, PartRemoved, part_updated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
 from codeloop.schema.part import Part
-from codeloop.schema.wire import Wire, replace
+from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
-
-
-class Cursor(Wire):
-    """The oldest message of a page: its id, and when it was created (ms since the epoch)."""
-
-    id: str
-    time: int
 
 
 async def messages(project: Project, args: ListMessages) -> list[MessageWithParts]:
@@ -42,20 +43,14 @@ def page(project: Project, args: ListMessages) -> tuple[list[MessageWithParts], 
         raise OperationError("BadRequest", f"limit is {args.limit}; it must be at least 1.")
     before = None if args.before is None else _position(args.before)
     entries, has_more = project.store.queries.page(args.session_id, args.limit, before)
-    return _listed(entries), cursor_to(entries[0]) if has_more and entries else None
-
-
-def cursor_to(entry: Entry) -> str:
-    """Return the cursor of a page that begins with this message."""
-    cursor = Cursor(id=entry.info.id, time=entry.info.time.created)
-    return base64.b64encode(msgspec.json.encode(cursor)).decode()
+    return _listed(entries), cursor_to(entries[0].info) if has_more and entries else None
 
 
 def _position(before: str) -> tuple[int, str]:
     padded = before + "=" * (-len(before) % 4)
     try:
         cursor = msgspec.json.decode(
-            base64.b64decode(padded, altchars=b"-_" if set(before) & set("-_") else None), type=Cursor
+            base64.b64decode(padded, altchars=b"-_" if set(before) & set("-_") else None), type=MessageCursor
         )
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError) as error:
         raise OperationError("BadRequest", "before is not a cursor: take it from the header x-next-cursor.") from error

@@ -1,0 +1,111 @@
+"""Which keys run which command: single keys, and keys after the leader key."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+LEADER = "<leader>"
+SPELLINGS = {
+    "return": "enter",
+    "esc": "escape",
+    "pgup": "pageup",
+    "pgdown": "pagedown",
+    "pgdn": "pagedown",
+    "del": "delete",
+    "ins": "insert",
+    "space": "space",
+    "meta": "alt",
+    "option": "alt",
+    "cmd": "super",
+    "command": "super",
+}
+NAMES = {
+    "/": "slash",
+    "\\": "backslash",
+    ".": "full_stop",
+    ",": "comma",
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "?": "question_mark",
+    "-": "minus",
+    "=": "equals_sign",
+    "+": "plus",
+    ";": "semicolon",
+    "'": "apostrophe",
+    "_": "underscore",
+}
+"""What Textual calls a key that people write as its character."""
+SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
+    "escape": "esc",
+    "enter": "enter",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    **{name: key for key, name in NAMES.items()},
+}
+
+
+class Press(Struct, frozen=True):
+    """What a key means: the commands that it may run, the first that is possible counts; `waits`: for another key."""
+
+    commands: tuple[str, ...] = ()
+    waits: bool = False
+
+
+class Keymap:
+    """The keys of every command. `problems`: what of the person's table can't be understood."""
+
+    def __init__(self, defaults: Mapping[str, str], own: Mapping[str, object], leader: str = "ctrl+x") -> None:
+        self.problems: list[str] = []
+        self.keys: dict[str, tuple[str, ...]] = {}
+        """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
+        self.is_waiting = False
+        """Whether the leader key was pressed."""
+        given = own.get("leader", leader)
+        self.leader = _key(given) if isinstance(given, str) and given else leader
+        for name, keys in own.items():
+            if name not in defaults and name != "leader":
+                continue
+            if not isinstance(keys, str) and keys is not False:
+                self.problems.append(f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".')
+        self._commands: dict[str, tuple[str, ...]] = {}
+        for name, keys in defaults.items():
+            chosen = own.get(name, keys)
+            chosen = "none" if chosen is False else chosen if isinstance(chosen, str) else keys
+            self.keys[name] = tuple(_parsed(chosen))
+            for key in self.keys[name]:
+                self._commands[key] = (*self._commands.get(key, ()), name)
+
+    def press(self, key: str) -> Press:
+        """Take a key, as Textual names it."""
+        if self.is_waiting:
+            self.is_waiting = False
+            return Press(self._commands.get(LEADER + key, ()))
+        if key == self.leader:
+            self.is_waiting = True
+            return Press(waits=True)
+        return Press(self._commands.get(key, ()))
+
+    def shown(self, name: str) -> str:
+        """Return the first key of a command as a person reads it; "" if it has none."""
+        key = next(iter(self.keys.get(name, ())), "")
+        before = f"{self.leader} " if key.startswith(LEADER) else ""
+        parts = key.removeprefix(LEADER).split("+")
+        return before + "+".join(SHOWN.get(part, part) for part in parts) if key else ""
+
+
+def _parsed(keys: str) -> Iterable[str]:
+    for each in keys.split(",") if keys != "," else [","]:
+        name = each.strip()
+        if name and name != "none":
+            yield LEADER + _key(name.removeprefix(LEADER)) if name.startswith(LEADER) else _key(name)
+
+
+def _key(name: str) -> str:
+    *modifiers, key = name.strip().split("+") if not name.endswith("+") else [*name[:-2].split("+"), "+"]
+    if len(key) != 1 or key.isascii():
+        modifiers = [SPELLINGS.get(each.lower(), each.lower()) for each in modifiers if each]
+    key = key if len(key) == 1 else SPELLINGS.get(key.lower(), key.lower())
+    if len(key) == 1 and key.isupper() and not modifiers:
+        return key
+    order = [each for each in ("alt", "ctrl", "shift", "super") if each in modifiers]
+    return "+".join([*order, NAMES.get(key, key.lower() if modifiers else key)])

@@ -1,0 +1,41 @@
+"""What the terminal UI is started with: how to reach a project, and where a person's settings are."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.client.client import Client
+from codeloop.client.target import Target
+from codeloop.schema.message import ModelRef, Session
+
+AskTrust = Callable[[str], Awaitable[bool]]
+"""Shows why a project wants to be trusted, and returns whether the person trusts it."""
+
+
+class UiLaunch(Struct, frozen=True, kw_only=True):
+    """How the UI begins.
+
+    `opened`: opens the project or the connection, asking for trust if that is needed; raises CodeloopError. `chosen`:
+    returns the session to resume; None: a new one. `created`: makes a new session. `prompt` is typed in and sent.
+    `command`: what resumes a session from the command line, without its id.
+    """
+
+    opened: Callable[[AskTrust], AbstractAsyncContextManager[Target]]
+    chosen: Callable[[Target], Awaitable[Session | None]]
+    created: Callable[[Client], Awaitable[Session]]
+    directory: str
+    """What is known of it before the project is open, for the first screen."""
+    state_folder: Path
+    """Drafts, history and choices of the person are kept here."""
+    settings_files: tuple[Path, ...] = ()
+    """Settings of the UI, the later ones before the earlier; the last one is written to."""
+    theme_folders: tuple[Path, ...] = ()
+    prompt: str = ""
+    agent: str | None = None
+    model: ModelRef | None = None
+    thinking: bool | None = None
+    server: str = ""
+    """The address of the server; "": the project is opened in this process."""
+    command: str = "codeloop --session"
