@@ -36,12 +36,6 @@ NAMES = {
 }
 """What Textual calls a key that people write as its character."""
 SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
-    "escape": "esc",
-    "enter": "enter",
-    "pageup": "pgup",
-    "pagedown": "pgdn",
-    **{name: key for key, name in NAMES.items()},
-}
 
 
 class Press(Struct, frozen=True):

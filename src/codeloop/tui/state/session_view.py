@@ -87,7 +87,7 @@ class SessionView:
     def take(self, event: Event) -> bool:
         """Apply an event; return whether it is about this session or a subagent of it."""
         if isinstance(event, SessionCreated | SessionUpdated):
-            self._session(event.properties.info)
+            self.learn(event.properties.info)
         session_id = session_of(event)
         if not self.owns(session_id):
             return False
@@ -99,9 +99,9 @@ class SessionView:
             case _ if session_id != self.session.id:
                 self._child(event, session_id or "")
             case StatusChanged(properties=p):
-                self._status(p.status)
+                self.set_status(p.status)
             case SessionIdle():
-                self._status(Idle())
+                self.set_status(Idle())
             case TodoUpdated(properties=p):
                 self.todos = p.todos
             case _:
@@ -121,7 +121,8 @@ class SessionView:
         self.opened ^= {key}
         self.log.changed.add(message_id)
 
-    def _session(self, info: Session) -> None:
+    def learn(self, info: Session) -> None:
+        """Take in this session, or a subagent of it, as it is now."""
         if info.id == self.session.id:
             if info.revert != self.session.revert:
                 self.log.changed.update(self.log.messages)
@@ -129,7 +130,8 @@ class SessionView:
         elif self.children.learn(info):
             self._touch_child(info.id)
 
-    def _status(self, status: Status) -> None:
+    def set_status(self, status: Status) -> None:
+        """Take in whether a turn runs."""
         self.status = status
         self._look_for_queued()
 

@@ -1,0 +1,144 @@
+"""The open sessions, kept up to date: what is stored of them is read, and the events that follow are applied."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from codeloop.client.client import Client
+from codeloop.client.target import Target
+from codeloop.schema.api.session_requests import ListMessages, SessionId, cursor_to
+from codeloop.schema.errors import CodeloopError, GapError
+from codeloop.schema.event import Event
+from codeloop.schema.live_events import Idle, ServerConnected, ServerResync
+from codeloop.schema.message import Session
+from codeloop.schema.operation import (
+    PERMISSION_LIST,
+    QUESTION_LIST,
+    SESSION_CHILDREN,
+    SESSION_GET,
+    SESSION_MESSAGES,
+    SESSION_STATUS,
+    SESSION_TODO,
+    NoArguments,
+)
+from codeloop.tui.state.session_view import SessionView
+
+PAGE = 40
+"""Messages that are read at a time."""
+
+
+class OpenSessions:
+    """The sessions of one target. `heard` gets every event after it was applied, `lost` what ended the stream.
+
+    `views`: the open sessions by id. `changed`: the ids of those that have to be drawn again.
+    """
+
+    def __init__(self, target: Target, heard: Callable[[Event], object], lost: Callable[[str], object]) -> None:
+        self.target = target
+        self.views: dict[str, SessionView] = {}
+        self.changed: set[str] = set()
+        self._heard = heard
+        self._lost = lost
+        self._following: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def client(self) -> Client:
+        """What reaches the directory of the target."""
+        return self.target.client
+
+    def client_of(self, session: Session) -> Client:
+        """Return what reaches a session's directory. Raises CodeloopError for one that can't be reached from here."""
+        return self.target.client_of(session)
+
+    async def start(self) -> None:
+        """Follow the events from now on."""
+        self._following = asyncio.create_task(self._follow())
+        await asyncio.sleep(0)
+
+    async def stop(self) -> None:
+        """Follow no more."""
+        tasks = [task for task in (self._following, *self._tasks) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def open(self, session: Session) -> SessionView:
+        """Return a session's view, read from the store if it is not open yet. Raises CodeloopError."""
+        view = self.views.get(session.id)
+        if view is None:
+            view = self.views[session.id] = SessionView(session)  # before it is read: no event is missed
+            is_read = False
+            try:
+                await self._read(view)
+                is_read = True
+            finally:
+                if not is_read:
+                    self.close(session.id)
+        return view
+
+    def close(self, session_id: str) -> None:
+        """Keep a session up to date no longer."""
+        self.views.pop(session_id, None)
+        self.changed.discard(session_id)
+
+    async def older(self, view: SessionView) -> None:
+        """Read the page of messages before the oldest known one."""
+        if (cursor := view.cursor) is not None:
+            view.cursor = None
+            await self._page(view, cursor)
+
+    async def _read(self, view: SessionView) -> None:
+        client, named = self.client_of(view.session), SessionId(session_id=view.session.id)
+        await self._page(view, None)
+        statuses = await client.call(SESSION_STATUS, NoArguments())
+        view.set_status(statuses.get(view.session.id, Idle()))
+        for child in await client.call(SESSION_CHILDREN, named):
+            view.learn(child)
+        view.todos = await client.call(SESSION_TODO, named)
+        if view.is_busy:  # what a killed process asked waits for nobody
+            view.add_requests(await client.call(PERMISSION_LIST, NoArguments()))
+            view.add_requests(await client.call(QUESTION_LIST, NoArguments()))
+        self.changed.add(view.session.id)
+
+    async def _page(self, view: SessionView, cursor: str | None) -> None:
+        client = self.client_of(view.session)
+        asked = ListMessages(session_id=view.session.id, limit=PAGE, before=cursor)
+        page = await client.call(SESSION_MESSAGES, asked)
+        view.load(page, cursor_to(page[0].info) if len(page) == PAGE else None)
+        self.changed.add(view.session.id)
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                async for stamped in self.client.follow():
+                    self._take(stamped.event)
+            except GapError:
+                self._read_again()
+            except CodeloopError as error:
+                self._lost(str(error))
+                return
+            else:
+                return
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, ServerConnected | ServerResync):
+            self._read_again()
+        for session_id, view in self.views.items():
+            if view.take(event):
+                self.changed.add(session_id)
+        self._heard(event)
+
+    def _read_again(self) -> None:
+        """Read the open sessions again, because events were missed."""
+        task = asyncio.create_task(self._reread())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _reread(self) -> None:
+        for view in list(self.views.values()):
+            with suppress(CodeloopError):
+                named = SessionId(session_id=view.session.id)
+                view.session = await self.client_of(view.session).call(SESSION_GET, named)
+                view.requests.clear()
+                await self._read(view)

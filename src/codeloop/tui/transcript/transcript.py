@@ -1,0 +1,189 @@
+"""The conversation on the screen: rows of a document, of which only those in sight are drawn."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from codeloop.tui.render.canvas import Canvas
+from codeloop.tui.render.items import Renderer
+from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
+from codeloop.tui.transcript.blocks import Blocks
+
+ItemsOf = Callable[[str], list[Item]]
+MARGIN = 2
+"""Columns on the left and the right of what is said."""
+
+
+class Transcript(ScrollView):
+    """Shows the messages of a session; stays at the end while it grows, unless the person has scrolled up."""
+
+    DEFAULT_CSS = """
+    Transcript { height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
+    """
+
+    class NearTop(Message):
+        """The oldest message is nearly in sight: older ones are wanted."""
+
+    class Toggled(Message):
+        """An item should be opened or closed."""
+
+        def __init__(self, key: str, message_id: str) -> None:
+            super().__init__()
+            self.key = key
+            self.message_id = message_id
+
+    class Pointed(Message):
+        """Something was clicked: `kind` is `open` (a session's id) or `link` (an address)."""
+
+        def __init__(self, kind: str, value: str) -> None:
+            super().__init__()
+            self.kind = kind
+            self.value = value
+
+    def __init__(self, canvas: Canvas) -> None:
+        super().__init__()
+        self.canvas = canvas
+        self.follows = True
+        """Whether the end stays in sight."""
+        self._renderer = Renderer(canvas)
+        self._blocks = Blocks(self._renderer.rows)
+        self._base = Style()
+
+    def restyle(self, canvas: Canvas) -> None:
+        """Draw everything for another canvas; its width is taken from the widget."""
+        width = max(self.size.width - 2 * MARGIN, 10) if self.size.width else canvas.width
+        self.canvas = canvas = type(canvas)(
+            width=width,
+            styles=canvas.styles,
+            directory=canvas.directory,
+            thinking=canvas.thinking,
+            details=canvas.details,
+            diff=canvas.diff,
+        )
+        self._renderer = Renderer(canvas)
+        self._base = canvas.styles.of("text", on="background")
+        share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
+        self._blocks.redraw(self._renderer.rows)
+        self._resized()
+        if not self.follows:
+            self.scroll_to(y=share * self.max_scroll_y, animate=False)
+
+    def sync(self, order: Sequence[str], changed: Iterable[str], items_of: ItemsOf) -> None:
+        """Show the messages as they are now; what is in sight stays where it is."""
+        top, before = round(self.scroll_y), self._blocks.height
+        anchor = self._blocks.block_at(top)
+        at = self._blocks.top_of(anchor.item.key) if anchor is not None and not self.follows else None
+        self._blocks.sync(order, changed, items_of)
+        self._resized()
+        if at is not None and anchor is not None and before:
+            now = self._blocks.top_of(anchor.item.key)
+            if now is not None and now != at:
+                self.scroll_to(y=top + now - at, animate=False)
+        self.refresh()
+
+    def tick(self) -> None:
+        """Draw again what changes with time: calls that run."""
+        if self._blocks.refresh(self._renderer.is_timed):
+            self._resized()
+            self.refresh()
+
+    def prompt_near(self, step: int, keys: Sequence[str]) -> None:
+        """Scroll to the next (1) or the previous (-1) of some items, seen from the top of the screen."""
+        tops = [top for top in map(self._blocks.top_of, keys) if top is not None]
+        now = round(self.scroll_y)
+        found = [top for top in tops if (top > now if step > 0 else top < now)]
+        if found:
+            self._go(min(found) if step > 0 else max(found))
+        elif step > 0:
+            self.to_end()
+
+    def show_item(self, key: str) -> None:
+        """Scroll to an item."""
+        if (top := self._blocks.top_of(key)) is not None:
+            self._go(top)
+
+    def to_end(self) -> None:
+        """Scroll to the end, and stay there."""
+        self.follows = True
+        self.scroll_to(y=self.max_scroll_y, animate=False)
+
+    def by(self, rows: float) -> None:
+        """Scroll by some rows; up is negative."""
+        self._go(self.scroll_y + rows)
+
+    def render_line(self, y: int) -> Strip:
+        """Return one row of the screen."""
+        row = y + round(self.scroll_y)
+        segments = self._blocks.row(row)
+        strip = Strip([Segment(" " * MARGIN), *segments]).apply_style(self._base)
+        strip = strip.adjust_cell_length(self.size.width, self._base)
+        if (selection := self.text_selection) is not None and (span := selection.get_span(row)) is not None:
+            strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
+        return strip.apply_offsets(0, row)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the text that is selected, without the margin."""
+        rows = (Strip(self._blocks.row(row)).text for row in range(self._blocks.height))
+        lines = [(" " * MARGIN + line).rstrip() for line in rows]
+        text = selection.extract("\n".join(lines))
+        return "\n".join(line.removeprefix(" " * MARGIN) for line in text.split("\n")), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Show what is selected."""
+        del selection
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Stay at the end once the person has scrolled there; ask for older messages near the top."""
+        super().watch_scroll_y(old_value, new_value)
+        if new_value < old_value:
+            self.follows = new_value >= self.max_scroll_y
+        elif new_value >= self.max_scroll_y:
+            self.follows = True
+        height = self.size.height
+        self._blocks.forget_rows(round(new_value) - height, round(new_value) + 2 * height)
+        if new_value < height < self._blocks.height and not self.follows:
+            self.post_message(self.NearTop())
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Draw for the new width."""
+        if self.size.width and self.canvas.width != max(self.size.width - 2 * MARGIN, 10):
+            self.restyle(self.canvas)
+        self._resized()
+
+    def on_click(self, event: events.Click) -> None:
+        """Open what was clicked."""
+        meta = event.style.meta
+        kind = next((kind for kind in ("open", "link") if kind in meta), "")
+        if kind:
+            self.post_message(self.Pointed(kind, str(meta[kind])))
+            return
+        block = self._blocks.block_at(event.y + round(self.scroll_y))
+        if block is not None and isinstance(block.item, ToolItem | ReasoningItem | SummaryItem):
+            self.post_message(self.Toggled(block.item.key, block.message_id))
+
+    def _go(self, row: float) -> None:
+        self.follows = row >= self.max_scroll_y
+        self.scroll_to(y=max(row, 0), animate=False)
+
+    def _resized(self) -> None:
+        self.virtual_size = Size(self.size.width, self._blocks.height)
+        if self.follows:
+            self.scroll_to(y=self.max_scroll_y, animate=False)
+
+
+def _selected(strip: Strip, span: tuple[int, int], style: Style) -> Strip:
+    start, end = span
+    length = strip.cell_length
+    end = length if end == -1 else min(cell_len(strip.text[:end]), length)
+    start = min(cell_len(strip.text[:start]), end)
+    before, chosen, after = strip.divide([start, end, length])
+    return Strip.join([before, chosen.apply_style(style), after])
