@@ -28,12 +28,8 @@ CONFIG_OVERLAPS = Limit(
 )
 CONFIG_RULES = Limit("config.rules", 200, "count", "more permission rules of an untrusted project are an error")
 CONFIG_PATTERNS = Limit("config.patterns", 32_000, "characters", "longer rules of an untrusted project are an error")
-PROJECT_ID = Limit(
-    "config.project_id", 10_000, "ms", "git looking for the root commit, then the path names the project"
-)
-TRUST_LOCK = Limit(
-    "config.trust_lock", 2_000, "ms", "waiting for another process that changes the trust file, then an error"
-)
+PROJECT_ID = Limit("config.project_id", 10_000, "ms", "git looking for the root commit, then the path names it")
+TRUST_LOCK = Limit("config.trust_lock", 2_000, "ms", "waiting for who else changes the trust file, then an error")
 TRUST_FILES = Limit(
     "config.trust_files", 5_000, "count", "files that trust is bound to; with more it holds only once, by --trust"
 )
@@ -225,7 +221,10 @@ SHELL_TIMEOUT_MAX = Limit("shell.timeout_max", 600_000, "ms", "the longest timeo
 SHELL_GRACE = Limit("shell.grace", 100, "ms", "what a finished command left running may still do, then it is ended")
 SHELL_TERM = Limit("shell.term", 200, "ms", "from TERM to KILL when processes are ended")
 LAUNCHER_ANSWER = Limit("shell.launcher", 5_000, "ms", "what starts the commands to answer; then it is killed")
-SANDBOX_PROCESSES = Limit("sandbox.processes", 4_096, "count", "processes in a sandbox; one more can't be started")
+SANDBOX_PROCESSES = Limit(
+    "sandbox.processes", 4_096, "count", "processes and threads of a sandboxed command; then it ends"
+)
+SANDBOX_MEMORY = Limit("sandbox.memory", 75, "percent", "of the memory, for one sandboxed command; with more it ends")
 SANDBOX_FOLDERS = Limit("sandbox.folders", 400, "count", "folders of a project in which secret files are looked for")
 SANDBOX_BOXES = Limit("sandbox.boxes", 4, "count", "sandboxes of one project that are kept; idle ones beyond are ended")
 SANDBOX_BLOCKED = Limit("sandbox.blocked", 5, "count", "places told after a command of those that it was kept from")

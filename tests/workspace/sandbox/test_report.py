@@ -30,6 +30,6 @@ async def test_every_attempt_is_kept_from_what_it_wants(tmp_path: Path) -> None:
 
 
 async def test_a_machine_without_any_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox.Sandboxes.__init__, "__defaults__", ((),))
+    monkeypatch.setattr(sandbox.Sandboxes.__init__, "__defaults__", ((), None))
     report = await report_on(place(tmp_path), SandboxConfig())
     assert (report.backend, report.attempts, report.holds) == ("", [], False)

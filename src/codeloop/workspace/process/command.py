@@ -108,6 +108,9 @@ class RunningCommand:
     def notes(self, output: str) -> tuple[str, ...]:
         """Return what the sandbox kept it from, as far as it was not told: by its output, and by what was put back."""
         told, self._notes = self._notes, []
+        if self._child is not None and (bound := self._child.exceeded):
+            self._child.exceeded = ""
+            told.insert(0, f"The command was ended: it used more than {bound}, which is all that it may here.")
         return (*self.blocked(output), *told)
 
     async def _silent(self) -> bool:

@@ -28,7 +28,8 @@ _ROOT = Path(codeloop.__file__).parents[1]
 MARK = "CODELOOP_CHILD"
 """The variable that marks what commands start, where the system knows no subreaper."""
 _ANSWERS = 256  # bytes
-_ANSWER = re.compile(rb"(started|failed|exit|ended) (-?[0-9]{1,10})(?: (directory|program))?")
+_ANSWER = re.compile(rb"(started|failed|exit|ended|stopped) (-?[0-9]{1,10})(?: (directory|program|memory|processes))?")
+_BOUNDS = {b"memory": "{:,} MB of memory", b"processes": "{:,} processes and threads"}
 T = TypeVar("T")
 
 
@@ -51,10 +52,14 @@ class Launch(Struct, frozen=True):
 
 
 class LaunchedProcess:
-    """A process that the launcher started. `exited` gives its code (negative: the signal)."""
+    """A process that the launcher started. `exited` gives its code (negative: the signal).
+
+    `exceeded`: the bound for which it was ended, in words.
+    """
 
     def __init__(self, channel: socket.socket) -> None:
         self.pid = 0
+        self.exceeded = ""
         self._channel = channel
         self._loop = asyncio.get_running_loop()
         self._answers = b""
@@ -107,6 +112,8 @@ class LaunchedProcess:
             case b"failed":
                 _settle(self._started, (value, found[3]))
                 self._gone()
+            case b"stopped":
+                self.exceeded = _BOUNDS.get(found[3] or b"", "").format(value)
             case b"exit":
                 _settle(self.exited, value)
             case _:

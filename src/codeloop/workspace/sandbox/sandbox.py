@@ -12,13 +12,15 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from codeloop.kit.lazy import load
-from codeloop.schema.limits import SANDBOX_BOXES, SANDBOX_PROCESSES
+from codeloop.schema.limits import SANDBOX_BOXES, SANDBOX_MEMORY, SANDBOX_PROCESSES
+from codeloop.workspace.sandbox.launcher.usage import Bounds
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import Forker, ProcessLauncher
 
 _TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
 """What is a private folder for sandboxed commands."""
+_CONTAINER_MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _LINKS = 40
 """How many links in a row the system follows."""
 Backend = Literal["namespaces", "landlock"]
@@ -69,8 +71,12 @@ class Sandboxes:
     `refused`: why each kind that was tried can't be had here. Close it before its launcher.
     """
 
-    def __init__(self, launcher: ProcessLauncher, backends: tuple[Backend, ...] = BACKENDS) -> None:
+    def __init__(
+        self, launcher: ProcessLauncher, backends: tuple[Backend, ...] = BACKENDS, bounds: Bounds | None = None
+    ) -> None:
+        """`bounds`: of each command; None: those of the table of limits."""
         self.refused: dict[Backend, str] = {}
+        self._bounds = bounds or Bounds(SANDBOX_PROCESSES.value, _memory() * SANDBOX_MEMORY.value // 100)
         self._launcher = launcher
         self._backends = backends
         self._network: Forker | None = None
@@ -178,7 +184,8 @@ class Sandboxes:
 
     async def _enter(self, backend: Backend, policy: SandboxPolicy) -> Forker:
         rows = [f"kind {backend}", f"network {'on' if policy.network == 'on' else 'off'}"]
-        rows += [f"temporary {self._temporary}", f"processes {SANDBOX_PROCESSES.value}"]
+        rows += [f"temporary {self._temporary}"]
+        rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}"]
         for name in ("writable", "protected", "visible", "hidden"):
             rows += [f"{name} {path}" for path in getattr(policy, name)]
         if backend == "landlock" or policy.network == "on":
@@ -189,3 +196,14 @@ class Sandboxes:
         if self._network is None:
             self._network = await self._launcher.enter(["kind network"])
         return self._network
+
+
+def _memory() -> int:
+    """Return the bytes of memory that this machine has, or this container."""
+    sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for path in _CONTAINER_MEMORY:
+        try:
+            sizes.append(int(Path(path).read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            continue
+    return min(sizes)

@@ -25,8 +25,11 @@ from codeloop.workspace.sandbox.launcher.processes import (
 )
 from codeloop.workspace.sandbox.launcher.proof import prove
 from codeloop.workspace.sandbox.launcher.supervisor import descriptors, receive, supervise
+from codeloop.workspace.sandbox.launcher.usage import Bounds
 
 _BACKLOG = 128
+_RETRY = 50  # ms until a fork that failed is tried again
+_NO_BOUNDS = Bounds()
 _GRACE = 1.0  # seconds that supervisors have to end their commands when we are gone
 
 
@@ -38,19 +41,19 @@ def main(fd: int, mark: str) -> None:
 
 def inside(fd: int, _mark: str) -> None:
     """Make the process that another program put into a sandbox one of ours; what is planned comes over a descriptor."""
-    _box(socket(fileno=fd), child_signals())
+    _box(socket(fileno=fd), child_signals(), _NO_BOUNDS)
 
 
-def serve(control: socket, signals: int, mark: str) -> None:
-    """Serve requests until the other end is closed; then end what is left."""
+def serve(control: socket, signals: int, mark: str, bounds: Bounds = _NO_BOUNDS) -> None:
+    """Serve requests until the other end is closed; then end what is left. `bounds` are those of each command."""
     taken, take = os.pipe()
     events = select.poll()
     for fd, mask in ((control.fileno(), 0), (signals, select.POLLIN), (taken, select.POLLIN)):
         events.register(fd, mask)
-    waiting = _wait_for_one(control, signals, take)
-    forks = {waiting}
+    waiting = _wait_for_one(control, signals, take, bounds)
+    forks = {waiting} - {0}
     strays = False
-    while control.fileno() not in (ready := {fd for fd, _ in events.poll()}):
+    while control.fileno() not in (ready := {fd for fd, _ in events.poll(None if waiting else _RETRY)}):
         if signals in ready:
             forget_signals(signals)
             strays = _reap(forks) or strays
@@ -58,17 +61,23 @@ def serve(control: socket, signals: int, mark: str) -> None:
         if taken in ready:
             os.read(taken, 1)
         if taken in ready or waiting not in forks:
-            waiting = _wait_for_one(control, signals, take)
-            forks.add(waiting)
+            waiting = _wait_for_one(control, signals, take, bounds)
+            forks |= {waiting} - {0}
     until = time.monotonic() + _GRACE
     while has_children() and (left := until - time.monotonic()) > 0:
         wait_for_child(signals, left)
     end_descendants(signals, 0, mark)
 
 
-def _wait_for_one(control: socket, signals: int, take: int) -> int:
-    """Fork a process that waits for the next request and serves it: so nobody waits for the fork. Returns its id."""
-    pid = os.fork()
+def _wait_for_one(control: socket, signals: int, take: int, bounds: Bounds) -> int:
+    """Fork a process that waits for the next request and serves it: so nobody waits for the fork.
+
+    Returns its id, 0 where the commands have so many processes that there is no room for it now.
+    """
+    try:
+        pid = os.fork()
+    except OSError:
+        return 0
     if pid:
         return pid
     try:
@@ -78,7 +87,7 @@ def _wait_for_one(control: socket, signals: int, take: int) -> int:
             os.write(take, b"t")
             os.close(take)
             control.close()
-            _WORK[kind](socket(fileno=fds[0]), signals)
+            _WORK[kind](socket(fileno=fds[0]), signals, bounds)
     except (OSError, EOFError):
         os._exit(1)
     finally:
@@ -106,7 +115,7 @@ def _end_strays(forks: set[int]) -> bool:
     return bool(strays)
 
 
-def _listen(channel: socket, _signals: int) -> None:
+def _listen(channel: socket, _signals: int, _bounds: Bounds) -> None:
     """Listen on a port of this network and hand the listening socket out."""
     (port,), _ = receive(channel)
     listener = socket(AF_INET, SOCK_STREAM)
@@ -116,20 +125,20 @@ def _listen(channel: socket, _signals: int) -> None:
     channel.sendmsg([b"l"], [(SOL_SOCKET, SCM_RIGHTS, array("i", [listener.fileno()]))])
 
 
-def _box(channel: socket, signals: int) -> None:
+def _box(channel: socket, signals: int, _bounds: Bounds) -> None:
     """Enter a sandbox and serve its own requests there, for as long as somebody may ask."""
     (mark, *rows), (fd,) = receive(channel)
     plan = read_plan(rows)
     try:
         confine(plan)
-        limit(plan.processes)
+        limit(plan.bounds.most)
         prove(plan)
     except OSError as error:
         channel.sendall(f"failed {error.errno} {error.strerror} {error.filename or ''}".encode(errors="replace"))
         return
     channel.sendall(b"ready")
     channel.close()
-    serve(socket(fileno=fd), signals, mark)
+    serve(socket(fileno=fd), signals, mark, plan.bounds._replace(has_namespace=os.getpid() == 1))
 
 
-_WORK: dict[bytes, Callable[[socket, int], None]] = {b"c": supervise, b"l": _listen, b"b": _box}
+_WORK: dict[bytes, Callable[[socket, int, Bounds], None]] = {b"c": supervise, b"l": _listen, b"b": _box}

@@ -30,6 +30,7 @@ _TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
 _REPLACED = (*_TEMPORARY, "/dev", "/run", "/proc")
 _OWN_PID_MAX = (6, 14)
 """Since this Linux each PID namespace has its own limit of processes; before, there is one for the machine."""
+_LEAST_PID_MAX = 301
 
 
 class _Mount(NamedTuple):
@@ -46,7 +47,7 @@ def mount_all(plan: Plan) -> None:
     empty = _empty()
     _mount_dev()
     _mount_run()
-    _mount_proc(plan.processes)
+    _mount_proc(plan.bounds.most)
     # Of /proc, what belongs to the machine is turned read-only below.
     writable = {*plan.writable, *(f"/dev/{name}" for name in _OWN_DEV), "/proc"}
     for place in _TEMPORARY:
@@ -113,7 +114,7 @@ def _mount_dev() -> None:
     for name in _OWN_DEV:
         Path(f"/dev/{name}").mkdir()
     _mount("devpts", "/dev/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=620")
-    _mount("tmpfs", f"/dev/{_OWN_DEV[1]}", "tmpfs", _NOSUID | _NODEV, "mode=1777")
+    _mount("tmpfs", f"/dev/{_OWN_DEV[1]}", "tmpfs", _NOSUID | _NODEV, "mode=1777,size=10%")
 
 
 def _mount_run() -> None:
@@ -137,7 +138,7 @@ def _mount_proc(processes: int) -> None:
     release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2] if part.isdigit())
     if processes and release >= _OWN_PID_MAX:
         try:
-            write_text("/proc/sys/kernel/pid_max", str(processes))
+            write_text("/proc/sys/kernel/pid_max", str(max(processes, _LEAST_PID_MAX)))
         except OSError:
             return  # only root may; others have a limit of their own
 

@@ -2,13 +2,15 @@
 
 from typing import NamedTuple
 
+from codeloop.workspace.sandbox.launcher.usage import Bounds
+
 
 class Plan(NamedTuple):
     """What the sandbox's processes may do. Each path is absolute, without links, and there.
 
     `writable`: folders and files that may be written; `protected`: those below them that may not; `visible`: what must
     be seen although it lies in a folder that is replaced; `hidden`: unreadable. `temporary`: the folder that stands for
-    `/tmp`. `network`: whether that of the machine may be used; `processes`: how many there may be.
+    `/tmp`. `network`: whether that of the machine may be used; `bounds`: what one command may use.
     """
 
     kind: str
@@ -19,7 +21,7 @@ class Plan(NamedTuple):
     temporary: str
     network: bool
     is_nested: bool
-    processes: int
+    bounds: Bounds
 
 
 def read_plan(rows: list[str]) -> Plan:
@@ -38,5 +40,5 @@ def read_plan(rows: list[str]) -> Plan:
         temporary=one.get("temporary", ""),
         network=one.get("network") == "on",
         is_nested="nested" in one,
-        processes=int(one.get("processes", "0")),
+        bounds=Bounds(int(one.get("processes", "0")), int(one.get("memory", "0"))),
     )

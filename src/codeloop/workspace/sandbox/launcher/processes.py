@@ -5,6 +5,7 @@ import select
 import sys
 import time
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 
 TERM, KILL, STOP, CONT = (15, 9, 19, 18) if sys.platform == "linux" else (15, 9, 17, 19)
 MARK = "CODELOOP_CHILD"
@@ -44,15 +45,37 @@ def end_descendants(signals: int, grace: float, mark: str = "") -> int:
     while time.monotonic() < until and has_children() and descendants(mark):
         wait_for_child(signals, min(until - time.monotonic(), 0.05))
     until = time.monotonic() + _PATIENCE
-    while time.monotonic() < until and (rest := descendants(mark)):
+    while time.monotonic() < until:
+        rest = descendants(mark)
+        if not rest and not has_children():
+            break
         # What is stopped can't fork while the others are killed.
         send_signal(rest, STOP)
         send_signal(rest | descendants(mark), KILL)
+        for group in _groups(rest):
+            # At once, so that none of it can fork and end before it is seen.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, KILL)
         seen |= rest
         has_children()
         wait_for_child(signals, _ROUND)
     has_children()
     return len(seen)
+
+
+def end_all() -> None:
+    """Kill every process of this PID namespace but the first and this one, whatever they do against it."""
+    with suppress(ProcessLookupError):
+        os.kill(-1, KILL)
+
+
+def _groups(pids: AbstractSet[int]) -> set[int]:
+    """Return the process groups of these but that of ours."""
+    found: set[int] = set()
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            found.add(os.getpgid(pid))
+    return found - {0, os.getpgrp()}
 
 
 def has_children() -> bool:
@@ -94,7 +117,7 @@ def _parents() -> dict[int, int]:
     parents: dict[int, int] = {}
     with os.scandir("/proc") as entries:
         names = [entry.name for entry in entries if entry.name.isdigit()]
-    for name in names:
+    for name in sorted(names, key=int, reverse=True):  # the newest first: they may be gone soon
         try:
             fd = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
             try:

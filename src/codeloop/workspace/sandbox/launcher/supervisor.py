@@ -11,7 +11,15 @@ from _socket import MSG_WAITALL, socket
 from typing import NamedTuple
 
 from codeloop.workspace.sandbox.launcher.libc import IGNORED_SIGNALS, become_subreaper
-from codeloop.workspace.sandbox.launcher.processes import MARK, end_descendants, forget_signals
+from codeloop.workspace.sandbox.launcher.processes import (
+    KILL,
+    MARK,
+    end_all,
+    end_descendants,
+    forget_signals,
+    has_children,
+)
+from codeloop.workspace.sandbox.launcher.usage import Bounds, UsageWatch
 
 _GRACE = 0.2  # seconds from TERM to KILL when nobody is there to name another
 _PIECE = 1 << 20
@@ -59,8 +67,8 @@ def _read(channel: socket, size: int) -> bytes:
     return bytes(whole)
 
 
-def supervise(channel: socket, signals: int) -> None:
-    """Run the command that comes over the channel until it and all it started have ended."""
+def supervise(channel: socket, signals: int, bounds: Bounds) -> None:
+    """Run the command that comes over the channel until it and all it started have ended, or exceed their bounds."""
     (mark, directory, numbers, count, *words), fds = receive(channel)
     end = int(count)
     environment = dict(word.split("=", 1) for word in words[end:])
@@ -75,17 +83,31 @@ def supervise(channel: socket, signals: int) -> None:
     for fd in fds:
         os.close(fd)
     channel.sendall(f"started {command}\n".encode())
+    watch = UsageWatch(bounds)
     while True:
-        ready, _, _ = select.select([channel, signals], [], [])
+        ready, _, _ = select.select([channel, signals], [], [], watch.pause)
+        if bound := watch.exceeded():
+            _say(channel, f"stopped {bound}\n")
+            count = _end(signals, 0, mark, bounds)
+            _say(channel, f"exit {-KILL}\nended {count}\n")
+            return
         if signals in ready:
             forget_signals(signals)
             if not _reap(channel, command):
                 return
         if channel in ready:
             told = channel.recv(64).split()
-            count = end_descendants(signals, int(told[1]) / 1000 if len(told) == 2 else _GRACE, mark)
+            count = _end(signals, int(told[1]) / 1000 if len(told) == 2 else _GRACE, mark, bounds)
             _say(channel, f"ended {count}\n")
             return
+
+
+def _end(signals: int, grace: float, mark: str, bounds: Bounds) -> int:
+    """End everything below this process. In a sandbox, what can't be caught takes the other commands there with it."""
+    count = end_descendants(signals, grace, mark)
+    if bounds.has_namespace and has_children():
+        end_all()
+    return count
 
 
 def _reap(channel: socket, command: int) -> bool:

@@ -1,0 +1,79 @@
+"""What a command's processes use, looked at now and then: the kernel counts processes for us, but not their memory."""
+
+import time
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from codeloop.workspace.sandbox.launcher.libc import read_text
+from codeloop.workspace.sandbox.launcher.processes import descendants
+
+_PAUSE = 0.25  # seconds
+_SHARE = 25
+"""A look that takes long comes the less often: it takes at most one part in this many of a processor."""
+_KILO = 1024
+
+
+class Bounds(NamedTuple):
+    """What one command may use. `processes`: threads count, too; `memory`: bytes. 0: no bound.
+
+    `has_namespace`: whether it and the others of its sandbox are all the processes that they see.
+    """
+
+    processes: int = 0
+    memory: int = 0
+    has_namespace: bool = False
+
+    @property
+    def most(self) -> int:
+        """How many processes there may be in a sandbox, so that there is room for ours while a command is stopped."""
+        return self.processes + self.processes // 4
+
+
+class UsageWatch:
+    """Looks at what the processes below this one use, when it is time."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._next = time.monotonic() + _PAUSE
+
+    @property
+    def pause(self) -> float | None:
+        """Return the seconds until the next look, None for never."""
+        return max(self._next - time.monotonic(), 0) if any(self._bounds[:2]) else None
+
+    def exceeded(self) -> str:
+        """Return the bound that is exceeded, `4096 processes` or `2048 memory` (MB); "" for none or before its time."""
+        began = time.monotonic()
+        if began < self._next or not any(self._bounds[:2]):
+            return ""
+        pids = descendants()
+        used = [_sizes(f"/proc/{pid}/status", ("Threads:", "VmRSS:", "VmSwap:")) for pid in pids]
+        found = ""
+        if self._bounds.processes and sum(row[0] for row in used) > self._bounds.processes:
+            found = f"{self._bounds.processes} processes"
+        elif self._is_more(sum(row[1] + row[2] for row in used)) and self._is_more(_unshared(pids)):
+            found = f"{self._bounds.memory // 1_000_000} memory"
+        self._next = time.monotonic() + max(_PAUSE, _SHARE * (time.monotonic() - began))
+        return found
+
+    def _is_more(self, memory: int) -> bool:
+        return 0 < self._bounds.memory < memory * _KILO
+
+
+def _unshared(pids: AbstractSet[int]) -> int:
+    """Return what processes use in KiB, what they share counted once: it takes longer to find out."""
+    whole = 0
+    for pid in pids:
+        share, swapped = _sizes(f"/proc/{pid}/smaps_rollup", ("Pss:", "SwapPss:"))
+        own, _ = (share, swapped) if share else _sizes(f"/proc/{pid}/status", ("RssAnon:", "VmSwap:"))
+        whole += own + swapped
+    return whole
+
+
+def _sizes(path: str, names: tuple[str, ...]) -> list[int]:
+    """Return numbers of a table in /proc by their names; 0 for what is not there."""
+    try:
+        rows = dict(line.split()[:2] for line in read_text(path).splitlines() if line.startswith(names))
+    except OSError:
+        rows = dict[str, str]()  # it has ended
+    return [int(rows.get(name, "0")) for name in names]
