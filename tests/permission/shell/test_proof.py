@@ -104,6 +104,24 @@ def test_a_name_that_may_be_another_program_is_not_proved() -> None:
     assert decided("git status", facts, any="ask", git_any="allow") == "ask"
 
 
+@pytest.mark.parametrize("line", ["ls", "ls | head", "git commit -m x", "ls; git commit -m x", "ls && touch f"])
+def test_a_name_behind_a_folder_of_the_project_is_proved(line: str) -> None:
+    assert prove(line, Facts(program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True))).unproven == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["cp evil .venv/bin/ls; ls", "ls > .venv/bin/git; git status", "cp a b | ls", "ls | cp a b", "touch f\nls"]
+)
+def test_it_is_not_where_the_line_could_put_another_one_there(line: str) -> None:
+    proof = prove(line, Facts(program=lambda _: ProgramFacts("/usr/bin/x", is_behind=True)))
+    assert "comes first on the PATH" in proof.unproven
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish", "ksh", "busybox sh"])
+def test_a_line_is_not_proved_for_a_shell_that_may_read_it_otherwise(shell: str) -> None:
+    assert prove(f"{shell} -c 'ls'", Facts()).unproven
+
+
 def test_a_path_is_the_program_of_a_rule_that_names_it_and_of_no_other() -> None:
     for line in (
         "evil/../bin/git status",

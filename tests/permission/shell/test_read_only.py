@@ -35,8 +35,9 @@ from codeloop.permission.shell.read_only import ROWS
         "git config --get user.name", "git config user.name", "git config --list",
         "git -C src --no-pager log", "git version",
         "git worktree list", "git reflog -5", "python --version", "node -v",
-        "npm ls --depth=0", "pip list", "pip show x",
+        "pip list", "pip show x",
         "uname -a", "date", "date +%s", "date -u -d yesterday", "ps aux",
+        "ps -aux", "ps -o pid,args -p 1", "jq '.env, .a.env' f", "uniq -- \"$f\"", "xxd -c 8 f", "tree -a -L 2",
         "ps -ef", "df -h", "du -sh .", "which git", "type ls",
         "tree -L 2", "nl f", "column -t f", "sha256sum f",
         "md5sum -c f", "echo \"$x\"", "printf '%s' \"$x\"", "[ -f a ] && pwd",
@@ -89,6 +90,13 @@ def test_lines_that_only_look(line: str) -> None:
         "bin/ls", "ls > f", "ls 2> f", "ls >> f", "ls &> f",
         "ls | xargs sort", "ls | xargs rm", "xargs -a f touch", "diff -l a b",
         "diff --output=f a b", "fd -x rm", "fd -l", "fd -X vi",
+        "xxd -ps a f", "xxd -es a f", "xxd -c8 a", "tree -Po x f", "tree -Lo 2 f", "tree -L2o f", "uniq x*", "xxd x*",
+        "git config user.n*", "git symbolic-ref H*", "git branch --li*", "date 0*", "ps e*", "sleep 1*",
+        "git stash -m list", "git stash -- list", "git stash -p list", "git stash -S list show", "git remote -v show",
+        "git log --format=%+GK", "git log --format='%-G?'", "git log --format='% GS'",
+        "jq -n env", "jq -n '$ENV.A'", "jq -n 'import \"s\" as $d; $d'", "jq -n 'include \"s\"; 1'", "jq -n e*",
+        "jq --arg a b env", "jq -n --arg a b 'input|env'", "jq '\"\\(env)\"' f",
+        "ps -auxe", "ps -o environ", "ps -o pid,environ=x", "npm ls", "npm list", "npm -v", "npm --version",
         "ps e", "less f", "man ls", "curl x", "cal x --y", "grep --weird x",
     ],
 )  # fmt: skip
@@ -100,7 +108,8 @@ def test_lines_that_may_write_or_execute_do_not(line: str) -> None:
 def test_a_program_that_a_version_manager_chooses_by_the_projects_files_is_not_read_only() -> None:
     facts = Facts(program=lambda name: ProgramFacts(path=f"/home/me/.asdf/shims/{name}"))
     assert prove("python --version", facts).changes
-    assert prove("ls", facts).changes == ""
+    assert prove("jq . f", facts).changes
+    assert prove("ls", Facts(program=lambda name: ProgramFacts(path=f"/usr/bin/{name}"))).changes == ""
 
 
 @pytest.mark.parametrize("name", sorted(name for name in ROWS if " " not in name))

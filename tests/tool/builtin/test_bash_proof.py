@@ -57,11 +57,15 @@ async def test_what_an_earlier_command_changed_is_remembered(ctx: TestContext) -
     assert await decided(ctx, rules, "git status") == ("allow", "")
 
 
-async def test_a_path_that_leads_into_the_project_makes_names_uncertain(ctx: TestContext) -> None:
+async def test_a_path_that_leads_into_the_project_makes_the_names_there_uncertain(ctx: TestContext) -> None:
     ctx.workspace.environment["PATH"] = f"{ctx.workspace.root}/node_modules/.bin:/usr/bin:/bin"
+    assert await decided(ctx, allowing("git status *"), "git status") == ("allow", "")
+    planted = ctx.workspace.root / "node_modules" / ".bin" / "git"
+    planted.parent.mkdir(parents=True)
+    planted.symlink_to("/usr/bin/env")
     action, why = await decided(ctx, allowing("git status *"), "git status")
     assert (action, "leads into the project" in why) == ("ask", True)
-    assert await decided(ctx, allowing("<read-only>"), "echo x; pwd") == ("allow", "")
+    assert await decided(ctx, allowing("<read-only>"), "echo x; pwd; ls") == ("allow", "")
 
 
 async def test_the_repositorys_configuration_can_keep_looking_from_being_free(ctx: TestContext) -> None:

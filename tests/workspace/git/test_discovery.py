@@ -74,7 +74,7 @@ def test_a_pointer_to_a_repository_among_the_files_is_not_the_projects(tmp_path:
         "core.fsmonitor=./x", "diff.external=./x", "diff.a.textconv=./x", "diff.a.command=./x", "filter.a.clean=./x",
         "include.path=x", "includeIf.gitdir:/.path=x", "alias.log=!x", "gpg.program=./x", "core.sshCommand=x",
         "credential.helper=x", "extensions.partialClone=origin", "remote.origin.promisor=true", "core.worktree=..",
-        "core.attributesFile=x", "made.up=x",
+        "core.attributesFile=x", "made.up=x", "log.showSignature=true", "format.pretty=%G?",
     ],
 )  # fmt: skip
 def test_a_setting_that_may_run_something_is_named(root: Path, setting: str) -> None:

@@ -18,16 +18,47 @@ def test_what_is_not_installed_is_not_certain() -> None:
     assert SearchPath({}, []).find("sh").doubt
 
 
-@pytest.mark.parametrize("first", ["", ".", "bin", "{root}/bin", "{root}", "{link}", "/tmp", "{open}", "{open}/below"])
+@pytest.mark.parametrize("first", ["", ".", "bin", "/tmp", "{open}", "{open}/below"])
 def test_no_folder_before_it_may_be_one_that_a_command_can_fill(tmp_path: Path, first: str) -> None:
-    root, link, free = tmp_path / "root", tmp_path / "link", tmp_path / "open"
-    (root / "bin").mkdir(parents=True)
-    link.symlink_to(root / "bin")
+    free = tmp_path / "open"
     (free / "below").mkdir(parents=True)
     free.chmod(0o777)
-    path = first.format(root=root, link=link, open=free)
-    assert SearchPath({"PATH": f"{path}:/usr/bin:/bin"}, [str(root)]).find("sh").doubt
-    assert SearchPath({"PATH": f"/usr/bin:/bin:{path}"}, [str(root)]).find("sh").doubt == ""
+    path = first.format(open=free)
+    assert SearchPath({"PATH": f"{path}:/usr/bin:/bin"}, ["/project"]).find("sh").doubt
+    assert SearchPath({"PATH": f"/usr/bin:/bin:{path}"}, ["/project"]).find("sh").doubt == ""
+
+
+@pytest.mark.parametrize("first", ["{root}/bin", "{root}", "{link}", "{root}/absent"])
+def test_a_folder_of_the_project_before_it_counts_for_the_names_that_are_there(tmp_path: Path, first: str) -> None:
+    root, link = tmp_path / "root", tmp_path / "link"
+    (root / "bin").mkdir(parents=True)
+    link.symlink_to(root / "bin")
+    folder = Path(first.format(root=root, link=link))
+    environment = {"PATH": f"{folder}:/usr/bin:/bin"}
+    found = SearchPath(environment, [str(root)]).find("sh")
+    assert (found.doubt, found.is_behind) == ("", True)
+    assert not SearchPath({"PATH": f"/usr/bin:/bin:{folder}"}, [str(root)]).find("sh").is_behind
+    folder.mkdir(exist_ok=True)
+    (folder / "sh").symlink_to("/no/such/file")
+    assert SearchPath(environment, [str(root)]).find("sh").doubt
+
+
+def test_a_program_named_by_its_path_may_lie_in_the_project_too() -> None:
+    assert SearchPath({}, ["/project"]).find("/usr/bin/env").doubt == ""
+    assert SearchPath({}, ["/usr"]).find("/usr/bin/env").doubt
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"), [("rg", "RIPGREP_CONFIG_PATH"), ("git", "GIT_CONFIG_GLOBAL"), ("pip", "PYTHONPATH")]
+)
+@pytest.mark.parametrize("value", ["/project/.rc", "rc", "/etc:/project"])
+def test_a_variable_that_has_a_program_load_from_the_project_makes_it_uncertain(
+    name: str, variable: str, value: str
+) -> None:
+    environment = {"PATH": "/usr/bin:/bin", variable: value}
+    assert variable in SearchPath(environment, ["/project"]).find(name).doubt
+    assert SearchPath(environment, ["/project"]).find("sh").doubt == ""
+    assert variable not in SearchPath({**environment, variable: "/etc"}, ["/project"]).find(name).doubt
 
 
 @pytest.mark.parametrize(

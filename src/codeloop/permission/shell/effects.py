@@ -1,5 +1,6 @@
 """What a command does to files: whether it is sure to change nothing, and whether it may delete wholesale."""
 
+import re
 from collections.abc import Sequence
 
 from codeloop.permission.shell.command import Simple
@@ -8,6 +9,8 @@ from codeloop.permission.shell.read_only import FOLLOWED, ROWS, SPECIAL, WITH_SU
 from codeloop.permission.shell.words import Word
 from codeloop.permission.shell.wrappers import Wrapper, operand
 
+_STANDS_IN = re.compile(r"/shims/|/\.volta/")
+"""Where a version manager has programs that stand in for those which a file of the project chooses."""
 DESTRUCTIVE = frozenset({"rm", "rmdir", "shred", "truncate", "dd"})
 GIT = Wrapper(
     "-C -c --git-dir --work-tree --namespace --config-env",
@@ -22,6 +25,8 @@ def why_it_changes(name: str, words: Sequence[Word], path: str = "") -> str:
 
     `words`: those behind its name (for git, behind git's own options); `path`: where the program is, as far as known.
     """
+    if _STANDS_IN.search(path):
+        return f"what `{name}` runs is chosen by a file of the project"
     try:
         if name == "git":
             check_git(words)
@@ -32,7 +37,7 @@ def why_it_changes(name: str, words: Sequence[Word], path: str = "") -> str:
             allowed = ROWS.get(subcommand)
             rest = words[1:] if allowed else words
             allowed = allowed or ROWS.get(name)
-            if allowed is None or (allowed.is_chosen and "/shims/" in path):
+            if allowed is None:
                 return f"`{name}` is not known to only read"
             check(rest, allowed)
     except Harmful as reason:

@@ -1,8 +1,9 @@
 """The subcommands of git that only look, with their harmless options."""
 
+import re
 from collections.abc import Sequence
 
-from codeloop.permission.shell.read_only import Harmful, Parsed, ReadOnlyRow, check, row
+from codeloop.permission.shell.read_only import ANY_NUMBER, Harmful, Parsed, ReadOnlyRow, check, row
 from codeloop.permission.shell.words import Word
 from codeloop.permission.shell.wrappers import Wrapper
 
@@ -121,6 +122,7 @@ _FIRST = {
     "worktree": {"list"},
 }
 """The first word behind a subcommand that has further ones, some of which change something."""
+_SIGNATURE = re.compile(r"%[-+ ]?G|signature")
 _BARE = frozenset({"reflog", "remote"})
 _GETS = frozenset({"--get", "--get-all", "--get-regexp"})
 
@@ -133,13 +135,14 @@ def check_git(words: Sequence[Word]) -> None:
     allowed = GIT_ROWS.get(subcommand)
     if allowed is None:
         raise Harmful(f"`git {subcommand}` is not known to only read")
-    if any("%G" in word.value or "signature" in word.value for word in words[1:]):
+    if any(_SIGNATURE.search(word.value) for word in words[1:]):
         raise Harmful("it may run the program that checks signatures")
     parsed = check(words[1:], allowed)
-    first = parsed.operands[0].value if parsed.operands else None
-    if subcommand in _FIRST and first not in _FIRST[subcommand] and not (first is None and subcommand in _BARE):
-        raise Harmful(f"`git {subcommand} {first or ''}` is not known to only read")
-    if _most_operands(subcommand, parsed) < len(parsed.operands):
+    first = words[1].value if len(words) > 1 else ""
+    is_bare = subcommand in _BARE and not parsed.operands
+    if subcommand in _FIRST and first not in _FIRST[subcommand] and not is_bare:
+        raise Harmful(f"`git {subcommand} {first}` is not known to only read")
+    if _most_operands(subcommand, parsed) < parsed.count:
         raise Harmful(f"`git {subcommand}` with these words may change something")
 
 
@@ -153,4 +156,4 @@ def _most_operands(subcommand: str, parsed: Parsed) -> int:
         case "config":
             return 2 if options & _GETS else 0 if options & {"-l", "--list"} else 1
         case _:
-            return 1_000_000
+            return ANY_NUMBER

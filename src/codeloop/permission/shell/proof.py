@@ -21,10 +21,12 @@ from codeloop.permission.shell.read_only import BUILTINS as SHELL_READS
 from codeloop.permission.shell.read_only import Harmful, check_sed_runs_nothing
 from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.words import Word, known
-from codeloop.permission.shell.wrappers import NOTHING, SHELLS, SPECIAL, STDIN, WRAPPERS, operand, unwrap
+from codeloop.permission.shell.wrappers import NOTHING, SPECIAL, STDIN, WRAPPERS, operand, unwrap
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
 
 _FOLLOWED = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
+_READ_ALIKE = frozenset(["bash", "dash", "sh"])
+"""The shells to which a line of the grammar means the same."""
 _SCRIPT_FLAGS = re.compile(r"-[eux]*c")
 _SUDO = re.compile(r"-[nEH]+|--non-interactive")
 _MOST_PLACES = 8
@@ -43,10 +45,14 @@ class GitFacts(Struct, frozen=True):
 
 
 class ProgramFacts(Struct, frozen=True):
-    """Where a bare name is found: its path, and why it may not be the program of that name ("": it is)."""
+    """Where a bare name is found: its path, and why it may not be the program of that name ("": it is).
+
+    `is_behind`: a folder of the project comes before it on the PATH, in which another one could come into being.
+    """
 
     path: str = ""
     doubt: str = ""
+    is_behind: bool = False
 
 
 def _certain(_: str) -> ProgramFacts:
@@ -107,6 +113,7 @@ def prove(line: str, facts: Facts) -> Proof:
     try:
         for command in reading.commands:
             judge.step(command)
+        judge.check_names(reading.commands)
     except _Unproven as reason:
         return Proof(str(reason), "what it does is not certain")
     commands = tuple(Proved(tuple(_argument(word, facts.home) for word in c.words), c) for c in reading.commands)
@@ -120,7 +127,8 @@ def _argument(word: Word, home: str) -> str:
 class _Judge:
     """Goes through the commands of one line in order.
 
-    `changes`: the first reason why something may be changed; `is_lost`: where the shell has gone is not certain.
+    `changes`: the first reason why something may be changed; `is_lost`: where the shell has gone is not certain;
+    `behind`: a name that is found behind a folder of the project.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -129,6 +137,7 @@ class _Judge:
         self.changes = ""
         self.count = 0
         self.is_lost = False
+        self.behind = ""
 
     def step(self, command: Simple, depth: int = 0) -> None:
         """Judge a command that the shell itself starts. Raises _Unproven."""
@@ -138,6 +147,11 @@ class _Judge:
                 self._note(f"it writes to {redirect.target.text}")
         if command.words[0].value == "cd":
             self._go(command)
+
+    def check_names(self, commands: Sequence[Simple]) -> None:
+        """Refuse a name whose program the line itself could put in front of it: in a pipeline all run at once."""
+        if self.behind and self.changes and not all(command.is_plain_step for command in commands):
+            raise _Unproven(_put_before(self.behind))
 
     def _note(self, changes: str) -> None:
         self.changes = self.changes or changes
@@ -155,10 +169,14 @@ class _Judge:
             self._builtin(name, words)
             self._note("" if name in SHELL_READS else f"`{name}` changes something")
             return
-        if is_bare and name != "command":
-            found = self.facts.program(name)
+        if name != "command" and (is_bare or name != words[0].value):
+            found = self.facts.program(words[0].value)
         if found.doubt:
             raise _Unproven(found.doubt)
+        if found.is_behind:
+            self.behind = self.behind or name
+            if self.changes:
+                raise _Unproven(_put_before(name))
         self._check_variables(name, words)
         if name == "git":
             self._git(words)
@@ -194,7 +212,7 @@ class _Judge:
         if name == "find":
             if {"-execdir", "-ok", "-okdir"}.intersection(options) or any(map(is_whole_variable, words)):
                 raise _Unproven("where `find` runs its command, or whether, is not certain")
-        elif name in SHELLS:
+        elif name in _READ_ALIKE:
             self._shell(name, words, depth)
             return
         elif name not in _FOLLOWED:
@@ -277,6 +295,10 @@ class _Judge:
         if unwrap(words) != NOTHING:
             raise _Unproven("`git` runs another program with these options")
         self._note(why_it_changes("git", words[at:]) or next((one.runs for one in found if one.runs), ""))
+
+
+def _put_before(name: str) -> str:
+    return f"the line may put another `{name}` into a folder of the project that comes first on the PATH"
 
 
 def _is_script(file: Word) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from codeloop.permission.shell.builtins import is_whole_variable
 from codeloop.permission.shell.words import Word
 
 BUILTINS = frozenset([":", "[", "cd", "echo", "exit", "false", "printf", "pwd", "test", "times", "true", "type"])
@@ -17,20 +18,24 @@ FOLLOWED = frozenset(["command", "env", "nice", "stdbuf", "timeout", "xargs", "s
 """These do what the commands behind them do, which are judged by themselves."""
 
 
+ANYTHING = r"(?s:.*)"
+ANY_NUMBER = 1_000_000
+
+
 class ReadOnlyRow(Struct, frozen=True):
     """A program's harmless options: those that take nothing, or a value with `=` (`flags`), and those that take a word.
 
     `operands`: what its other words have to match; `most`: how many there may be. `is_free`: no option of it can do
-    harm, so that words which are only known when it runs may be options. `is_chosen`: what runs by this name may be
-    chosen by a file of the project where a version manager stands in for it.
+    harm, so that words which are only known when it runs may be options. `is_apart`: it reads letters behind one dash
+    in a way of its own, so that one with a value has to stand alone.
     """
 
     flags: frozenset[str]
     valued: frozenset[str] = frozenset()
-    operands: str = r"(?s:.*)"
-    most: int = 1_000_000
+    operands: str = ANYTHING
+    most: int = ANY_NUMBER
     is_free: bool = False
-    is_chosen: bool = False
+    is_apart: bool = False
 
 
 class Parsed(Struct, frozen=True):
@@ -40,20 +45,27 @@ class Parsed(Struct, frozen=True):
     values: tuple[tuple[str, str], ...]
     operands: tuple[Word, ...]
 
+    @property
+    def count(self) -> int:
+        """How many operands there are at most: a file pattern may stand for any number."""
+        return len(self.operands) if all(w.is_known or is_whole_variable(w) for w in self.operands) else ANY_NUMBER
+
 
 class Harmful(Exception):
     """A command may change something; the text says which word of it."""
 
 
 def row(
-    flags: str = "", valued: str = "", operands: str = r"(?s:.*)", most: int = 1_000_000, *, is_free: bool = False
+    flags: str = "",
+    valued: str = "",
+    operands: str = ANYTHING,
+    most: int = ANY_NUMBER,
+    *,
+    is_free: bool = False,
+    is_apart: bool = False,
 ) -> ReadOnlyRow:
     """Return a row from options written with blanks between them."""
-    return ReadOnlyRow(frozenset(flags.split()), frozenset(valued.split()), operands, most, is_free)
-
-
-def _version(flags: str) -> ReadOnlyRow:
-    return ReadOnlyRow(frozenset(flags.split()), most=0, is_chosen=True)
+    return ReadOnlyRow(frozenset(flags.split()), frozenset(valued.split()), operands, most, is_free, is_apart)
 
 
 _SUMS = "-b -c -t -z --binary --check --tag --text --zero --ignore-missing --quiet --status --strict -w --warn"
@@ -141,21 +153,20 @@ _ROWS: dict[str, ReadOnlyRow] = {
     "lscpu": row("-a -b -c -e -J -p -x --all --json --extended --parse"),
     "md5sum": row(_SUMS, is_free=True),
     "nl": row("-p", "-b -d -f -h -i -l -n -s -v -w --body-numbering --number-format --number-width", is_free=True),
-    "node": _version("--version -v"),
+    "node": row("--version -v", most=0),
     "nproc": row("--all --ignore", is_free=True),
-    "npm": _version("--version -v"),
-    "npm ls": row("-a -g -l -p --all --global --json --long --parseable --production", "--depth --omit --include"),
     "od": row("-a -b -c -d -f -i -l -o -s -v -x", "-A -j -N -S -t -w", is_free=True),
     "paste": row("-s -z --serial --zero-terminated", "-d --delimiters", is_free=True),
-    "pip": _version("--version -V"),
+    "pip": row("--version -V", most=0),
     "pip list": row("-l --local --user --not-required --editable -e --format --exclude-editable", "--exclude"),
     "pip show": row("-f --files -v --verbose"),
     "ps": row(
-        "-A -a -e -f -F -H -j -l -N -T -w -x --forest --no-headers --headers --sort",
+        "-A -a -e -f -F -H -j -l -N -T -w -x -aux -auxw -auxww --forest --no-headers --headers --sort",
         "-C -G -g -O -o -p -t -U -u --pid --ppid --user --format",
         r"[aflujwx]+|[0-9]+",
+        is_apart=True,
     ),
-    "python": _version("--version -V -VV"),
+    "python": row("--version -V -VV", most=0),
     "readlink": row("-e -f -m -n -q -s -v -z --canonicalize --canonicalize-existing --no-newline", is_free=True),
     "realpath": row(
         "-e -L -m -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --no-symlinks --strip",
@@ -175,7 +186,7 @@ _ROWS: dict[str, ReadOnlyRow] = {
         --encoding --regexp --file --glob --iglob --threads --max-columns --max-count --replace --type
         --type-not --sort --sortr --color --colors --max-filesize --context-separator""",
     ),
-    "ruby": _version("--version -v"),
+    "ruby": row("--version -v", most=0),
     "seq": row("-w --equal-width", "-f -s --format --separator", is_free=True),
     "sleep": row(operands=r"[0-9.]+[smh]?", most=1),
     "sort": row(
@@ -200,6 +211,7 @@ _ROWS: dict[str, ReadOnlyRow] = {
         """-A -a -C -c -D -d -F -f -g -h -i -J -N -n -p -q -r -S -s -t -U -u -v -X --du --prune --dirsfirst
         --filesfirst --noreport --gitignore --inodes --device --si""",
         "-I -L -P --filelimit --sort --timefmt --charset",
+        is_apart=True,
     ),
     "tty": row("-s"),
     "unexpand": row("-a --all --first-only", "-t --tabs", is_free=True),
@@ -213,11 +225,11 @@ _ROWS: dict[str, ReadOnlyRow] = {
     "wc": row("-c -L -l -m -w --bytes --chars --lines --max-line-length --words", is_free=True),
     "which": row("-a -s", is_free=True),
     "whoami": row(),
-    "xxd": row("-a -b -E -e -i -p -u", "-c -g -l -o -s", most=1),
+    "xxd": row("-a -b -E -e -i -p -u", "-c -g -l -o -s", most=1, is_apart=True),
 }
 _SAME = {
     "sha1sum": "md5sum", "sha224sum": "md5sum", "sha256sum": "md5sum", "sha384sum": "md5sum", "sha512sum": "md5sum",
-    "fdfind": "fd", "python3": "python", "pip3": "pip", "npm list": "npm ls", "pip3 list": "pip list",
+    "fdfind": "fd", "python3": "python", "pip3": "pip", "pip3 list": "pip list",
     "pip3 show": "pip show",
 }  # fmt: skip
 ROWS = _ROWS | {name: _ROWS[like] for name, like in _SAME.items()}
@@ -299,6 +311,8 @@ def _option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
         return text, "", False
     for place, letter in enumerate(text[1:], 2):
         if "-" + letter in allowed.valued:
+            if allowed.is_apart and len(text) > 2:
+                raise Harmful(f"-{letter} does not stand alone")
             return "-" + letter, text[place:], place == len(text)
         if "-" + letter not in allowed.flags:
             raise Harmful(f"-{letter} is not known to be harmless")
@@ -308,10 +322,10 @@ def _option(text: str, allowed: ReadOnlyRow) -> tuple[str, str, bool]:
 def check(words: Sequence[Word], allowed: ReadOnlyRow) -> Parsed:
     """Hold a command's words against a row. Raises Harmful."""
     parsed = parse(words, allowed)
-    if len(parsed.operands) > allowed.most:
+    if parsed.count > allowed.most:
         raise Harmful("it has more words than it reads")
     for operand in parsed.operands:
-        if operand.is_known and not re.fullmatch(allowed.operands, operand.value):
+        if allowed.operands != ANYTHING and not (operand.is_known and re.fullmatch(allowed.operands, operand.value)):
             raise Harmful(f"{operand.text} is not known to be harmless")
     return parsed
 
@@ -351,4 +365,28 @@ def _check_sed_scripts(parsed: Parsed, harmless: re.Pattern[str]) -> None:
         raise Harmful("its script may write or execute")
 
 
-SPECIAL: dict[str, Callable[[Sequence[Word]], None]] = {"find": check_find, "sed": check_sed}
+_JQ_LOOKS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta|get_search_list)\b")
+"""What a program of `jq` prints that is neither in its input nor in its words: variables and other files."""
+
+
+def check_jq(words: Sequence[Word]) -> None:
+    """Hold `jq` against its row, and its program against what looks elsewhere. Raises Harmful."""
+    parsed = check(words, ROWS["jq"])
+    named = sum(option in {"--arg", "--argjson"} for option in parsed.options)  # the value of each is an operand
+    for operand in parsed.operands[: 1 + named]:
+        if not operand.is_known or _JQ_LOOKS.search(operand.value):
+            raise Harmful("its program may read variables or other files")
+
+
+def check_ps(words: Sequence[Word]) -> None:
+    """Hold `ps` against its row; environments hold keys. Raises Harmful."""
+    if any("env" in value.lower() for _, value in check(words, ROWS["ps"]).values):
+        raise Harmful("it may show environments")
+
+
+SPECIAL: dict[str, Callable[[Sequence[Word]], None]] = {
+    "find": check_find,
+    "jq": check_jq,
+    "ps": check_ps,
+    "sed": check_sed,
+}

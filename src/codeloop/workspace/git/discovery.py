@@ -33,6 +33,7 @@ _HARMLESS = re.compile(
     r"|extensions\.(objectformat|preciousobjects|refstorage|relativeworktrees|worktreeconfig)"
 )
 """Settings that make git run nothing when it only looks. Whatever is not named here may."""
+_CHECKS_SIGNATURES = frozenset({"log.showsignature", "format.pretty"})
 _HOOK = "post-index-change"
 """The one hook that looking may run: `git status` writes down what it found."""
 _SUBMODULE = b"\0\0\xe0\0"
@@ -143,6 +144,6 @@ def _settings_that_run(file: Path, *_stamp: int) -> tuple[str, str]:
             hooks = value
         elif name == "core.fsmonitor" and value.lower() == "false":
             continue
-        elif section not in _HARMLESS_SECTIONS and not _HARMLESS.fullmatch(name):
+        elif name in _CHECKS_SIGNATURES or not (section in _HARMLESS_SECTIONS or _HARMLESS.fullmatch(name)):
             return name, ""
     return "", hooks

@@ -10,57 +10,85 @@ from msgspec import Struct
 _LOADING = ("LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_")
 
 
+_PYTHON = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE")
+_STEERED = {
+    "file": ("MAGIC",),
+    "git": ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH", "XDG_CONFIG_HOME"),
+    "pip": _PYTHON,
+    "pip3": _PYTHON,
+    "rg": ("RIPGREP_CONFIG_PATH",),
+}
+"""The variables by which a program that is not the project's own finds options or code."""
+
+
 class FoundProgram(Struct, frozen=True):
-    """Where a bare name is found, and why that may not be the program of that name ("": it is)."""
+    """Where a bare name is found, and why that may not be the program of that name ("": it is).
+
+    `is_behind`: a folder of the project comes before it on the PATH, in which another one could come into being.
+    """
 
     path: str = ""
     doubt: str = ""
+    is_behind: bool = False
 
 
 class SearchPath:
     """The folders of a PATH, looked at once. `roots`: the resolved folders that an agent may write to."""
 
     def __init__(self, environment: Mapping[str, str], roots: Sequence[str]) -> None:
+        self._environment = environment
         self._folders = environment.get("PATH", "").split(os.pathsep)
         self._roots = roots
         self._doubts: dict[str, str] = {}
 
     def find(self, name: str) -> FoundProgram:
-        """Find a program as a shell does.
+        """Find a program as a shell does; one that is named by its path is there, if at all.
 
-        A folder of the PATH that a command could put a program into makes every name behind it uncertain.
+        A folder of the PATH that anybody could put a program into makes every name behind it uncertain; one of the
+        project's (an environment that is activated) makes those uncertain that are in it.
         """
-        for folder in self._folders:
+        place, _, name = name.rpartition("/")
+        for variable in _STEERED.get(name, ()):
+            if _leads_inside(self._environment.get(variable, ""), self._roots):
+                return FoundProgram(doubt=f"{variable} has `{name}` load what lies in the project")
+        is_behind = False
+        for folder in [place] if place else self._folders:
+            path = f"{folder}/{name}"
+            if _is_inside(folder, self._roots) or _is_inside(os.path.realpath(folder), self._roots):
+                if os.path.lexists(path):
+                    return FoundProgram(doubt=f"`{name}` on the PATH leads into the project")
+                is_behind = True
+                continue
             if folder not in self._doubts:
-                self._doubts[folder] = _doubt_about(folder, self._roots)
+                self._doubts[folder] = _doubt_about(folder)
             if doubt := self._doubts[folder]:
                 return FoundProgram(doubt=f"{doubt}, where another `{name}` could be")
-            path = f"{folder}/{name}"
             if os.access(path, os.X_OK) and not Path(path).is_dir():
                 if _is_inside(os.path.realpath(path), self._roots):
                     return FoundProgram(doubt=f"`{name}` on the PATH leads into the project")
-                return FoundProgram(path)
+                return FoundProgram(path, is_behind=is_behind)
         return FoundProgram(doubt=f"`{name}` is not installed")
 
 
 def loads_from_project(environment: Mapping[str, str], roots: Sequence[str]) -> str:
     """Return the variable by which programs load code from the project, or from wherever they run; "": none."""
     for name, value in environment.items():
-        if name.startswith(_LOADING) and value:
-            parts = value.replace(" ", ":").split(":")
-            if any(not part.startswith("/") or _is_inside(os.path.realpath(part), roots) for part in parts):
-                return name
+        if name.startswith(_LOADING) and _leads_inside(value, roots):
+            return name
     return ""
 
 
-def _doubt_about(folder: str, roots: Sequence[str]) -> str:
+def _leads_inside(value: str, roots: Sequence[str]) -> bool:
+    """Return whether a variable's paths lead into the project, or to wherever a program runs."""
+    parts = value.replace(" ", ":").split(":") if value else []
+    return any(not part.startswith("/") or _is_inside(os.path.realpath(part), roots) for part in parts)
+
+
+def _doubt_about(folder: str) -> str:
     """Return why a folder of the PATH can't be relied on."""
     if not folder.startswith("/"):
         return "the PATH has a relative folder"
-    real = os.path.realpath(folder)
-    if _is_inside(folder, roots) or _is_inside(real, roots):
-        return "the PATH leads into the project"
-    place = real
+    place = os.path.realpath(folder)
     while True:
         try:
             mode = Path(place).stat().st_mode

@@ -20,7 +20,7 @@ def facts_of(line: str, directory: Path, place: ShellContext, workspace: Workspa
 
     def program(name: str) -> ProgramFacts:
         found = path.find(name)
-        return ProgramFacts(found.path, found.doubt)
+        return ProgramFacts(found.path, found.doubt, found.is_behind)
 
     def repository(folder: str) -> GitFacts:
         found = find_repository(folder, workspace.root, environment)
