@@ -1,25 +1,7 @@
 """Every deadline, size and count that bounds the program, in one table: `codeloop debug limits` prints it."""
 
-from typing import Literal
-
-import msgspec
-
-Unit = Literal["ms", "bytes", "lines", "characters", "tokens", "count", "percent"]
-
-
-class Limit(msgspec.Struct, frozen=True):
-    """One bound. `name` is `room.what`; `value` is in `unit`; `why` says what happens when it is reached."""
-
-    name: str
-    value: int
-    unit: Unit
-    why: str
-
-    @property
-    def seconds(self) -> float:
-        """The value of a deadline, in seconds."""
-        return self.value / 1000
-
+from codeloop.schema import tui_limits
+from codeloop.schema.limit import Limit
 
 CONFIG_BYTES = Limit("config.bytes", 1024 * 1024, "bytes", "a larger configuration or trust file is refused")
 CONFIG_DEPTH = Limit("config.depth", 128, "count", "configuration nested deeper is refused")
@@ -393,6 +375,7 @@ FILES_STALE = Limit("files.stale", 10_000, "ms", "who finds an older list of fil
 
 
 def all_limits() -> tuple[Limit, ...]:
-    """Return every row of this module, by name."""
-    rows = (value for value in globals().values() if isinstance(value, Limit))
+    """Return every row of this module and of the terminal UI's, by name."""
+    values = (*globals().values(), *vars(tui_limits).values())
+    rows = (value for value in values if isinstance(value, Limit))
     return tuple(sorted(rows, key=lambda limit: limit.name))

@@ -2,7 +2,6 @@
 
 import base64
 import fcntl
-import mimetypes
 import os
 import re
 import stat
@@ -10,19 +9,16 @@ import sys
 import termios
 from array import array
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from codeloop.cli.options import Options
 from codeloop.client.client import Client
+from codeloop.client.mentions import mentioned
 from codeloop.extend.commands import COMPACT
-from codeloop.extend.template import mentions, source_of
 from codeloop.kit.suggest import meant, near
-from codeloop.schema.api.files import FileNode, FileQuery
-from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, TextPartInput
-from codeloop.schema.errors import OperationError, UsageProblem
-from codeloop.schema.limits import COMMAND_FILES
-from codeloop.schema.operation import AGENT_LIST, COMMAND_LIST, FILE_LIST, PATH_GET, NoArguments
+from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.operation import COMMAND_LIST, NoArguments
 
 EXAMPLE = 'codeloop run "fix the failing test"'
 ELSEWHERE = {
@@ -138,51 +134,3 @@ def piped_file(text: str) -> FilePartInput:
     """Return what came from stdin as an attachment, so that none of it is filled into a command's template."""
     data = base64.b64encode(text.encode("utf-8", "replace")).decode()
     return FilePartInput(mime="text/plain", url=f"data:text/plain;base64,{data}", filename="stdin")
-
-
-async def mentioned(client: Client, text: str, note: Callable[[str], object]) -> list[PartInput]:
-    """Return the files and subagents that a prompt mentions with `@`.
-
-    `note` is called with a line about each mention that looks like a file but is not one.
-    """
-    names = mentions(text)[: COMMAND_FILES.value]
-    if not names:
-        return []
-    agents = await client.call(AGENT_LIST, NoArguments())
-    subagents = {agent.name for agent in agents if agent.mode != "primary"}
-    parts: list[PartInput] = []
-    for name in names:
-        if name in subagents:
-            parts.append(AgentPartInput(name=name))
-            continue
-        node = await _node(client, name)
-        if node is not None and node.type == "file":
-            mime = mimetypes.guess_type(name)[0] or "text/plain"
-            url, source = Path(node.absolute).as_uri(), source_of(name, text)
-            parts.append(FilePartInput(mime=mime, url=url, filename=name, source=source))
-        elif node is not None:
-            note(f"@{name} is a directory and was not attached.")
-        elif "/" in name or "." in name:
-            note(f"@{name} does not exist and was not attached.")
-    return parts
-
-
-async def _node(client: Client, name: str) -> FileNode | None:
-    """Return what the server has at this path; of what lies outside its project, only a file, and only if we see it."""
-    path = PurePosixPath(name)
-    try:
-        nodes = await client.call(FILE_LIST, FileQuery(path=str(path.parent)))
-    except OperationError:
-        directory = (await client.call(PATH_GET, NoArguments())).directory
-        file = Path(os.path.normpath(directory / Path(name).expanduser()))
-        if not _is_file(file):
-            return None
-        return FileNode(name=file.name, path=str(file), absolute=str(file), type="file", ignored=False)
-    return next((node for node in nodes if node.name == path.name), None)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

@@ -1,0 +1,62 @@
+"""What the words of a prompt mention with `@`: files and subagents, made into parts of the prompt."""
+
+import mimetypes
+import os
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from codeloop.client.client import Client
+from codeloop.extend.template import mentions, source_of
+from codeloop.schema.api.files import FileNode, FileQuery
+from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
+from codeloop.schema.errors import OperationError
+from codeloop.schema.limits import COMMAND_FILES
+from codeloop.schema.operation import AGENT_LIST, FILE_LIST, PATH_GET, NoArguments
+
+
+async def mentioned(client: Client, text: str, note: Callable[[str], object]) -> list[FilePartInput | AgentPartInput]:
+    """Return the files and subagents that a prompt mentions with `@`.
+
+    `note` is called with a line about each mention that looks like a file but is not one.
+    """
+    names = mentions(text)[: COMMAND_FILES.value]
+    if not names:
+        return []
+    agents = await client.call(AGENT_LIST, NoArguments())
+    subagents = {agent.name for agent in agents if agent.mode != "primary"}
+    parts: list[FilePartInput | AgentPartInput] = []
+    for name in names:
+        if name in subagents:
+            parts.append(AgentPartInput(name=name))
+            continue
+        node = await _node(client, name)
+        if node is not None and node.type == "file":
+            mime = mimetypes.guess_type(name)[0] or "text/plain"
+            url, source = Path(node.absolute).as_uri(), source_of(name, text)
+            parts.append(FilePartInput(mime=mime, url=url, filename=name, source=source))
+        elif node is not None:
+            note(f"@{name} is a directory and was not attached.")
+        elif "/" in name or "." in name:
+            note(f"@{name} does not exist and was not attached.")
+    return parts
+
+
+async def _node(client: Client, name: str) -> FileNode | None:
+    """Return what the server has at this path; of what lies outside its project, only a file, and only if we see it."""
+    path = PurePosixPath(name)
+    try:
+        nodes = await client.call(FILE_LIST, FileQuery(path=str(path.parent)))
+    except OperationError:
+        directory = (await client.call(PATH_GET, NoArguments())).directory
+        file = Path(os.path.normpath(directory / Path(name).expanduser()))
+        if not _is_file(file):
+            return None
+        return FileNode(name=file.name, path=str(file), absolute=str(file), type="file", ignored=False)
+    return next((node for node in nodes if node.name == path.name), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,212 @@
+"""The text field of the prompt: draws the rows that are visible, and hands keys to the buffer."""
+
+from collections.abc import Callable, Mapping
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Offset, Size
+from textual.strip import Strip
+
+from codeloop.tui.prompt.entry import Mode
+from codeloop.tui.prompt.pointing import PointedWidget, app_of
+from codeloop.tui.prompt.store import KeptPrompt
+from codeloop.tui.prompt.text.actions import EDITS
+from codeloop.tui.prompt.text.buffer import Buffer
+from codeloop.tui.prompt.text.chips import adopted, is_chip, used
+from codeloop.tui.prompt.text.layout import Layout
+
+_CURSOR = Style(reverse=True)
+
+
+class PromptEditor(PointedWidget, can_focus=True):
+    """Edits `buffer`.
+
+    `keys`: the actions of each key. `run` carries out one that is not an edit, and says whether it had something to
+    do. `changed` is called after each change of the text or the cursor.
+    """
+
+    COMPONENT_CLASSES = {"editor--selection", "editor--chip", "editor--placeholder"}
+    DEFAULT_CSS = """
+    PromptEditor {
+        height: auto;
+        width: 1fr;
+        padding: 0 1;
+        background: $panel;
+        border-left: outer $primary;
+        &.-shell { border-left: outer $warning; }
+        & > .editor--selection { background: $primary 40%; }
+        & > .editor--chip { color: $accent; text-style: bold; }
+        & > .editor--placeholder { color: $text-muted; }
+    }
+    """
+
+    def __init__(
+        self, keys: Mapping[str, tuple[str, ...]], run: Callable[[str], bool], changed: Callable[[], None]
+    ) -> None:
+        super().__init__()
+        self.buffer = Buffer()
+        self.rows = Layout(lambda: self.buffer.chips)
+        self.mode: Mode = "prompt"
+        self.placeholder = ""
+        self.takes: Callable[[str, str | None], bool] = lambda _key, _character: False
+        """Gets each key before all others (vi's), and says whether it took it."""
+        self.pasted: Callable[[str], None] = self.buffer.insert
+        self._keys = keys
+        self._run = run
+        self._on_change = changed
+        self._top = 0
+        self._cells = 0
+        self._shown = 0
+
+    def on_key(self, event: events.Key) -> None:
+        """Take a key, unless nothing here has a use for it."""
+        if self.press(event.key, event.character if event.is_printable else None):
+            event.stop()
+            event.prevent_default()
+
+    def press(self, key: str, character: str | None) -> bool:
+        """Do what a key does; return whether it does anything here."""
+        if self.takes(key, character):
+            self.update()
+            return True
+        for action in self._keys.get(key, ()):
+            if self.do(action):
+                return True
+        if character is None:
+            return False
+        if character == "!" and self.buffer.cursor == 0 and self.mode == "prompt":
+            self.enter("shell")
+            return True
+        self.buffer.type(character)
+        self.update()
+        return True
+
+    def do(self, action: str) -> bool:
+        """Carry out an action by its id; return whether it had something to do."""
+        if (edit := EDITS.get(action)) is None:
+            return self._run(action)
+        if action == "input_delete" and not self.buffer.text:
+            return False
+        edit(self.buffer, self.rows)
+        self.update()
+        return True
+
+    def update(self) -> None:
+        """Show what the buffer holds now."""
+        self._lay_out()
+        self._on_change()
+
+    @property
+    def kept(self) -> KeptPrompt:
+        """What stands here, as it is kept."""
+        text = self.buffer.text
+        return KeptPrompt(text, self.mode, used(self.buffer.chips, text), cursor=self.buffer.cursor)
+
+    def load(self, kept: KeptPrompt) -> None:
+        """Put something else in the place of what stands here; undo brings the text back."""
+        text = adopted(self.buffer.chips, kept.text, kept.chips)
+        self.buffer.replace(0, len(self.buffer.text), text)
+        if kept.cursor is not None:
+            self.buffer.move(kept.cursor)
+        self.enter(kept.mode)
+
+    def enter(self, mode: Mode) -> None:
+        """Write prompts, or lines for the shell."""
+        self.mode = mode
+        self.set_class(mode == "shell", "-shell")
+        self.update()
+
+    def is_on_edge(self, *, top: bool) -> bool:
+        """Return whether the cursor is in the first row, or in the last one."""
+        row = self.rows.place(self.buffer.cursor)[0]
+        return row == 0 if top else row == self.rows.rows - 1
+
+    def _lay_out(self) -> None:
+        if not self._cells:
+            return
+        self.rows.update(self.buffer.text, self._cells)
+        height = self._wanted()
+        row, column = self.rows.place(self.buffer.cursor)
+        self._top = max(min(self._top, row, self.rows.rows - height), row - height + 1, 0)
+        if height != self._shown:
+            self._shown = height
+            self.refresh(layout=True)
+        else:
+            self.refresh()
+        if self.has_focus:
+            app_of(self).cursor_position = self.content_region.offset + Offset(column, row - self._top)
+
+    def _wanted(self) -> int:
+        return max(1, min(self.rows.rows, self.screen.size.height // 3))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return as many rows as the text has, up to a third of the screen."""
+        del container, viewport
+        if width != self._cells:
+            self._cells = width
+            self.rows.update(self.buffer.text, width)
+        self._shown = self._wanted()
+        return self._shown
+
+    def on_resize(self) -> None:
+        """Keep the cursor in view."""
+        self._lay_out()
+
+    def on_focus(self) -> None:
+        """Show the cursor, and tell the terminal where it is, for input methods."""
+        self._lay_out()
+
+    def on_blur(self) -> None:
+        """Hide the cursor."""
+        self.refresh()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Take in what is pasted."""
+        event.stop()
+        self.pasted(event.text)
+
+    def point(self, at: Offset, *, select: bool) -> None:
+        """Put the cursor in a cell."""
+        self.buffer.move(self.rows.offset(self._top + at.y, at.x), select=select)
+        self.update()
+
+    def scroll_rows(self, step: int) -> bool:
+        """Scroll the text; return whether there is more of it than is shown."""
+        if self.rows.rows <= self._shown:
+            return False
+        self._top = max(0, min(self._top + step, self.rows.rows - self._shown))
+        self.refresh()
+        return True
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a row."""
+        base, cells = self.rich_style, self.content_size.width
+        row = self._top + y
+        if not self.buffer.text:
+            return self._empty(y, base).adjust_cell_length(cells, base)
+        if row >= self.rows.rows:
+            return Strip.blank(cells, base)
+        offset, text = self.rows.row(row)
+        cursor = self.buffer.cursor - offset if self.has_focus else -1
+        start, end = (place - offset for place in self.buffer.selection)
+        chip = base + self.get_component_rich_style("editor--chip", partial=True)
+        chosen = self.get_component_rich_style("editor--selection", partial=True)
+        segments: list[Segment] = []
+        for glyph in self.rows.glyphs(text):
+            style = chip if is_chip(text[glyph.start : glyph.end]) else base
+            if start <= glyph.start < end:
+                style += chosen
+            if glyph.start <= cursor < glyph.end:
+                style += _CURSOR
+            segments.append(Segment(glyph.shown, style))
+        if cursor == len(text) and self.rows.place(self.buffer.cursor)[0] == row:
+            segments.append(Segment(" ", base + _CURSOR))
+        return Strip(Segment.simplify(segments)).adjust_cell_length(cells, base)
+
+    def _empty(self, y: int, base: Style) -> Strip:
+        if y:
+            return Strip([])
+        style = base + self.get_component_rich_style("editor--placeholder", partial=True)
+        first, rest = self.placeholder[:1] or " ", self.placeholder[1:]
+        return Strip([Segment(first, style + _CURSOR if self.has_focus else style), Segment(rest, style)])

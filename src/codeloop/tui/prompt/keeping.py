@@ -1,0 +1,106 @@
+"""Keeps what is being typed, so that no crash and no closed terminal loses a word of it; and what is put aside."""
+
+from collections.abc import Callable
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.tui.prompt.editor import PromptEditor
+from codeloop.tui.prompt.store import KeptPrompt, PromptStore
+
+NEW = "new"
+"""The draft of a session that does not exist yet."""
+_EMPTY = KeptPrompt("")
+RESTORED = "What you were typing when the program ended is back."
+
+
+class Keeping:
+    """The draft of the session that is shown. `later` calls a function a moment from now; `note` tells the person."""
+
+    def __init__(
+        self,
+        editor: PromptEditor,
+        store: PromptStore,
+        later: Callable[[Callable[[], None]], object],
+        note: Callable[[str], None],
+    ) -> None:
+        self.session: str = NEW
+        self._editor = editor
+        self._store = store
+        self._later = later
+        self._note = note
+        self._written = _EMPTY
+        self._is_due = False
+        self._has_failed = False
+
+    def actions(self) -> dict[str, Callable[[], bool]]:
+        """Return what the keys do."""
+        return {"stash_push": self.push, "stash_pop": self.pop}
+
+    def changed(self) -> None:
+        """Have the draft written soon."""
+        if not self._is_due:
+            self._is_due = True
+            self._later(self.write)
+
+    def write(self) -> None:
+        """Write the draft now, if it is not as it was written last."""
+        self._is_due = False
+        kept = self._editor.kept
+        if kept == self._written:
+            return
+        try:
+            self._store.save_draft(self.session, kept)
+            self._written = kept
+        except OSError as error:
+            if not self._has_failed:
+                self._note(f"What you type can't be kept in {self._store.folder}: {error.strerror or error}.")
+            self._has_failed = True
+
+    def enter(self, session: str) -> None:
+        """Show the draft of another session; the one of this session waits."""
+        self.write()
+        self.session = session
+        is_left = self._store.adopt(session)
+        draft = self._store.draft(session)
+        self._written = _EMPTY
+        self._editor.load(draft or _EMPTY)
+        if is_left and draft is not None:
+            self._note(RESTORED)
+
+    def rename(self, session: str) -> None:
+        """Go on with the same draft in a session that has just got its id."""
+        if session != self.session:
+            try:
+                self._store.save_draft(self.session, None)
+            except OSError:
+                self._has_failed = True
+            self.session, self._written = session, _EMPTY
+            self.write()
+
+    def push(self) -> bool:
+        """Put what is typed aside."""
+        kept = self._editor.kept
+        if not kept.text.strip():
+            return False
+        try:
+            self._store.push(kept)
+        except OSError as error:
+            self._note(f"It can't be put aside in {self._store.folder}: {error.strerror or error}.")
+            return True
+        self._editor.load(_EMPTY)
+        self._note(f"Put aside: {one_line(kept.text, 40)}")
+        return True
+
+    def pop(self, index: int = -1) -> bool:
+        """Take back what was put aside; what is typed now is put aside in its place."""
+        try:
+            found = self._store.pop(index)
+        except OSError as error:
+            self._note(f"What was put aside can't be taken from {self._store.folder}: {error.strerror or error}.")
+            return True
+        if found is None:
+            self._note("Nothing is put aside.")
+            return True
+        if self._editor.buffer.text.strip():
+            self.push()
+        self._editor.load(KeptPrompt(found.text, found.mode, found.chips))
+        return True

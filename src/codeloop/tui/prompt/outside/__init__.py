@@ -1,0 +1,1 @@
+"""What comes from outside of the prompt: pastes, the clipboard, another editor."""

@@ -1,0 +1,65 @@
+"""Reads the clipboard with the programs that this platform has for it."""
+
+import asyncio
+import shutil
+from asyncio.subprocess import DEVNULL, PIPE
+from contextlib import suppress
+
+from codeloop.schema.limits import CLIENT_FILE
+from codeloop.schema.tui_limits import PROMPT_CLIPBOARD
+
+_PNG = b"\x89PNG"
+_TEXTS = (
+    ("wl-paste", "--no-newline", "--type", "text"),
+    ("xclip", "-selection", "clipboard", "-out"),
+    ("pbpaste",),
+)
+_IMAGES = (
+    ("wl-paste", "--type", "image/png"),
+    ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
+    ("osascript", "-e", "the clipboard as «class PNGf»"),
+)
+
+
+async def text() -> str:
+    """Return the text in the clipboard; "" if there is none, or nothing to read it with."""
+    for command in _TEXTS:
+        data = await _output(command)
+        if data:
+            return data.decode("utf-8", "replace")
+    return ""
+
+
+async def image() -> bytes | None:
+    """Return the image in the clipboard as PNG."""
+    for command in _IMAGES:
+        data = await _output(command)
+        if data.startswith(_PNG):
+            return data
+        if data.startswith("«data PNGf".encode()):  # AppleScript writes bytes in hexadecimal digits
+            with suppress(ValueError):
+                return bytes.fromhex(data.decode().strip().removeprefix("«data PNGf").removesuffix("»"))
+    return None
+
+
+def is_there() -> bool:
+    """Return whether there is a program that reads the clipboard."""
+    return any(shutil.which(command[0]) for command in _TEXTS)
+
+
+async def _output(command: tuple[str, ...]) -> bytes:
+    if shutil.which(command[0]) is None:
+        return b""
+    try:
+        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+    except OSError:
+        return b""
+    try:
+        async with asyncio.timeout(PROMPT_CLIPBOARD.seconds):
+            data, _ = await process.communicate()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        return b""
+    return data if process.returncode == 0 and len(data) <= 2 * CLIENT_FILE.value else b""

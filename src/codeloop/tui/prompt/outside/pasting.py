@@ -1,0 +1,115 @@
+"""Takes in what is pasted: short texts as they are, long ones and images as chips."""
+
+import base64
+import shlex
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from codeloop.kit.small_files import read_start
+from codeloop.schema.limits import CLIENT_FILE
+from codeloop.tui.prompt.editor import PromptEditor
+from codeloop.tui.prompt.outside import clipboard
+from codeloop.tui.prompt.settings import PromptSettings
+from codeloop.tui.prompt.text.chips import Chip
+
+_IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
+_LONGEST_PATHS = 8_000
+
+
+class Pasting:
+    """Puts texts and images into an editor. `own`: what was copied in this program last."""
+
+    def __init__(
+        self,
+        editor: PromptEditor,
+        settings: PromptSettings,
+        spawn: Callable[[Awaitable[None]], object],
+        note: Callable[[str], None],
+        own: Callable[[], str],
+    ) -> None:
+        self._editor = editor
+        self._settings = settings
+        self._spawn = spawn
+        self._note = note
+        self._own = own
+
+    def paste(self, text: str) -> None:
+        """Insert a text as the terminal hands it over: a paste, or the paths of files that were dropped."""
+        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
+        images = self._images(text)
+        if images:
+            for image in images:
+                self._editor.buffer.insert_chip(image)
+                self._editor.buffer.insert(" ")
+        elif text:
+            self._insert(text)
+        self._editor.update()
+
+    def from_clipboard(self) -> bool:
+        """Paste what the clipboard of this machine holds."""
+        self._spawn(self._from_clipboard())
+        return True
+
+    async def _from_clipboard(self) -> None:
+        image = await clipboard.image()
+        if image is not None:
+            self._editor.buffer.insert_chip(_image(image, "image/png", "clipboard.png"))
+            self._editor.update()
+            return
+        text = await clipboard.text() or self._own()
+        if text:
+            self.paste(text)
+        elif not clipboard.is_there():
+            self._note("No program reads the clipboard here (wl-paste, xclip). Paste with the terminal's own key.")
+        else:
+            self._note("The clipboard is empty.")
+
+    def _insert(self, text: str) -> None:
+        lines = text.count("\n") + 1
+        buffer = self._editor.buffer
+        if lines > self._settings.chip_lines:
+            buffer.insert_chip(Chip(f"[Pasted {lines} lines]", text))
+        elif len(text) > self._settings.chip_characters:
+            buffer.insert_chip(Chip(f"[Pasted {len(text)} characters]", text))
+        else:
+            buffer.insert(text)
+
+    def _images(self, text: str) -> list[Chip]:
+        """Return the images whose paths a text consists of; none if it says anything else."""
+        if (
+            len(text) > _LONGEST_PATHS
+            or "\n" in text.strip()
+            or not text.rstrip().rstrip("'\"").lower().endswith(tuple(_IMAGES))
+        ):
+            return []
+        words = [text.strip()]
+        with suppress(ValueError):
+            words = words if Path(words[0]).is_absolute() and _is_file(Path(words[0])) else shlex.split(text)
+        found: list[Chip] = []
+        for word in words:
+            path = Path(unquote(urlsplit(word).path) if word.startswith("file://") else word).expanduser()
+            mime = _IMAGES.get(path.suffix.lower())
+            if mime is None or not path.is_absolute() or not _is_file(path):
+                return []
+            try:
+                data = read_start(path, CLIENT_FILE.value + 1)
+            except OSError:
+                return []
+            if len(data) > CLIENT_FILE.value:
+                self._note(f"{path.name} is larger than {CLIENT_FILE.value >> 20} MB and was not attached.")
+                return []
+            found.append(_image(data, mime, path.name))
+        return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _image(data: bytes, mime: str, name: str) -> Chip:
+    return Chip("[Image]", url=f"data:{mime};base64,{base64.b64encode(data).decode()}", mime=mime, name=name)

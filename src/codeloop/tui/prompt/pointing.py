@@ -1,0 +1,51 @@
+"""A widget in whose text the mouse points, selects and scrolls."""
+
+from collections.abc import Callable
+from operator import attrgetter
+
+from textual import events
+from textual.app import App
+from textual.geometry import Offset
+from textual.widget import Widget
+
+app_of: Callable[[Widget], App[None]] = attrgetter("app")
+"""Returns the app of a widget; the library's own property leaves the app's type open."""
+
+
+class PointedWidget(Widget):
+    """Calls `point` while the button is held, and `scroll_rows` for the wheel."""
+
+    ALLOW_SELECT = False
+
+    def point(self, at: Offset, *, select: bool) -> None:
+        """Put the cursor in a cell; `select`: what is between it and where it was becomes the selection."""
+        raise NotImplementedError
+
+    def scroll_rows(self, step: int) -> bool:
+        """Scroll; return whether there is more than is shown."""
+        raise NotImplementedError
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Put the cursor where the person points."""
+        if event.button == 1:
+            self.point(event.get_content_offset_capture(self), select=event.shift)
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Select while the button is held."""
+        if app_of(self).mouse_captured is self:
+            self.point(event.get_content_offset_capture(self), select=True)
+
+    def on_mouse_up(self) -> None:
+        """End a selection."""
+        self.release_mouse()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll up, or let what is around scroll."""
+        if self.scroll_rows(-1):
+            event.stop()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll down, or let what is around scroll."""
+        if self.scroll_rows(1):
+            event.stop()

@@ -1,0 +1,182 @@
+"""The prompt: where a person writes what is to be done."""
+
+from collections.abc import Awaitable, Callable
+
+from textual.app import ComposeResult
+from textual.widget import Widget
+
+from codeloop.schema.tui_limits import PROMPT_DRAFT
+from codeloop.tui.prompt.bindings import keymap
+from codeloop.tui.prompt.completion import Completer
+from codeloop.tui.prompt.completions.candidates import Candidates
+from codeloop.tui.prompt.completions.completing import Completing
+from codeloop.tui.prompt.completions.popup import CompletionPopup
+from codeloop.tui.prompt.editor import PromptEditor
+from codeloop.tui.prompt.entry import Delivery, PromptEntry
+from codeloop.tui.prompt.keeping import Keeping
+from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
+from codeloop.tui.prompt.outside.pasting import Pasting
+from codeloop.tui.prompt.pointing import app_of
+from codeloop.tui.prompt.recalling import Recalling
+from codeloop.tui.prompt.sending import Call, Sending, UnknownCommand
+from codeloop.tui.prompt.settings import PromptSettings
+from codeloop.tui.prompt.store import KeptPrompt, PromptStore
+from codeloop.tui.prompt.text.chips import expanded
+
+
+class PromptInput(Widget):
+    """An editor, and above it what can be completed."""
+
+    DEFAULT_CSS = "PromptInput { height: auto; width: 1fr; layout: vertical; }"
+
+    def __init__(self, completer: Completer, store: PromptStore, settings: PromptSettings | None = None) -> None:
+        super().__init__()
+        self.settings = settings or PromptSettings()
+        self.store = store
+        self.editor = PromptEditor(keymap(self.settings.keys), self._run, self._changed)
+        self.editor.placeholder = self.settings.placeholder
+        self._popup = CompletionPopup()
+        self._completing = Completing(self.editor, self._popup, Candidates(completer, store), store, self._spawn)
+        self._recalling = Recalling(self.editor, self._popup, store)
+        self.keeping = Keeping(self.editor, store, self._later, self._note)
+        self._sending = Sending(completer, self._note)
+        self._pasting = Pasting(self.editor, self.settings, self._spawn, self._note, lambda: app_of(self).clipboard)
+        self.editor.pasted = self._pasting.paste
+        self._actions = self._table()
+
+    def _table(self) -> dict[str, Callable[[], bool]]:
+        """Return what the actions do that are not edits."""
+        completing = self._completing.actions()
+        searching: dict[str, Callable[[], bool]] = {
+            "completion_enter": lambda: self._recalling.accept(self._popup.chosen),
+            "completion_accept": lambda: self._recalling.accept(self._popup.chosen),
+            "completion_close": self._recalling.cancel,
+        }
+
+        def either(name: str) -> Callable[[], bool]:
+            return lambda: (searching if self._recalling.is_searching and name in searching else completing)[name]()
+
+        return {
+            **{name: either(name) for name in completing},
+            **self._recalling.actions(),
+            **self.keeping.actions(),
+            "input_submit": lambda: self.submit(self.settings.delivery),
+            "input_queue": lambda: self.submit("queue" if self.settings.delivery == "steer" else "steer"),
+            "input_clear": self._clear_or_copy,
+            "input_paste": self._pasting.from_clipboard,
+            "shell_leave": self._leave_shell,
+        }
+
+    def compose(self) -> ComposeResult:
+        """Compose the list and the editor."""
+        yield self._popup
+        yield self.editor
+
+    def on_unmount(self) -> None:
+        """Keep what is typed."""
+        self.keeping.write()
+
+    def focus(self, scroll_visible: bool = True):
+        """Give the keys to the editor."""
+        self.editor.focus(scroll_visible)
+        return self
+
+    @property
+    def entry(self) -> PromptEntry:
+        """What stands in the prompt, with chips as what they stand for; files and agents are found when it is sent."""
+        kept = self.editor.kept
+        return PromptEntry(expanded(kept.chips, kept.text), kept.mode)
+
+    def set_entry(self, entry: PromptEntry) -> None:
+        """Put something in the place of what stands here, as for a prompt that is edited again; undo brings it back."""
+        self.editor.load(KeptPrompt(entry.text, entry.mode))
+
+    def insert(self, text: str) -> None:
+        """Insert a text at the cursor, as if it were pasted."""
+        self._pasting.paste(text)
+
+    def clear(self) -> None:
+        """Empty the prompt."""
+        self.editor.load(KeptPrompt(""))
+
+    def run(self, action: str) -> bool:
+        """Carry out an action of the binding table, as for a key after the leader; return whether it did anything."""
+        return self.editor.do(action)
+
+    def submit(self, delivery: Delivery) -> bool:
+        """Send what stands here."""
+        buffer, kept = self.editor.buffer, self.editor.kept
+        if kept.text.endswith("\\") and buffer.cursor == len(kept.text) and kept.mode == "prompt":
+            buffer.replace(buffer.cursor - 1, buffer.cursor, "\n")
+            self.editor.update()
+            return True
+        if not expanded(kept.chips, kept.text).strip():
+            return True
+        try:
+            self.store.remember(KeptPrompt(kept.text, kept.mode, kept.chips))
+        except OSError as error:
+            self._note(f"The history can't be written in {self.store.folder}: {error.strerror or error}.")
+        self._recalling.forget()
+        self.clear()
+        self.keeping.write()
+        self._spawn(self._send(kept, delivery))
+        return True
+
+    async def _send(self, kept: KeptPrompt, delivery: Delivery) -> None:
+        try:
+            ready = await self._sending.prepared(kept)
+        except UnknownCommand as error:
+            self._note(str(error))
+            if self.editor.buffer.text:
+                self.store.push(kept)
+            else:
+                self.editor.load(kept)
+            return
+        if isinstance(ready, Call):
+            self.post_message(PromptSlashCommand(ready.name, ready.words, ready.files))
+        else:
+            self.post_message(PromptSubmitted(ready, delivery))
+
+    def _run(self, action: str) -> bool:
+        found = self._actions.get(action)
+        return found is not None and found()
+
+    def _changed(self) -> None:
+        if self._recalling.is_searching:
+            self._recalling.update()
+        else:
+            self._completing.update()
+        self.keeping.changed()
+
+    def _clear_or_copy(self) -> bool:
+        buffer = self.editor.buffer
+        start, end = buffer.selection
+        if start < end:
+            app_of(self).copy_to_clipboard(expanded(buffer.chips, buffer.text[start:end]))
+            return True
+        if not buffer.text and self.editor.mode == "prompt":
+            return False
+        self.clear()
+        return True
+
+    def _leave_shell(self) -> bool:
+        if self.editor.mode != "shell" or (self.editor.buffer.cursor and self.editor.buffer.text):
+            return False
+        self.editor.enter("prompt")
+        return True
+
+    def on_completion_popup_picked(self, event: CompletionPopup.Picked) -> None:
+        """Take the row that was clicked."""
+        if self._recalling.is_searching:
+            self._recalling.accept(event.index)
+        else:
+            self._completing.take(event.index)
+
+    def _spawn(self, work: Awaitable[None]) -> None:
+        self.run_worker(work, exit_on_error=True)
+
+    def _later(self, call: Callable[[], None]) -> None:
+        self.set_timer(PROMPT_DRAFT.seconds, call)
+
+    def _note(self, text: str) -> None:
+        self.notify(text, markup=False)

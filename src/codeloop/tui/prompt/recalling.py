@@ -1,0 +1,116 @@
+"""Brings back what was sent before: with the arrow keys, or by looking for it."""
+
+from collections.abc import Callable
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.tui.prompt.completion import CompletionRow
+from codeloop.tui.prompt.completions.popup import CompletionPopup
+from codeloop.tui.prompt.editor import PromptEditor
+from codeloop.tui.prompt.store import KeptPrompt, PromptStore
+from codeloop.tui.prompt.text.chips import Chip, expanded
+
+_SHOWN = 50
+
+
+class Recalling:
+    """Where the person is in the history. Prompts that are changed while they are looked at stay until one is sent."""
+
+    def __init__(self, editor: PromptEditor, popup: CompletionPopup, store: PromptStore) -> None:
+        self.is_searching = False
+        self._editor = editor
+        self._popup = popup
+        self._store = store
+        self._history: list[KeptPrompt] = []
+        self._at = 0
+        """How many prompts back; 0: what is being typed."""
+        self._changed: dict[int, KeptPrompt] = {}
+        self._hits: list[KeptPrompt] = []
+        self._before: KeptPrompt | None = None
+
+    def actions(self) -> dict[str, Callable[[], bool]]:
+        """Return what the keys do."""
+        return {
+            "history_previous": lambda: self._editor.is_on_edge(top=True) and self._step(1),
+            "history_next": lambda: self._editor.is_on_edge(top=False) and self._step(-1),
+            "history_search": self._search,
+        }
+
+    def forget(self) -> None:
+        """Begin at the end again: something was sent."""
+        self._at = 0
+        self._changed.clear()
+        self.end_search()
+
+    def _step(self, step: int) -> bool:
+        if self.is_searching:
+            return False
+        if self._at == 0:
+            self._history = self._store.history()
+        if not 0 <= self._at + step <= len(self._history):
+            return False
+        self._changed[self._at] = self._editor.kept
+        self._at += step
+        wanted = self._changed.get(self._at) or self._store.whole(self._history[-self._at])
+        self._editor.load(KeptPrompt(wanted.text, wanted.mode, wanted.chips))
+        return True
+
+    def _search(self) -> bool:
+        """Look for what stands in the prompt; once more: the next hit."""
+        if self.is_searching:
+            if self._popup.rows:
+                self._popup.move(1)
+            return True
+        self._before = self._editor.kept
+        self._history = self._store.history()
+        self.is_searching = True
+        self.update()
+        return True
+
+    def update(self) -> None:
+        """Show what fits what is typed."""
+        typed = self._editor.buffer.text.lower()
+        words = typed.split()
+        seen: dict[str, KeptPrompt] = {}
+        for prompt in reversed(self._history):
+            shown = expanded(_labels(prompt), prompt.text)
+            if shown not in seen and all(word in shown.lower() for word in words):
+                seen[shown] = prompt
+                if len(seen) == _SHOWN:
+                    break
+        self._hits = list(seen.values())
+        rows = [
+            CompletionRow("", "prompt", ("! " if each.mode == "shell" else "") + _line(shown))
+            for shown, each in seen.items()
+        ]
+        self._popup.show(rows)
+
+    def accept(self, index: int) -> bool:
+        """Take a hit into the prompt; nothing is sent."""
+        if self._hits:
+            found = self._store.whole(self._hits[max(index, 0)])
+            self.end_search()
+            self._editor.load(KeptPrompt(found.text, found.mode, found.chips))
+        return True
+
+    def cancel(self) -> bool:
+        """Go back to what was typed before."""
+        before = self._before
+        self.end_search()
+        if before is not None:
+            self._editor.load(before)
+        return True
+
+    def end_search(self) -> None:
+        """Close the list of hits."""
+        if self.is_searching:
+            self.is_searching = False
+            self._hits = []
+            self._popup.show(())
+
+
+def _labels(prompt: KeptPrompt) -> dict[str, Chip]:
+    return {char: Chip(chip.label, chip.label) for char, chip in prompt.chips.items()}
+
+
+def _line(text: str) -> str:
+    return one_line(" ⏎ ".join(line.strip() for line in text.splitlines() if line.strip()), 400)

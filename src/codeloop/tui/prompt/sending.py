@@ -1,0 +1,91 @@
+"""Makes what stands in the prompt into what is sent: chips expanded, mentions found, commands told from prompts."""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from codeloop.kit.suggest import meant, near
+from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
+from codeloop.schema.part import FilePartSourceText, FileSource
+from codeloop.tui.prompt.completion import Completer
+from codeloop.tui.prompt.entry import PromptEntry
+from codeloop.tui.prompt.store import KeptPrompt
+from codeloop.tui.prompt.text.chips import expanded
+
+_COMMAND = re.compile(r"/([^\s/]+)(?:\s+(.*))?\Z", re.DOTALL)
+
+
+class Call:
+    """A command with what was typed after its name."""
+
+    def __init__(self, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
+        self.name = name
+        self.words = words
+        self.files = files
+
+
+class UnknownCommand(Exception):
+    """There is no such command; the text says which may be meant."""
+
+
+class Sending:
+    """Prepares prompts one after the other, in the order in which they were sent."""
+
+    def __init__(self, completer: Completer, note: Callable[[str], None]) -> None:
+        self._completer = completer
+        self._note = note
+        self._turn = asyncio.Lock()
+
+    async def prepared(self, kept: KeptPrompt) -> PromptEntry | Call:
+        """Return what is sent. Raises UnknownCommand."""
+        async with self._turn:
+            text = expanded(kept.chips, kept.text)
+            if kept.mode == "shell":
+                return PromptEntry(text, "shell")
+            called = _COMMAND.match(kept.text)
+            if called is not None:
+                names = [row.name for row in await self._completer.commands()]
+                if called[1] in names:
+                    words = expanded(kept.chips, called[2] or "")
+                    return Call(called[1], words.strip(), _images(kept))
+                if not os.path.lexists(f"/{called[1]}"):
+                    close = meant(f"/{each}" for each in near(called[1], names))
+                    raise UnknownCommand(
+                        f"Unknown command: /{called[1]}.{close} To send it as a prompt, put a space first."
+                    )
+            files: list[FilePartInput] = []
+            agents: list[AgentPartInput] = []
+            if "@" in kept.text:
+                files, agents = await self._completer.mentioned(kept.text, self._note)
+            placed = [replace(file, source=_moved_file(kept, file.source)) for file in files]
+            named = [replace(agent, source=_moved(kept, agent.source)) for agent in agents]
+            return PromptEntry(text, "prompt", (*placed, *_images(kept)), tuple(named))
+
+
+def _images(kept: KeptPrompt) -> tuple[FilePartInput, ...]:
+    """Return the images, each with the place of its label."""
+    found: list[FilePartInput] = []
+    for char, chip in kept.chips.items():
+        if chip.url:
+            start = len(expanded(kept.chips, kept.text[: kept.text.index(char)]))
+            place = FilePartSourceText(value=chip.label, start=start, end=start + len(chip.label))
+            source = FileSource(path=chip.name, text=place)
+            found.append(FilePartInput(mime=chip.mime, url=chip.url, filename=chip.name, source=source))
+    return tuple(found)
+
+
+def _moved_file(kept: KeptPrompt, source: object) -> FileSource | None:
+    if not isinstance(source, FileSource):
+        return None
+    return replace(source, text=_moved(kept, source.text))
+
+
+def _moved(kept: KeptPrompt, place: FilePartSourceText | None) -> FilePartSourceText | None:
+    """Return a place in the text as it is typed as one in the text that is sent."""
+    if place is None:
+        return None
+    shift = len(expanded(kept.chips, kept.text[: place.start])) - place.start
+    return replace(place, start=place.start + shift, end=place.end + shift)

@@ -1,0 +1,295 @@
+"""What the prompt remembers in a project: history, drafts, what was put aside, which files were mentioned often."""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.kit.small_files import (
+    FileState,
+    file_state,
+    locked,
+    make_private,
+    read_start,
+    write_all,
+    write_atomically,
+)
+from codeloop.schema.ids import now_ms
+from codeloop.schema.tui_limits import (
+    PROMPT_BLOB,
+    PROMPT_BLOB_AGE,
+    PROMPT_HISTORY,
+    PROMPT_LOCK,
+    PROMPT_MENTIONS,
+    PROMPT_STASH,
+)
+from codeloop.tui.prompt.entry import Mode
+from codeloop.tui.prompt.text.chips import Chip, Chips
+
+_INLINE = 8 * 1024
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+_HALF_LIFE = 7 * 86_400_000.0
+
+
+class KeptPrompt(Struct, frozen=True, omit_defaults=True):
+    """A prompt as it stood in the editor; `at`: ms since the epoch. A large chip's content is in a file of its own."""
+
+    text: str
+    mode: Mode = "prompt"
+    chips: Chips = {}
+    at: int = 0
+    cursor: int | None = None
+
+
+class PromptStore:
+    """Files in `folder`, which many processes of a person share."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._drafts = folder / "drafts"
+        self._own = f"{os.getpid():x}{os.urandom(4).hex()}"
+        self._alive = ExitStack()
+        self._is_alive = False
+        self._history: tuple[FileState, list[KeptPrompt]] = (None, [])
+        self._mentions: tuple[FileState, dict[str, tuple[float, int]]] = (None, {})
+
+    def history(self) -> list[KeptPrompt]:
+        """Return the prompts that were sent in this project by any process, the latest last."""
+        path = self.folder / "history.jsonl"
+        state = file_state(path)
+        if state != self._history[0]:
+            self._history = state, _lines(path)[-PROMPT_HISTORY.value :]
+        return self._history[1]
+
+    def remember(self, prompt: KeptPrompt) -> None:
+        """Add a prompt to the history, unless it repeats the last one. Raises OSError."""
+        before = self.history()
+        if not prompt.text.strip() or (before and _same(before[-1], prompt)):
+            return
+        make_private(self.folder)
+        path = self.folder / "history.jsonl"
+        with self._lock():
+            _append(path, msgspec.json.encode(self._packed(prompt)))
+            if len(kept := _lines(path)) > PROMPT_HISTORY.value * 5 // 4:
+                _write_lines(path, kept[-PROMPT_HISTORY.value :])
+
+    def whole(self, prompt: KeptPrompt) -> KeptPrompt:
+        """Return a prompt with the contents of its chips; one whose file is gone is what its label says."""
+        chips = {char: self._loaded(chip) for char, chip in prompt.chips.items()}
+        return msgspec.structs.replace(prompt, chips=chips)
+
+    def save_draft(self, key: str, draft: KeptPrompt | None) -> None:
+        """Keep what is being typed in a session (its id, or a name for a new one); None: nothing. Raises OSError."""
+        path = self._drafts / f"{key}.{self._own}.json"
+        if draft is None or not (draft.text or draft.mode == "shell"):
+            path.unlink(missing_ok=True)
+            return
+        make_private(self._drafts)
+        self._show_life()
+        write_atomically(path, msgspec.json.encode(self._packed(draft)))
+
+    def draft(self, key: str) -> KeptPrompt | None:
+        """Return what was being typed in a session in this process."""
+        found = _read(self._drafts / f"{key}.{self._own}.json")
+        return None if found is None else self.whole(found)
+
+    def adopt(self, key: str) -> bool:
+        """Take over the latest draft of a session from a process that is gone; renaming gives it to one process only.
+
+        Return whether there was one.
+        """
+        own = self._drafts / f"{key}.{self._own}.json"
+        if own.exists() or not self._drafts.is_dir():
+            return False
+        left = [path for path in self._drafts.glob(f"{key}.*.json") if _is_left(path)]
+        for path in sorted(left, key=_changed, reverse=True):
+            with suppress(OSError):
+                self._show_life()
+                path.rename(own)
+                return True
+        return False
+
+    def stash(self) -> list[KeptPrompt]:
+        """Return what was put aside, the latest last."""
+        return _lines(self.folder / "stash.jsonl")
+
+    def push(self, prompt: KeptPrompt) -> None:
+        """Put a prompt aside. Raises OSError."""
+        make_private(self.folder)
+        with self._lock():
+            kept = [*self.stash(), self._packed(prompt)][-PROMPT_STASH.value :]
+            _write_lines(self.folder / "stash.jsonl", kept)
+
+    def pop(self, index: int = -1) -> KeptPrompt | None:
+        """Take back what was put aside; the latest unless an index of `stash` is given. Raises OSError."""
+        if not self.stash():
+            return None
+        with self._lock():
+            kept = self.stash()
+            if not -len(kept) <= index < len(kept):
+                return None
+            found = kept.pop(index)
+            _write_lines(self.folder / "stash.jsonl", kept)
+        return self.whole(found)
+
+    def mention(self, name: str) -> None:
+        """Count that a file, an agent or a command was mentioned. Raises OSError."""
+        make_private(self.folder)
+        path = self.folder / "mentions.json"
+        with self._lock():
+            known = dict(self.mentions())
+            known[name] = self.weight(name) + 1.0, now_ms()
+            if len(known) > PROMPT_MENTIONS.value:
+                least = min(known, key=self.weight)
+                known.pop(least if least != name else "", None)
+            write_atomically(path, msgspec.json.encode(known))
+        self._mentions = (None, {})
+
+    def weight(self, name: str) -> float:
+        """Return how often and how lately something was mentioned; it halves every week."""
+        count, at = self.mentions().get(name, (0.0, 0))
+        return count * 0.5 ** (max(now_ms() - at, 0) / _HALF_LIFE) if count else 0.0
+
+    def mentions(self) -> dict[str, tuple[float, int]]:
+        """Return what was mentioned: how often, and when last."""
+        path = self.folder / "mentions.json"
+        state = file_state(path)
+        if state != self._mentions[0]:
+            self._mentions = state, _mentions(path)
+        return self._mentions[1]
+
+    def close(self) -> None:
+        """Let others take over the drafts that are left."""
+        self._alive.close()
+        if self._is_alive:
+            (self._drafts / f"{self._own}.alive").unlink(missing_ok=True)
+        self._is_alive = False
+
+    def _show_life(self) -> None:
+        if not self._is_alive:
+            self._alive.enter_context(locked(self._drafts / f"{self._own}.alive", 1))
+            self._is_alive = True
+
+    def _lock(self):
+        """Return a lock on the folder; after a while without it things are done all the same."""
+        stack = ExitStack()
+        with suppress(TimeoutError):
+            stack.enter_context(locked(self.folder, PROMPT_LOCK.seconds))
+        return stack
+
+    def _packed(self, prompt: KeptPrompt) -> KeptPrompt:
+        chips = {char: self._saved(chip) for char, chip in prompt.chips.items()}
+        return msgspec.structs.replace(prompt, chips=chips, at=prompt.at or now_ms())
+
+    def _saved(self, chip: Chip) -> Chip:
+        if len(chip.text) + len(chip.url) <= _INLINE or chip.file:
+            return chip
+        data = msgspec.json.encode(chip)
+        name = hashlib.sha256(data).hexdigest()
+        blobs = self.folder / "blobs"
+        make_private(blobs)
+        path = blobs / name
+        if path.exists():
+            os.utime(path)
+        else:
+            _forget_old(blobs)
+            write_atomically(path, data)
+        return Chip(label=chip.label, mime=chip.mime, name=chip.name, file=name)
+
+    def _loaded(self, chip: Chip) -> Chip:
+        if not chip.file:
+            return chip
+        try:
+            return msgspec.json.decode(read_start(self.folder / "blobs" / chip.file, PROMPT_BLOB.value), type=Chip)
+        except (OSError, msgspec.MsgspecError):
+            return Chip(label=chip.label, text=chip.label)
+
+
+def _is_left(path: Path) -> bool:
+    """Return whether the process that wrote a draft is gone."""
+    alive = path.with_name(f"{path.name.split('.')[-2]}.alive")
+    try:
+        with locked(alive, 0):
+            return True
+    except (TimeoutError, OSError):
+        return False
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _same(one: KeptPrompt, other: KeptPrompt) -> bool:
+    def shown(prompt: KeptPrompt) -> list[tuple[str, str]]:
+        return [(char, chip.label) for char, chip in prompt.chips.items()]
+
+    return (one.text, one.mode) == (other.text, other.mode) and shown(one) == shown(other) == []
+
+
+def _read(path: Path) -> KeptPrompt | None:
+    try:
+        return msgspec.json.decode(read_start(path, PROMPT_BLOB.value), type=KeptPrompt)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _lines(path: Path) -> list[KeptPrompt]:
+    """Return the prompts of a file; lines that were not written whole are left out."""
+    try:
+        lines = read_start(path, PROMPT_BLOB.value).split(b"\n")
+    except OSError:
+        return []
+    return list(_decoded(lines))
+
+
+def _decoded(lines: list[bytes]) -> Iterator[KeptPrompt]:
+    for line in lines:
+        with suppress(msgspec.MsgspecError):
+            if line:
+                yield msgspec.json.decode(line, type=KeptPrompt)
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Write a line at the end of a file, at once; one that was cut off before it ends first."""
+    descriptor = os.open(path, _APPEND, 0o600)
+    try:
+        size = os.fstat(descriptor).st_size
+        cut_off = size > 0 and _last_byte(path) != b"\n"
+        write_all(descriptor, b"\n" * cut_off + line + b"\n")
+    finally:
+        os.close(descriptor)
+
+
+def _last_byte(path: Path) -> bytes:
+    """Return the last byte of a file. Raises OSError."""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1)
+
+
+def _write_lines(path: Path, prompts: list[KeptPrompt]) -> None:
+    write_atomically(path, b"".join(msgspec.json.encode(each) + b"\n" for each in prompts))
+
+
+def _mentions(path: Path) -> dict[str, tuple[float, int]]:
+    try:
+        return msgspec.json.decode(read_start(path, PROMPT_BLOB.value), type=dict[str, tuple[float, int]])
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+def _forget_old(blobs: Path) -> None:
+    """Remove contents that nothing has used for long."""
+    oldest = time.time() - PROMPT_BLOB_AGE.seconds
+    for path in blobs.iterdir():
+        with suppress(OSError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()

@@ -1,0 +1,69 @@
+"""What a person sees as one character: letters with their marks, emoji of several code points, flags."""
+
+from rich.cells import cell_len, split_graphemes
+
+_WINDOW = 96
+"""Code points that are looked at on either side: no character that people type is longer."""
+_FLAGS = range(0x1F1E6, 0x1F200)
+_TAB = 4
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """Return where each character of a text begins and ends."""
+    if text.isascii():
+        return [(at, at + 1) for at in range(len(text))]
+    found: list[tuple[int, int]] = []
+    half_flag = False
+    for start, end, _ in split_graphemes(text)[0]:
+        is_flag = end == start + 1 and ord(text[start]) in _FLAGS
+        if text[start:end].isascii() or not (half_flag and is_flag):
+            found += _unmerged(text, start, end)
+            half_flag = is_flag
+        else:
+            found[-1] = (found[-1][0], end)
+            half_flag = False
+    return found
+
+
+def _unmerged(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return line feeds and tabs on their own: they have no cells, so they are counted to what is before them."""
+    pieces: list[tuple[int, int]] = []
+    for at in range(start, end):
+        if text[at] in "\n\t" or (pieces and text[at - 1] in "\n\t"):
+            pieces.append((at, at + 1))
+        elif pieces:
+            pieces[-1] = (pieces[-1][0], at + 1)
+        else:
+            pieces.append((start, at + 1))
+    return pieces
+
+
+def next_edge(text: str, at: int) -> int:
+    """Return where the character that begins at a place ends."""
+    if at >= len(text):
+        return len(text)
+    if at + 1 >= len(text) or text[at + 1].isascii():
+        return at + 1
+    return at + spans(text[at : at + _WINDOW])[0][1]
+
+
+def previous_edge(text: str, at: int) -> int:
+    """Return where the character that ends at a place begins."""
+    if at <= 1:
+        return 0
+    if text[at - 1].isascii():
+        return at - 1
+    start = at - 1
+    while start > 0 and at - start < _WINDOW and not text[start].isascii():
+        start -= 1
+    return start + spans(text[start:at])[-1][0]
+
+
+def width(shown: str) -> int:
+    """Return how many cells a text takes on the screen."""
+    return cell_len(shown)
+
+
+def tab() -> str:
+    """Return what a tab is shown as."""
+    return " " * _TAB

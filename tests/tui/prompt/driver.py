@@ -1,0 +1,137 @@
+"""An app that is nothing but a prompt, for tests that press its keys."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+
+from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
+from codeloop.schema.part import FilePartSourceText, FileSource
+from codeloop.tui.prompt.completion import CompletionRow, PromptCommand
+from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
+from codeloop.tui.prompt.prompt import PromptInput
+from codeloop.tui.prompt.settings import PromptSettings
+from codeloop.tui.prompt.store import PromptStore
+
+FILES = ["src/", "src/main.py", "src/other.py", "tests/test_main.py", "my file.txt", "README.md"]
+
+
+class Answers:
+    """A completer of a small project; `asked` are the queries for files."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.names = list(FILES)
+
+    async def files(self, query: str) -> list[str]:
+        self.asked.append(query)
+        return [name for name in self.names if query.lower() in name.lower()]
+
+    async def symbols(self, query: str) -> list[CompletionRow]:
+        rows = [CompletionRow("@src/main.py#3-9", "symbol", "start_engine", "src/main.py:3")]
+        return [row for row in rows if query in row.label]
+
+    async def agents(self) -> list[CompletionRow]:
+        return [CompletionRow("@explore", "agent", "explore", "looks around")]
+
+    async def commands(self) -> list[PromptCommand]:
+        return [
+            PromptCommand("new", "", "start a new session"),
+            PromptCommand("model", "PROVIDER/MODEL", "set the model"),
+            PromptCommand("models", "", "list the models"),
+        ]
+
+    async def mentioned(
+        self, text: str, note: Callable[[str], object]
+    ) -> tuple[list[FilePartInput], list[AgentPartInput]]:
+        files = [_file(name, text) for name in self.names if f"@{name}" in text and not name.endswith("/")]
+        at = text.find("@explore")
+        place = FilePartSourceText(value="@explore", start=at, end=at + 8)
+        return files, [AgentPartInput(name="explore", source=place)] if at >= 0 else []
+
+
+def _file(name: str, text: str) -> FilePartInput:
+    start = text.index(f"@{name}")
+    place = FilePartSourceText(value=f"@{name}", start=start, end=start + len(name) + 1)
+    return FilePartInput(
+        mime="text/plain", url=f"file:///p/{name}", filename=name, source=FileSource(path=name, text=place)
+    )
+
+
+class PromptApp(App[None]):
+    """Shows a prompt at the bottom; `sent` is what it has submitted."""
+
+    CSS = "Screen { align: left bottom; }"
+
+    def __init__(self, folder: Path, settings: PromptSettings | None = None, completer: Answers | None = None) -> None:
+        super().__init__()
+        self.completer = completer or Answers()
+        self.prompt = PromptInput(self.completer, PromptStore(folder), settings)
+        self.sent: list[PromptSubmitted | PromptSlashCommand] = []
+        self.notes: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.prompt
+
+    def on_mount(self) -> None:
+        self.prompt.focus()
+
+    def on_prompt_submitted(self, event: PromptSubmitted) -> None:
+        self.sent.append(event)
+
+    def on_prompt_slash_command(self, event: PromptSlashCommand) -> None:
+        self.sent.append(event)
+
+    @property
+    def text(self) -> str:
+        return self.prompt.entry.text
+
+    @property
+    def texts(self) -> list[str]:
+        """What was sent, in order."""
+        return [
+            each.entry.text if isinstance(each, PromptSubmitted) else f"/{each.name} {each.words}" for each in self.sent
+        ]
+
+
+class Hand:
+    """Types into a prompt and reads the screen."""
+
+    def __init__(self, app: PromptApp, pilot: Pilot[None]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    async def type(self, text: str) -> None:
+        await self.pilot.press(*("ctrl+j" if char == "\n" else char for char in text))
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+
+    async def until(self, is_so: Callable[[], object]) -> None:
+        """Let the app work until something holds."""
+        for _ in range(500):
+            if is_so():
+                return
+            await self.pilot.pause(0.01)
+        raise AssertionError(self.screen())
+
+    def screen(self) -> str:
+        """Return the rows of the screen that hold something, without blanks at their ends."""
+        rows = self.app.screen._compositor.render_strips()
+        lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
+        return "\n".join(lines).strip("\n")
+
+
+@asynccontextmanager
+async def prompting(
+    folder: Path,
+    settings: PromptSettings | None = None,
+    completer: Answers | None = None,
+    size: tuple[int, int] = (60, 20),
+) -> AsyncGenerator[Hand]:
+    """Run an app with a prompt."""
+    app = PromptApp(folder, settings, completer)
+    async with app.run_test(size=size) as pilot:
+        yield Hand(app, pilot)
