@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from tests.support.answers import Answer, Call
 from tests.support.provider import ModelServer
+from tests.support.sandboxed import with_commands
 from tests.support.wire import Received
 
 COMMAND = [sys.executable, "-c", "from codeloop.cli.main import main; main()"]
@@ -111,7 +112,7 @@ class Desk:
         limit = {"context": 200_000, "output": 8_000}
         models = {"m": {"cost": cost, "limit": limit, "tool_call": True, "attachment": True, "modalities": SEES}}
         provider = {"npm": ADAPTER[protocol], "options": options, "models": models}
-        self.configure(provider={"local": provider}, model="local/m", **more)
+        self.configure(provider={"local": provider}, model="local/m", **with_commands(more))
 
     def database(self) -> Path:
         """The one database there is."""

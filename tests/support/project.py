@@ -39,6 +39,7 @@ from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, T
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.server.server import Listening, Server
 from codeloop.store.conversation import Conversation
+from tests.support.sandboxed import with_commands
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 PASSWORD = "a password for tests"
@@ -137,7 +138,7 @@ def calls(*made: ScriptedCall, text: str = "") -> ScriptedAnswer:
 def startup(home: Path, work: Path, **settings: Any) -> Startup:
     """Return a start in `work`, with all of codeloop's own files below `home`."""
     environment = {"CODELOOP_HOME": str(home), "HOME": str(home), "PATH": PATH, "LANG": "C.UTF-8"}
-    return Startup(directory=work, environment=environment, settings=settings)
+    return Startup(directory=work, environment=environment, settings=with_commands(settings))
 
 
 @asynccontextmanager
