@@ -8,7 +8,8 @@ from codeloop.schema.limits import SANDBOX_BLOCKED
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 _REFUSAL = re.compile(
-    r"read-only file system|permission denied|operation not permitted|EROFS|EACCES|EPERM", re.IGNORECASE
+    r"read-only file system|permission denied|operation not permitted|device or resource busy|EROFS|EACCES|EPERM|EBUSY",
+    re.IGNORECASE,
 )
 _PATH = re.compile(r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)""")
 _NETWORK = re.compile(
@@ -16,6 +17,26 @@ _NETWORK = re.compile(
     r"failed to lookup address|temporary failure resolving|nodename nor servname",
     re.IGNORECASE,
 )
+_SERVICES = (
+    (
+        r"gpg failed to sign|no (?:default )?secret key",
+        "signing with your keys, which are hidden from sandboxed commands",
+    ),
+    (
+        r"\(publickey|host key verification failed|connection to your authentication agent",
+        "your SSH keys and their agent, which sandboxed commands can't reach",
+    ),
+    (
+        r"could not read (?:username|password) for|terminal prompts disabled",
+        "your passwords for git, which are hidden from sandboxed commands",
+    ),
+    (
+        r"connect to the docker daemon|podman socket|docker\.sock",
+        "the service that runs containers, which sandboxed commands can't reach",
+    ),
+)
+"""What tools say that lack a secret or a socket, and what that is."""
+_TAIL = 20_000  # characters
 _LINES = 400
 _OFF = "the network, which is off for sandboxed commands"
 _DIRECT = "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
@@ -33,10 +54,14 @@ def blocked(
     for line in output.splitlines()[-_LINES:]:
         if len(line) < 2000 and _REFUSAL.search(line):
             for named in _PATH.findall(line):
-                found |= dict.fromkeys(_refused(named, policy, directory, home))
+                # git names its own files as seen from the top.
+                for place in (directory, policy.writable[0]):
+                    found |= dict.fromkeys(_refused(named, policy, place, home))
     places = list(found)[: SANDBOX_BLOCKED.value]
     places += [line.removeprefix("blocked: ") for line in (refused or ())[: SANDBOX_BLOCKED.value]]
-    if policy.network != "on" and not refused and _NETWORK.search(output[-20_000:]):
+    end = output[-_TAIL:]
+    places += [what for words, what in _SERVICES if re.search(words, end, re.IGNORECASE)]
+    if policy.network != "on" and not refused and _NETWORK.search(end):
         places.append(_OFF if refused is None else _DIRECT)
     return [f"blocked: {place}. {ASK_OUTSIDE}" if place is places[-1] else f"blocked: {place}." for place in places]
 

@@ -60,3 +60,11 @@ GIT_ROWS = {
     "switch": "- +W:/ -c=-!none -C=-!none --create=-!none --force-create=-!none --orphan=-!none --conflict=-",
     "worktree": "-:W -b=- -B=- --reason=-",
 }
+
+CONFIGURES = {
+    "remote": "add set-url rename remove rm set-branches",
+    "submodule": "add init sync deinit set-url set-branch --init",
+    "branch": "-m -M --move -c -C --copy -u --set-upstream-to --unset-upstream --edit-description",
+    "sparse-checkout": "init set add reapply disable",
+}
+"""Subcommands that write the repository's configuration when one of these words comes with them."""

@@ -6,7 +6,7 @@ from posixpath import basename, dirname, join, splitext
 
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.touches.arguments import Arguments, Use, row_of
-from codeloop.permission.shell.touches.git_rows import GIT, GIT_ROWS
+from codeloop.permission.shell.touches.git_rows import CONFIGURES, GIT, GIT_ROWS
 from codeloop.permission.shell.touches.spelling import ANYWHERE
 
 _TAR = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-from=r -I=- -g=b --listed-incremental=b
@@ -97,6 +97,8 @@ def _git(words: Sequence[str]) -> list[Use]:
     name, rest = before.operands[0][0], list(words[before.rest :])
     if name == ANYWHERE:
         return [*own, ("b", ANYWHERE)]
+    if any(word.partition("=")[0] in CONFIGURES.get(name, "").split() for word in rest):
+        own.append(("w", ":/.git/config"))
     pair = " ".join([name, *rest[:1]])
     if pair in GIT_ROWS:
         name, rest = pair, rest[1:]
