@@ -8,10 +8,12 @@ import subprocess
 import sys
 import tokenize
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -397,11 +399,15 @@ def test_our_own_modules_are_imported_at_the_top_but_in_one_place() -> None:
 
 
 def test_a_folder_shows_at_a_glance_what_is_in_it() -> None:
-    folders = [path.parent for path in (SRC / "codeloop").rglob("__init__.py")]
-    counts = {
-        name_of(folder): sum(not entry.name.startswith("__") and entry.name != "py.typed" for entry in folder.iterdir())
-        for folder in folders
-    }
+    root = SRC / "codeloop"
+    files = [path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    folders = {path.parent for path in files if path.name == "__init__.py"}
+    entries = {(above, name) for path in files for name, above in pairwise([path, *path.parents])}  # no empty leftovers
+    counts = Counter(
+        name_of(folder)
+        for folder, entry in entries
+        if folder in folders and not entry.name.startswith("__") and entry.name != "py.typed"
+    )
     assert {name: count for name, count in counts.items() if count > ENTRIES and name not in EXCEPTIONS} == {}
 
 
