@@ -80,8 +80,8 @@ def test_a_session_or_configured_agent_is_suggested_when_it_is_near_in_spelling(
     desk = Desk(tmp_path)
     assert sent(desk, "--title", "Mend the parser", "hello")[2] == 0
     made = json.loads(desk.run("session", "list", "--json").stdout)[0]
-    swapped = made["id"][:-2] + made["id"][-1] + made["id"][-2]
-    for wanted in (swapped, made["slug"] + "x", "mend teh parser"):
+    mistyped = made["id"][:-1] + ("x" if made["id"][-1] == "y" else "y")
+    for wanted in (mistyped, made["slug"] + "x", "mend teh parser"):
         said = desk.run("run", "--session", wanted, "hello").stderr
         assert f"no session {wanted} in this project. Did you mean `{made['id']}`?" in said
     assert "Did you mean" not in desk.run("run", "--session", "zzzzzzzz", "hello").stderr
