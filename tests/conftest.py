@@ -1,5 +1,6 @@
 """What every test starts from."""
 
+import gc
 import signal
 
 from tests.support.examples import choose_examples
@@ -12,3 +13,9 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     choose_examples()
+
+
+def pytest_collection_finish() -> None:
+    """Leave thousands of collected tests out of what is searched for garbage: that was a sixth of the suite's time."""
+    gc.collect()
+    gc.freeze()

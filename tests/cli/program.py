@@ -10,10 +10,12 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from tests.support.answers import Answer, Call
+from tests.support.forked import Loaded
 from tests.support.provider import ModelServer
 from tests.support.sandboxed import with_commands
 from tests.support.wire import Received
@@ -77,15 +79,11 @@ class Desk:
     def run(self, *arguments: str, stdin: bytes | str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """Run the program to its end."""
         text = stdin.decode("utf-8", "replace") if isinstance(stdin, bytes) else stdin
-        return subprocess.run(
-            [*self.command, *arguments],
-            **self.options(**environment),
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
+        command, options = [*self.command, *arguments], self.options(**environment)
+        can_fork = not self.wrapper and not self.limits
+        if can_fork and (done := loaded().run(command, options["cwd"], options["env"], text, seconds=180)):
+            return done
+        return subprocess.run(command, **options, input=text, capture_output=True, text=True, timeout=180, check=False)
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Start the program in a session of its own, without stdin."""
@@ -125,6 +123,12 @@ class Desk:
         return subprocess.run(
             ["git", *who, *arguments], cwd=self.work, check=True, capture_output=True, text=True
         ).stdout
+
+
+@cache
+def loaded() -> Loaded:
+    """Return the process that forks the programs of this one's tests."""
+    return Loaded()
 
 
 @contextmanager
