@@ -53,12 +53,15 @@ def build(root: Path) -> Path:
         path.write_text(text)
     for name in ("evil/git", "bin/git"):
         (work / name).chmod(0o755)
-    git(work, "init", "-q", "-b", "main")
+    git(work, "init", "-q", "-b", "main", "--template=")  # few files: it is copied a thousand times
+    for folder in ("hooks", "info"):
+        (work / ".git" / folder).mkdir()
     git(work, "add", "-A")
     git(work, "commit", "-qm", "one")
     (work / "CANARY").write_text("second\n")
     (work / ".env").write_text(f"KEY={SECRET}\nMORE=1\n")
     git(work, "commit", "-qam", "two")
+    git(work, "repack", "-adq")
     bare = work / "vendor" / "evil"
     for folder in ("objects", "refs"):
         (bare / folder).mkdir(parents=True)

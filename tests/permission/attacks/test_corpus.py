@@ -115,6 +115,7 @@ async def test_nothing_of_the_corpus_gets_through(name: str, template: Path, tmp
     assert not through, "\n---\n".join(through)
 
 
+@pytest.mark.slow
 def test_every_script_does_what_it_is_there_for(template: Path, tmp_path: Path) -> None:
     def one(numbered: tuple[int, Attack]) -> str | None:
         number, attack = numbered

@@ -10,7 +10,7 @@ from tests.permission.attacks.generator import LineGenerator
 from tests.permission.attacks.judge import Judge
 from tests.permission.attacks.observed import Ran, Stage
 
-LINES = int(os.environ.get("CODELOOP_LINES", "10000"))
+LINES = int(os.environ.get("CODELOOP_LINES", "1000"))
 PARTS = 4
 ALLOWED = ("echo *", "printf *", "ls *", "cat *", "git status *", "head *", ": *", "true *", "test *", "[ *", "cd *")
 
