@@ -1,22 +1,17 @@
 """Commands of the model in the sandbox of this machine, by the real program: what is told of what they may not do."""
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.program import Desk, bash, codeloop, events, serving, steps
+from tests.cli.program import Desk, bash, events, serving, steps
 from tests.support.answers import Answer
+from tests.support.sandboxed import is_sandboxed
 from tests.workspace.sandbox.test_bounds import BOMB
 
-
-@pytest.fixture(autouse=True)
-def a_sandbox(tmp_path_factory: pytest.TempPathFactory) -> None:
-    report = codeloop(tmp_path_factory.mktemp("try"), "debug", "sandbox", "--json")
-    if not json.loads(report.stdout)["backend"]:
-        pytest.skip(f"no sandbox can be had here: {report.stdout}")
+pytestmark = pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here")
 
 
 def run(desk: Desk, *commands: str, auto: bool = True, **settings: Any) -> list[str]:
@@ -39,3 +34,16 @@ def test_a_fork_bomb_and_a_memory_hog_are_ended_and_the_model_is_told(tmp_path: 
     assert "MB of memory, which is all that it may here" in memory
     assert after == "goes on\n"
     assert subprocess.run(["pgrep", "-f", f"{desk.work}/bomb.py"], check=False).returncode
+
+
+def test_a_secret_file_is_written_when_that_was_allowed_and_stays_hidden_else(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / ".env").write_text("A=the-secret\n")
+    (desk.work / "script.sh").write_text("echo A=3 > .env; cat .env")
+    hidden, written, after = run(desk, "bash script.sh", "echo A=changed > .env", "bash script.sh")
+    assert (desk.work / ".env").read_text() == "A=changed\n"
+    assert "the-secret" not in hidden
+    assert "(no output)" in written
+    assert "changed" not in after
+    for told in (hidden, after):
+        assert "blocked: read of" in told

@@ -68,18 +68,30 @@ def blocked(
 
 def _refused(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
     """Return what the policy has against a path, in words; nothing when it has nothing, or it is no path at all."""
-    if "/" not in named and not os.access(directory / named, os.F_OK):
+    path = _named(named, directory, home)
+    if path is None:
         return []
-    path = directory / (home / named[2:] if named.startswith("~/") else Path(named))
-    try:
-        path = path.resolve()
-    except (OSError, RuntimeError):
-        return []
-    shown = f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
+    shown = _shown(path, home)
     if any(path.is_relative_to(each) for each in policy.hidden):
         return [f"read of {shown}, which is hidden from sandboxed commands"]
     if any(path.is_relative_to(each) for each in policy.protected):
         return [f"write to {shown}, which is protected"]
+    if path in policy.writable and path.is_file():
+        return [f"replacing {shown}, which may be written here, but not be renamed or removed"]
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):
         return []
     return [f"write to {shown}, outside the project"]
+
+
+def _named(named: str, directory: Path, home: Path) -> Path | None:
+    """Return what a word of a message names, resolved; None when it is no path."""
+    if "/" not in named and not os.path.lexists(directory / named):
+        return None
+    try:
+        return (directory / (home / named[2:] if named.startswith("~/") else Path(named))).resolve()
+    except (OSError, RuntimeError):
+        return None
+
+
+def _shown(path: Path, home: Path) -> str:
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)

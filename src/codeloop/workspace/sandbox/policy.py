@@ -1,10 +1,11 @@
 """What a sandboxed command may read and write: the settings, the rows of `locations` and this project, put together."""
 
 import fnmatch
+import itertools
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +31,7 @@ from codeloop.workspace.sandbox.locations import (
 _KEY_FILES = (".pem", ".key")
 _SECRET, _HARMLESS = (re.compile("|".join(map(fnmatch.translate, names))) for names in (SECRET_NAMES, HARMLESS_NAMES))
 _FRESH = 10.0  # seconds
+_NEIGHBOURS = 500  # files beside one that was granted
 _HEAD = 4096  # bytes in which a private key says that it is one
 
 
@@ -37,7 +39,8 @@ class SandboxPolicy(Struct, frozen=True):
     """What commands in one sandbox may do. Every path is absolute, without links, and there; but those in `absent`.
 
     `writable`: folders and files; `protected`: what below them may only be read; `visible`: seen wherever it lies;
-    `hidden`: unreadable; `absent`: may not appear. `network`: of the machine, none, or by host through the proxy.
+    `hidden`: unreadable; `absent`: may not appear, unless it is in `granted`. `network`: of the machine, none, or by
+    host through the proxy.
     """
 
     writable: tuple[Path, ...]
@@ -47,6 +50,7 @@ class SandboxPolicy(Struct, frozen=True):
     absent: tuple[Path, ...]
     network: Literal["off", "on", "hosts"]
     hosts: tuple[str, ...]
+    granted: tuple[Path, ...] = ()
 
     @property
     def has_secrets(self) -> bool:
@@ -100,7 +104,7 @@ class Policies:
         guarded += [root / ".git" for root in roots if (root / ".git").is_file()]
         # What has become a link since it was allowed would lead to somewhere else.
         granted = [path for path in grants.writable if _real(path) == path]
-        opened = list(_opened(granted, guarded, _real(place.home)))
+        opened, neighbours = _opened(granted, guarded, [*roots, *git, *self._caches], _real(place.home))
         free = {*granted, *(path for path in grants.readable if _real(path) == path)}
         hidden = self._hidden | {path for root in roots for path in _secrets(root)}
         hidden -= free
@@ -108,14 +112,11 @@ class Policies:
         seen = (place.home, place.scratch, *map(Path, place.environment.get("PATH", "").split(os.pathsep)))
         return SandboxPolicy(
             writable=tuple(_there((*roots, *git, *self._caches, *opened))),
-            protected=tuple(_there(path for path in map(_kept, guarded) if path not in free)),
+            protected=tuple(_there((*(path for path in map(_kept, guarded) if path not in free), *neighbours))),
             visible=tuple(_there((*(_real(path) for path in seen if path.is_absolute()), *shown))),
             hidden=tuple(_outermost(_there(hidden))),
-            absent=tuple(
-                path
-                for path in guarded
-                if not os.path.lexists(path) and not any(each.is_relative_to(path) for each in granted)
-            ),
+            absent=tuple(path for path in guarded if not os.path.lexists(path)),
+            granted=tuple(granted),
             network=self.config.network,
             hosts=tuple(self.config.hosts),
         )
@@ -133,27 +134,58 @@ class Policies:
         self._looked = time.monotonic()
 
 
-def _opened(granted: Iterable[Path], guarded: Iterable[Path], home: Path) -> Iterator[Path]:
-    """Yield what becomes writable for what was granted: itself, made as an empty file when it is absent.
+def _opened(
+    granted: Iterable[Path], guarded: Sequence[Path], writable: Sequence[Path], home: Path
+) -> tuple[list[Path], list[Path]]:
+    """Return what becomes writable for what was granted, and what of that is protected.
 
-    An absent one in a plain folder below the home opens that folder, so that folders and links can be made there, too.
+    An absent one in a plain folder below the home opens that folder, so that folders and links can be made there, too;
+    what is in it already is protected. Elsewhere an empty file is made for it.
     """
-    guarded = list(guarded)
+    opened: dict[Path, None] = {}
+    neighbours: dict[Path, None] = {}
+    granted = list(granted)
     for path in granted:
-        above = next(folder for folder in path.parents if folder.is_dir())
+        guard = next((each for each in guarded if path.is_relative_to(each)), None)
+        if guard is not None:
+            if path == guard or not os.path.lexists(guard):
+                continue  # in the project, where it may change now
+        elif any(path.is_relative_to(each) for each in writable):
+            continue
         if not os.path.lexists(path):
-            is_plain = above != home and above.is_relative_to(home)
-            is_plain = is_plain and not any(part.startswith(".") for part in above.relative_to(home).parts)
-            if is_plain and not any(path.is_relative_to(each) for each in guarded):
-                yield above
+            above = next(folder for folder in path.parents if folder.is_dir())
+            if _is_plain(above, home):
+                opened[above] = None
+                neighbours |= dict.fromkeys(_neighbours(above))
                 continue
-            if any(path == each for each in guarded):
-                continue  # in the project, where it may appear now
             try:
                 path.touch()
             except OSError:
                 continue
-        yield path
+        opened[path] = None
+    free = [*granted, *writable]
+    return list(opened), [each for each in neighbours if not _touches(each, free)]
+
+
+def _touches(path: Path, free: Iterable[Path]) -> bool:
+    """Return whether a path is one of those that may be written, lies below one, or is a link."""
+    return path.is_symlink() or any(path.is_relative_to(each) for each in free)
+
+
+def _is_plain(folder: Path, home: Path) -> bool:
+    """Return whether a folder lies below the home, not below one that is hidden there: where people keep their work."""
+    if folder == home or not folder.is_relative_to(home):
+        return False
+    return not any(part.startswith(".") for part in folder.relative_to(home).parts)
+
+
+def _neighbours(folder: Path) -> list[Path]:
+    """Return what lies in a folder, as far as it can be protected one by one."""
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in itertools.islice(entries, _NEIGHBOURS)]
+    except OSError:
+        return []
 
 
 def _real(path: Path) -> Path:

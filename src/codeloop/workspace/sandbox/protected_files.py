@@ -21,6 +21,7 @@ class ProtectedFiles:
 
     def __init__(self, policy: SandboxPolicy, folder: Path, *, keep: bool) -> None:
         self._absent = policy.absent
+        self._granted = policy.granted
         self._folder = folder
         self._free = tuple(path for path in policy.writable if any(map(path.is_relative_to, policy.protected)))
         self._before = self._contents(policy.protected) if keep else {}
@@ -31,8 +32,8 @@ class ProtectedFiles:
         notes = [
             f"{path} may not appear while commands are sandboxed: it decides what runs later. It was moved to {moved}. "
             "If it must be there, call bash again with `outside` and the reason."
-            for path in self._absent
-            if os.path.lexists(path) and (moved := self._move(path))
+            for path in self._appeared()
+            if (moved := self._move(path))
         ]
         if not self._protected:
             return notes
@@ -49,6 +50,14 @@ class ProtectedFiles:
             shown = ", ".join(map(str, lost[:_SHOWN]))
             notes.append(f"{shown} could not be put back: look at it before anything runs in this repository.")
         return notes
+
+    def _appeared(self) -> list[Path]:
+        """Return what is there that was absent, and may not be: of a folder in which something may, the rest."""
+        found = [path for path in self._absent if os.path.lexists(path) and path not in self._granted]
+        open_ = [path for path in found if any(each.is_relative_to(path) for each in self._granted)]
+        below = [Path(top, name) for path in open_ for top, _, names in os.walk(path) for name in names]
+        rest = [path for path in below if not any(map(path.is_relative_to, self._granted))]
+        return [*(path for path in found if path not in open_), *rest]
 
     def _contents(self, places: tuple[Path, ...]) -> dict[Path, tuple[int, bytes]]:
         """Return the files at or below the places but those that may be written this time."""

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from codeloop.kit.lazy import load
 from codeloop.schema.limits import SANDBOX_BOXES, SANDBOX_MEMORY, SANDBOX_PROCESSES
+from codeloop.workspace.sandbox.launcher.libc import identity
 from codeloop.workspace.sandbox.launcher.usage import Bounds
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
@@ -53,11 +54,12 @@ class SandboxRefused(OSError):
 
 
 class Sandbox(Struct, frozen=True):
-    """One that holds. `backend`: what enforces it; `forker` starts programs in it."""
+    """One that holds. `backend`: what enforces it; `forker` starts programs in it; `places`: what its paths were."""
 
     backend: Backend
     policy: SandboxPolicy
     forker: Forker
+    places: tuple[bytes, ...]
 
     @property
     def holds(self) -> bool:
@@ -81,7 +83,7 @@ class Sandboxes:
         self._backends = backends
         self._network: Forker | None = None
         self._temporary: Path | None = None
-        self._open: dict[SandboxPolicy, Sandbox] = {}
+        self._open: list[Sandbox] = []
         self.hosts: AllowedHosts | None = None
         self._listed: tuple[str, ...] | None = None
 
@@ -90,15 +92,18 @@ class Sandboxes:
 
         Raises SandboxRefused where no kind of sandbox can be had.
         """
-        found = self._open.pop(policy, None)
+        # Where a file was replaced by another, what was mounted over it is gone.
+        places = _places(policy)
+        found = next((one for one in self._open if one.policy == policy and one.places == places), None)
         if found is None:
-            found = await self._make(policy)
-        self._open[policy] = found  # the one used last is the last
-        for each in [one for one in self._open.values() if one is not found and one.forker.is_idle]:
-            if len(self._open) <= SANDBOX_BOXES.value:
-                break
-            del self._open[each.policy]
-            await each.forker.end()
+            found = await self._make(policy, places)
+        else:
+            self._open.remove(found)
+        self._open.append(found)  # the one used last is the last
+        for each in [one for one in self._open if one is not found and one.forker.is_idle]:
+            if each.policy == policy or len(self._open) > SANDBOX_BOXES.value:
+                self._open.remove(each)
+                await each.forker.end()
         return found
 
     def meant(self, sandbox: Sandbox, path: Path) -> Path | None:
@@ -128,7 +133,7 @@ class Sandboxes:
         if self.hosts is not None:
             await self.hosts.close()
             self.hosts = None
-        for sandbox in self._open.values():
+        for sandbox in self._open:
             await sandbox.forker.end()
         self._open.clear()
         if self._network is not None:
@@ -167,16 +172,16 @@ class Sandboxes:
             self.hosts, self._listed = network(hosts, environment, self.listener), listed
         return self.hosts
 
-    async def _make(self, policy: SandboxPolicy) -> Sandbox:
+    async def _make(self, policy: SandboxPolicy, places: tuple[bytes, ...]) -> Sandbox:
         if self._temporary is None:
             self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-")))
         for backend in self._backends:
             if backend in self.refused:
                 continue
             try:
-                return Sandbox(backend, policy, await self._enter(backend, policy))
+                return Sandbox(backend, policy, await self._enter(backend, policy), places)
             except (OSError, TimeoutError) as error:
-                if any(sandbox.backend == backend for sandbox in self._open.values()):
+                if any(sandbox.backend == backend for sandbox in self._open):
                     raise  # it can be had: it is this policy that is wrong, a file of which is gone, say
                 self.refused[backend] = str(error) or "it did not answer"
         tried = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
@@ -196,6 +201,11 @@ class Sandboxes:
         if self._network is None:
             self._network = await self._launcher.enter(["kind network"])
         return self._network
+
+
+def _places(policy: SandboxPolicy) -> tuple[bytes, ...]:
+    """Return which files a policy's paths are now."""
+    return tuple(identity(path) for path in (*policy.writable, *policy.protected, *policy.hidden))
 
 
 def _memory() -> int:

@@ -39,7 +39,7 @@ class LineNeeds:
         """Return what a sandbox has to open for the line once all its needs are granted."""
         named = (*self.files.writes, *self.files.fills)
         writable = [
-            path for path in named if not workspace.contains(path) or is_protected(permission_name(workspace, path))
+            path for path in named if not workspace.contains(path) or _is_kept(permission_name(workspace, path))
         ]
         readable = [path for path in self.files.reads if is_secret(permission_name(workspace, path))]
         return SandboxGrants(tuple(writable), tuple(readable))
@@ -97,6 +97,11 @@ class LineNeeds:
 
 def _is_guarded(name: str) -> bool:
     return is_secret(name) or is_protected(name) or is_confirmed(name)
+
+
+def _is_kept(name: str) -> bool:
+    """Return whether a sandbox keeps a file of the project from being written."""
+    return is_secret(name) or is_protected(name)
 
 
 def _inside(workspace: Workspace, folders: Iterable[Path]) -> list[str]:

@@ -58,7 +58,7 @@ def mount_all(plan: Plan) -> None:
         if path in writable or _is_below(path, _REPLACED):
             _point(path, fd)
             _bind(fd, path)
-    _turn_read_only(writable, set(plan.visible) - writable)
+    _turn_read_only(writable, {*plan.visible, *plan.protected} - writable)
     for path in _pinned(plan):
         _bind(path, path)
     # As they are mounted now, writable or not: what is protected or hidden may hold some of them.

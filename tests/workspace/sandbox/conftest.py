@@ -1,0 +1,59 @@
+"""A project, a home beside it with secrets, and commands in each kind of sandbox that works here."""
+
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from codeloop.schema.config import SandboxConfig
+from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
+from codeloop.workspace.sandbox.policy import SandboxGrants, SandboxPlace
+from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, SandboxRefused
+
+SECRET = "the-secret-of-this-test"
+
+
+class Attacked(NamedTuple):
+    """A project, a home beside it, and commands in a sandbox of one kind."""
+
+    root: Path
+    home: Path
+    shells: Shells
+    context: ShellContext
+    place: SandboxPlace
+    backend: Backend
+
+    async def run(self, text: str, grants: SandboxGrants | None = None) -> CommandResult:
+        wanted = SandboxConfig(network="off")
+        policy = self.shells.policy(self.place, wanted, grants or SandboxGrants())
+        return await self.shells.run(self.context, ShellCommand(text, 30, None, policy), lambda _: None)
+
+
+@pytest.fixture(params=BACKENDS)
+async def it(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Attacked]:
+    root, home = tmp_path / "work", tmp_path / "home"
+    own = home / ".local/share/codeloop"
+    for folder in (root, home / ".ssh", own / "tool-output", tmp_path / "elsewhere"):
+        folder.mkdir(parents=True)
+    (home / ".ssh/id_ed25519").write_text(SECRET)
+    (own / "auth.json").write_text(SECRET)
+    (home / ".bashrc").write_text("kept")
+    environment = {"PATH": os.defpath + ":/usr/local/bin:/usr/sbin", "HOME": str(home), "LANG": "C.UTF-8"}
+    for words in (["init", "-q"], ["config", "user.email", "a@example.com"], ["config", "user.name", "A"]):
+        subprocess.run(["git", *words], cwd=root, check=True, env=environment)
+    shells = Shells()
+    shells.sandboxes = Sandboxes(shells.launcher, (request.param,))
+    place = SandboxPlace(root, root, own / "tool-output", environment, (own,))
+    made = Attacked(
+        root, home, shells, ShellContext("ses_1", root, environment, own / "tool-output"), place, request.param
+    )
+    try:
+        await made.run("true")
+    except SandboxRefused as error:
+        await shells.close()
+        pytest.skip(str(error))
+    yield made
+    await shells.close()
