@@ -6,23 +6,52 @@ from rich.style import Style
 from codeloop.client.display.numbers import duration
 from codeloop.kit.terminal_text import inert_answer
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.layout import cut, expand_tabs, framed, wrap
+from codeloop.tui.render.layout import cut
+from codeloop.tui.render.markdown.document import MarkdownDocument
+from codeloop.tui.render.markdown.looks import ProseStyles
 from codeloop.tui.state.items import ReasoningItem, SummaryItem, TextItem
 
 MARGIN = 2
 
 
-def text_rows(item: TextItem, canvas: Canvas) -> list[Row]:
-    """Return an answer as rows."""
-    return framed(_plain(item.part.text, canvas, canvas.styles.of("markdown_text")), Segment(" " * MARGIN))
+class LiveTexts:
+    """The texts that are still being written, each with what of it is finished."""
+
+    def __init__(self, canvas: Canvas) -> None:
+        self._room = max(canvas.width - MARGIN, 2)
+        self._answer = ProseStyles(canvas.styles)
+        self._thought = ProseStyles(canvas.styles, "text_muted", "italic", is_quiet=True)
+        self._summary = ProseStyles(canvas.styles, "text_muted", is_quiet=True)
+        self._documents: dict[str, MarkdownDocument] = {}
+
+    def answer(self, item: TextItem) -> list[Row]:
+        """Return an answer as rows."""
+        return self._rows(item.key, item.part.text, self._answer, is_live=item.is_live)
+
+    def thought(self, item: ReasoningItem) -> list[Row]:
+        """Return all of the thinking as rows."""
+        return self._rows(item.key, item.part.text, self._thought, is_live=item.is_live)
+
+    def summary(self, item: SummaryItem) -> list[Row]:
+        """Return a summary as rows."""
+        return self._rows(item.key, item.text, self._summary, is_live=item.is_live)
+
+    def forget(self, key: str) -> None:
+        """Let go of a text."""
+        self._documents.pop(key, None)
+
+    def _rows(self, key: str, text: str, prose: ProseStyles, *, is_live: bool) -> list[Row]:
+        document = self._documents.get(key)
+        if document is None or not document.follows(text):
+            document = MarkdownDocument(prose, self._room, Segment(" " * MARGIN))
+        if is_live:
+            self._documents[key] = document
+            return document.grow(text)
+        self.forget(key)
+        return document.finish(text)
 
 
-def _plain(text: str, canvas: Canvas, style: Style) -> list[Row]:
-    lines = inert_answer(text.strip("\n")).split("\n")
-    return [row for line in lines for row in wrap([Segment(expand_tabs(line), style)], max(canvas.width - MARGIN, 4))]
-
-
-def reasoning_rows(item: ReasoningItem, canvas: Canvas) -> list[Row]:
+def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
     """Return the thinking: its first line while it is closed, else all of it; nothing if it is not wanted."""
     text = item.part.text.strip()
     if not canvas.thinking or not text:
@@ -33,9 +62,8 @@ def reasoning_rows(item: ReasoningItem, canvas: Canvas) -> list[Row]:
     took = f" {duration(time.end - time.start)}" if time.end is not None else ""
     head = Segment(f"{'▾' if item.is_open else '▸'} ", canvas.styles.of("text_muted") + click)
     title = f"Thought{took}" if time.end is not None else "Thinking"
-    rows = _plain(text, canvas, muted)
     if item.is_open:
-        return [cut([head, Segment(title, muted + click)], canvas.width), *framed(rows, Segment(" " * MARGIN))]
+        return [cut([head, Segment(title, muted + click)], canvas.width), *texts.thought(item)]
     lines = text.count("\n") + 1
     more = f"  {lines} lines" if lines > 1 else ""
     label = Segment(f"{title}: ", muted + click)
@@ -44,7 +72,7 @@ def reasoning_rows(item: ReasoningItem, canvas: Canvas) -> list[Row]:
     return [cut([head, label, *cut(first, room), Segment(more, canvas.styles.of("text_muted") + click)], canvas.width)]
 
 
-def summary_rows(item: SummaryItem, canvas: Canvas) -> list[Row]:
+def summary_rows(item: SummaryItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
     """Return where the conversation was compacted, and the summary if it is open."""
     muted = canvas.styles.of("text_muted") + Style(meta={"toggle": item.key})
     words = "compacting" if item.is_live else f"{'▾' if item.is_open else '▸'} conversation compacted"
@@ -53,5 +81,5 @@ def summary_rows(item: SummaryItem, canvas: Canvas) -> list[Row]:
     rule = [Segment("─" * side, line), Segment(f" {words} ", muted), Segment("─" * side, line)]
     rows = [cut(rule, canvas.width)]
     if item.is_open and item.text.strip():
-        rows += framed(_plain(item.text, canvas, canvas.styles.of("text_muted")), Segment(" " * MARGIN))
+        rows += texts.summary(item)
     return rows

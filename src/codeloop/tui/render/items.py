@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from codeloop.schema.part import ToolStateRunning
-from codeloop.tui.render.answers import reasoning_rows, summary_rows, text_rows
+from codeloop.tui.render.answers import LiveTexts, reasoning_rows, summary_rows
 from codeloop.tui.render.calls.calls import call_rows
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.endings import end_rows, notice_rows
@@ -27,6 +27,7 @@ class Renderer:
     def __init__(self, canvas: Canvas, now: Callable[[], float] = time.time) -> None:
         self._canvas = canvas
         self._now = now
+        self._texts = LiveTexts(canvas)
 
     def rows(self, item: Item) -> list[Row]:
         """Return an item as rows of at most the canvas's width; none, if there is nothing to show of it."""
@@ -34,13 +35,13 @@ class Renderer:
             case PromptItem():
                 return prompt_rows(item, self._canvas)
             case TextItem():
-                return text_rows(item, self._canvas)
+                return self._texts.answer(item)
             case ReasoningItem():
-                return reasoning_rows(item, self._canvas)
+                return reasoning_rows(item, self._canvas, self._texts)
             case ToolItem():
                 return call_rows(item, self._canvas, int(self._now() * 1000))
             case SummaryItem():
-                return summary_rows(item, self._canvas)
+                return summary_rows(item, self._canvas, self._texts)
             case EndItem():
                 return end_rows(item, self._canvas)
             case NoticeItem():
@@ -52,3 +53,4 @@ class Renderer:
 
     def forget(self, key: str) -> None:
         """Let go of what is kept for an item."""
+        self._texts.forget(key)

@@ -111,7 +111,7 @@ def _breaks(text: str, width: int, *, at_words: bool) -> list[tuple[int, int]]:
     start = used = 0
     chance = used_there = 0  # where the row may end, and what the row takes up to there
     for begin, end, cells in clusters(text):
-        is_space = at_words and text[begin] == " "
+        is_space = at_words and text[begin:end] == " "
         if used + cells > width and not is_space:
             if chance > start:
                 breaks.append((start, chance))
@@ -134,9 +134,9 @@ def _is_wide(char: str, cells: int) -> bool:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Leave out the spaces at which a row was broken."""
+    """Leave out the spaces that a row ends with."""
     stop = end
-    while end < len(text) and stop > start and text[stop - 1] == " ":
+    while stop > start and text[stop - 1] == " ":
         stop -= 1
     return start, stop
 

@@ -1,0 +1,338 @@
+"""Markdown line by line: which block each line belongs to. What was given out is final; only the last block is open.
+
+CommonMark's blocks with tables and task lists, more lenient where models are careless: a list may be indented by two
+cells below a number, and each item keeps the blank lines that it was written with.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+Kind = Literal["paragraph", "heading", "rule", "table", "rows", "code", "line"]
+
+
+class Frame(Struct, frozen=True):
+    """What a block stands in: a quotation (no marker), or an item of a list.
+
+    `marker`: `•`, `3.` or `[x]`. `is_first`: the block begins the item, so that its marker is shown.
+    """
+
+    marker: str = ""
+    is_first: bool = False
+
+
+class Leaf(Struct, frozen=True):
+    """A finished block, or a piece of one: `rows` go on with the table, `line` with the code before.
+
+    `level` of a heading; `info` is a code block's language. `is_apart`: a blank row stands before it.
+    """
+
+    kind: Kind
+    text: str
+    frames: tuple[Frame, ...] = ()
+    is_apart: bool = False
+    level: int = 0
+    info: str = ""
+
+
+class _Container(Struct):
+    """A quotation (`indent` 0), or an item whose content is indented by so many cells; `column`: of its marker."""
+
+    indent: int = 0
+    column: int = 0
+    marker: str = ""
+    is_fresh: bool = True
+
+
+class _Open(Struct):
+    """The open block: lines of a paragraph or table, or a code block with its fence (empty: indented)."""
+
+    kind: Literal["paragraph", "table", "fence", "indented"]
+    lines: list[str]
+    size: int = 0
+    fence: str = ""
+    indent: int = 0
+    is_apart: bool = False
+    is_begun: bool = False
+    """Part of it was given out."""
+    blanks: int = 0
+
+
+_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})[ \t]*([^`]*)")
+_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*")
+_QUOTE = re.compile(r" {0,3}> ?")
+_ITEM = re.compile(r"( *)([-*+]|(\d{1,9})([.)]))(?: +|\t|$)")
+_TASK = re.compile(r"\[([ xX])\][ \t]+")
+_DELIMITER = re.compile(r" *\|?(?: *:?-+:? *\|)* *:?-+:? *\|? *")
+_PLAIN = re.compile(r"[A-Za-z\"'(]")
+"""How a line begins that can only go on with a paragraph or begin one."""
+LONGEST = 2_000
+"""Characters of a paragraph, or of a line, that are kept together: what is open is looked at again and again."""
+DEEPEST = 16
+"""Lists and quotations within each other; what goes deeper is text."""
+TABLE_ROWS = 60
+"""Rows after which a table's columns keep their widths."""
+
+
+class BlockReader:
+    """Reads lines without tabs, and gives out blocks."""
+
+    def __init__(self) -> None:
+        self._containers: list[_Container] = []
+        self._open: _Open | None = None
+        self._blank = False
+        self._is_begun = False
+        self._numbers: dict[int, tuple[str, int]] = {}
+        """By depth: the kind of the last item of a list there, and its number."""
+
+    def copy(self) -> "BlockReader":
+        """Return a reader that goes on from here by itself."""
+        other = BlockReader()
+        other._containers = [msgspec.structs.replace(each) for each in self._containers]
+        if self._open is not None:
+            other._open = msgspec.structs.replace(self._open, lines=list(self._open.lines))
+        other._blank, other._is_begun = self._blank, self._is_begun
+        other._numbers = dict(self._numbers)
+        return other
+
+    @property
+    def in_fence(self) -> str:
+        """The fence of the open code block, else empty."""
+        return self._open.fence if self._open is not None else ""
+
+    def read(self, line: str) -> Iterator[Leaf]:
+        """Take in a line without its end, or the beginning of a long one, and yield what that finishes."""
+        return self._line(line)
+
+    def go_on(self, piece: str) -> Iterator[Leaf]:
+        """Take in more of a long line."""
+        if self._open is not None and self._open.kind in {"fence", "indented"}:
+            yield self._leaf("line", piece)
+        else:
+            yield from self._text(piece)
+
+    def end(self) -> Iterator[Leaf]:
+        """Yield what is still open."""
+        yield from self._close()
+
+    def _line(self, line: str) -> Iterator[Leaf]:
+        matched, rest = self._matched(line)
+        is_whole = matched == len(self._containers)
+        block = self._open
+        if block is not None and block.kind == "fence" and not self._has_quote(matched):
+            # Within an item too: what a model forgot to indent is still code.
+            yield from self._fenced(block, rest)
+            return
+        if not rest.strip():
+            yield from self._blank_line(matched)
+            return
+        if block is not None and block.kind == "indented" and is_whole and rest.startswith("    "):
+            for _ in range(block.blanks):
+                yield self._leaf("line", "")
+            block.blanks = 0
+            yield self._leaf("line", rest[4:])
+            return
+        if block is not None and block.kind == "paragraph" and is_whole and not self._blank and _PLAIN.match(rest):
+            yield from self._text(rest)  # the most frequent line needs no further look
+            return
+        yield from self._begin(matched, rest)
+
+    def _matched(self, line: str) -> tuple[int, str]:
+        """Return how many containers the line goes on with, and what it says within them."""
+        for number, container in enumerate(self._containers):
+            if not container.marker:
+                found = _QUOTE.match(line)
+                if found is None:
+                    return number, line
+                line = line[found.end() :]
+                continue
+            if not line.strip():
+                return len(self._containers) if not self._has_quote(number) else number, ""
+            indent = len(line) - len(line.lstrip(" "))
+            if indent >= container.indent:
+                line = line[container.indent :]
+            elif indent >= 2 and _ITEM.match(line):
+                line = line[indent:]
+            else:
+                return number, line
+        return len(self._containers), line
+
+    def _has_quote(self, start: int) -> bool:
+        return any(not container.marker for container in self._containers[start:])
+
+    def _blank_line(self, matched: int) -> Iterator[Leaf]:
+        block = self._open
+        if block is not None and block.kind == "indented":
+            block.blanks += 1
+        elif block is not None:
+            yield from self._close()
+        if any(not container.marker for container in self._containers[matched:]):
+            yield from self._close()
+            del self._containers[matched:]
+        self._blank = True
+
+    def _begin(self, matched: int, rest: str) -> Iterator[Leaf]:
+        """Take in a line that may begin something."""
+        is_lazy = self._open is not None and self._open.kind == "paragraph" and not self._blank
+        depth = matched
+        while depth < DEEPEST:
+            if (found := _QUOTE.match(rest)) is not None:
+                yield from self._shrink(depth)
+                self._containers.append(_Container())
+                rest, depth, is_lazy = rest[found.end() :], depth + 1, False
+            elif (item := self._item(rest, depth, is_within=is_lazy and depth == len(self._containers))) is not None:
+                yield from self._shrink(depth)
+                container, rest = item
+                self._containers.append(container)
+                depth, is_lazy = depth + 1, False
+                if not rest.strip():
+                    return
+            else:
+                break
+        if is_lazy and not self._interrupts(rest):
+            yield from self._text(rest)
+            return
+        if depth < len(self._containers):
+            yield from self._shrink(depth)
+            self._numbers = {level: last for level, last in self._numbers.items() if level < depth}
+        elif not is_lazy:
+            self._numbers.pop(depth, None)
+        yield from self._block(rest)
+
+    def _shrink(self, depth: int) -> Iterator[Leaf]:
+        """Leave the containers from `depth` on, and the open block with them."""
+        yield from self._close()
+        del self._containers[depth:]
+
+    def _item(self, rest: str, depth: int, *, is_within: bool) -> tuple[_Container, str] | None:
+        """Return the item that a line begins and what it says; `is_within`: it would interrupt a paragraph."""
+        found = _ITEM.match(rest)
+        if found is None or _RULE.fullmatch(rest) or (len(found[1]) > 3 and depth == 0):
+            return None
+        says, number = rest[found.end() :], found[3]
+        if is_within and (not says.strip() or (number and number not in {"0", "1"})):
+            return None
+        width = found.end() - len(found[1]) - len(found[2])
+        if width > 4:
+            says, width = " " * (width - 1) + says, 1
+        kind = found[4] or found[2]
+        last = self._numbers.get(depth)
+        count = int(number or 0)
+        if number and last is not None and last[0] == kind and count <= 1:
+            count = last[1] + 1
+        self._numbers = {level: there for level, there in self._numbers.items() if level < depth}
+        self._numbers[depth] = (kind, count)
+        marker = f"{count}{kind}" if number else "•"
+        if (task := _TASK.match(says)) is not None:
+            marker, says = f"[{task[1].lower()}]", says[task.end() :]
+        indent = len(found[1]) + len(found[2]) + max(width, 1)
+        return _Container(indent=indent, column=len(found[1]), marker=marker), says
+
+    def _interrupts(self, rest: str) -> bool:
+        """Return whether a line ends a paragraph."""
+        return any(pattern.fullmatch(rest) for pattern in (_RULE, _SETEXT, _HEADING, _FENCE)) or (
+            rest.count("|") > 0 and _DELIMITER.fullmatch(rest) is not None
+        )
+
+    def _block(self, rest: str) -> Iterator[Leaf]:
+        block = self._open
+        if block is not None and block.kind == "paragraph" and block.lines:
+            if (found := _SETEXT.fullmatch(rest)) and not block.is_begun:
+                self._open = None
+                text = "\n".join(block.lines)
+                yield self._leaf("heading", text, level=1 if found[1][0] == "=" else 2, is_apart=block.is_apart)
+                return
+            if (
+                _DELIMITER.fullmatch(rest)
+                and len(split_cells(block.lines[-1])) == len(split_cells(rest))
+                and "|" in rest
+            ):
+                header = block.lines.pop()
+                yield from self._close()
+                self._open = _Open("table", [header, rest], is_apart=block.is_apart and not block.lines)
+                return
+        if block is not None and block.kind == "table" and "|" in rest:
+            yield from self._row(block, rest)
+            return
+        if (found := _FENCE.fullmatch(rest)) is not None:
+            yield from self._close()
+            info = found[3].strip().partition(" ")[0]
+            yield self._leaf("code", "", info=info)
+            self._open = _Open("fence", [], fence=found[2], indent=len(found[1]))
+        elif (found := _HEADING.fullmatch(rest)) is not None:
+            yield from self._close()
+            yield self._leaf("heading", found[2] or "", level=len(found[1]))
+        elif _RULE.fullmatch(rest) is not None:
+            yield from self._close()
+            yield self._leaf("rule", "")
+        elif rest.startswith("    ") and block is None:
+            yield self._leaf("code", "")
+            self._open = _Open("indented", [])
+            yield self._leaf("line", rest[4:])
+        else:
+            yield from self._close()
+            self._open = _Open("paragraph", [], is_apart=self._blank)
+            yield from self._text(rest)
+
+    def _fenced(self, block: _Open, rest: str) -> Iterator[Leaf]:
+        mark = rest.strip()
+        if mark.startswith(block.fence) and not mark.strip(block.fence[0]) and len(rest) - len(rest.lstrip()) < 4:
+            self._open = None
+            return
+        indent = min(len(rest) - len(rest.lstrip(" ")), block.indent)
+        yield self._leaf("line", rest[indent:])
+
+    def _text(self, line: str) -> Iterator[Leaf]:
+        """Add a line to the paragraph; one that has become too long goes on as another."""
+        block = self._open
+        if block is None or block.kind != "paragraph":
+            yield from self._close()
+            block = self._open = _Open("paragraph", [], is_apart=self._blank)
+        if block.size + len(line) > LONGEST and block.lines:
+            yield self._leaf("paragraph", "\n".join(block.lines), is_apart=block.is_apart)
+            block.lines, block.size, block.is_apart, block.is_begun = [], 0, False, True
+        block.lines.append(line.lstrip(" "))
+        block.size += len(line) + 1
+        self._blank = False
+
+    def _row(self, block: _Open, row: str) -> Iterator[Leaf]:
+        if block.is_begun:
+            yield self._leaf("rows", row)
+            return
+        block.lines.append(row)
+        if len(block.lines) > TABLE_ROWS:
+            yield self._leaf("table", "\n".join(block.lines), is_apart=block.is_apart)
+            block.lines, block.is_begun = [], True
+
+    def _close(self) -> Iterator[Leaf]:
+        block, self._open = self._open, None
+        if block is not None and block.lines:
+            kind: Kind = "table" if block.kind == "table" else "paragraph"
+            text = "\n".join(block.lines).rstrip(" ")
+            yield self._leaf(kind, text, is_apart=block.is_apart)
+
+    def _leaf(self, kind: Kind, text: str, *, is_apart: bool = False, level: int = 0, info: str = "") -> Leaf:
+        frames = tuple([Frame(each.marker, bool(each.marker) and each.is_fresh) for each in self._containers])
+        if kind != "code":  # which has no rows of its own
+            for container in self._containers:
+                container.is_fresh = False
+        is_new = kind not in {"rows", "line"}
+        apart = is_new and self._is_begun and (is_apart or self._blank or kind in {"heading", "rule"})
+        self._is_begun, self._blank = True, False
+        return Leaf(kind, text, frames, apart, level, info)
+
+
+def split_cells(row: str) -> list[str]:
+    """Return the cells of a table's row; a bar after a backslash, or within code, does not end one."""
+    row = row.strip()
+    row = row.removeprefix("|")
+    if row.endswith("|") and not row.endswith("\\|"):
+        row = row[:-1]
+    if "\\|" not in row and "`" not in row:
+        return [cell.strip() for cell in row.split("|")]
+    return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)", row)]

@@ -1,0 +1,213 @@
+"""A text of markdown as rows: what is finished stays as it is, the end is looked at again as more comes."""
+
+import re
+from collections.abc import Iterable
+from itertools import takewhile
+
+from rich.segment import Segment
+
+from codeloop.kit.terminal_text import inert_answer
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.layout import cut, expand_tabs, fold, padded, width_of, wrap
+from codeloop.tui.render.markdown.blocks import LONGEST, BlockReader, Frame, Leaf
+from codeloop.tui.render.markdown.inline import lines, pieces
+from codeloop.tui.render.markdown.looks import ProseStyles
+from codeloop.tui.render.markdown.table import TableLayout
+from codeloop.tui.render.syntax import CodeHighlighter
+
+CODE = "background_panel"
+"""The ground of code."""
+_UNDECIDED = re.compile(
+    r"[ >]*(?:#{1,6} *|[-*+] ?(?:\[[ xX]?\]? ?)?|\d{1,9}[.)]? ?|[`~]{1,2}|(?:`{3,}|~{3,})\S*|[-*_ =]+|\*{1,3})?"
+)
+"""A line of which it can't be told yet what it will be."""
+_BAR_LINE = re.compile(r"\|[-:| ]*")
+
+
+class MarkdownDocument:
+    """A growing text as rows of at most `width` cells, each behind a margin."""
+
+    def __init__(self, prose: ProseStyles, width: int, margin: Segment) -> None:
+        self._leaves = _LeafRows(prose, width, margin)
+        self._reader = BlockReader()
+        self._text = ""
+        self._line = ""
+        """The last line, which has no end yet."""
+        self._is_within = False
+        """The beginning of that line was handed on already."""
+        self._rows: list[Row] = []
+
+    def follows(self, text: str) -> bool:
+        """Return whether a text begins with what was shown."""
+        return text.startswith(self._text)
+
+    def grow(self, text: str) -> list[Row]:
+        """Return the rows of a text that begins with the one before, and may go on."""
+        self._take(text)
+        return [*self._rows, *self._tail()]
+
+    def finish(self, text: str) -> list[Row]:
+        """Return the rows of the complete text."""
+        self._take(text)
+        self._read(self._line.rstrip())
+        self._add(self._reader.end())
+        return self._rows
+
+    def _take(self, text: str) -> None:
+        more = text[len(self._text) :]
+        self._text = text
+        *whole, last = more.split("\n")
+        for line in whole:
+            self._line += line
+            self._shorten()
+            self._read(self._line.removesuffix("\r"), is_end=True)
+            self._line, self._is_within = "", False
+        self._line += last
+        self._shorten()
+
+    def _shorten(self) -> None:
+        """Hand the beginning of a long line on, so that it is not looked at again."""
+        while len(self._line) > LONGEST:
+            cut = self._line.rfind(" ", LONGEST // 2, LONGEST) + 1 or LONGEST
+            self._read(self._line[:cut])
+            self._line, self._is_within = self._line[cut:], True
+
+    def _read(self, line: str, *, is_end: bool = False) -> None:
+        if line or (is_end and not self._is_within):
+            self._add(_leaves(self._reader, line, is_within=self._is_within))
+
+    def _add(self, leaves: Iterable[Leaf]) -> None:
+        for leaf in leaves:
+            self._rows += self._leaves.rows(leaf)
+
+    def _tail(self) -> list[Row]:
+        """Return the rows of what is still open, as far as it can be told what it will be."""
+        reader = self._reader.copy()
+        line = self._line.rstrip("\r")
+        fence = reader.in_fence
+        held = fence.startswith(line.strip()[:3]) if fence else _UNDECIDED.fullmatch(line)
+        leaves: list[Leaf] = []
+        if line and (self._is_within or not held):
+            leaves += _leaves(reader, line, is_within=self._is_within)
+        leaves += reader.end()
+        return self._leaves.preview(leaves)
+
+
+def _leaves(reader: BlockReader, line: str, *, is_within: bool) -> Iterable[Leaf]:
+    shown = expand_tabs(inert_answer(line))
+    return reader.go_on(shown) if is_within else reader.read(shown)
+
+
+class _LeafRows:
+    """Turns blocks into rows, one after the other."""
+
+    def __init__(self, prose: ProseStyles, width: int, margin: Segment) -> None:
+        self._prose = prose
+        self._width = width
+        self._margin = margin
+        self._code = CodeHighlighter("", prose.styles, CODE)
+        self._table: TableLayout | None = None
+        self._around: tuple[Frame, ...] = ()
+        """What the last block stands in."""
+
+    def rows(self, leaf: Leaf) -> list[Row]:
+        """Return the rows of a finished block."""
+        return [[self._margin, *row] for row in self._framed(leaf, is_open=False)]
+
+    def preview(self, leaves: list[Leaf]) -> list[Row]:
+        """Return the rows of blocks that may still change."""
+        before = self._code, self._table, self._around
+        rows: list[Row] = []
+        for number, leaf in enumerate(leaves, 1):
+            is_last = number == len(leaves)
+            for part in _as_table(leaf) if is_last else [leaf]:
+                rows += self._framed(part, is_open=is_last or leaf.kind == "line")
+        self._code, self._table, self._around = before
+        return [[self._margin, *row] for row in rows]
+
+    def _framed(self, leaf: Leaf, *, is_open: bool) -> list[Row]:
+        first, rest = self._frames(leaf.frames)
+        room = max(self._width - width_of(first), 2)
+        body = self._body(leaf, room, is_open=is_open)
+        rows: list[Row] = [self._gap(leaf.frames)] if leaf.is_apart else []
+        self._around = leaf.frames
+        if not first:
+            return rows + body
+        for number, row in enumerate(body):
+            rows.append([*(rest if number else first), *row])
+        return rows
+
+    def _gap(self, frames: tuple[Frame, ...]) -> Row:
+        """Return the blank row before a block; a quotation goes on through it."""
+        both = zip(frames, self._around, strict=False)
+        shared = list(takewhile(lambda pair: pair[0].marker == pair[1].marker == "", both))
+        return self._frames([frame for frame, _ in shared])[1]
+
+    def _frames(self, frames: Iterable[Frame]) -> tuple[Row, Row]:
+        """Return what stands before a block's first row, and before the others."""
+        first: Row = []
+        rest: Row = []
+        for frame in frames:
+            if not frame.marker:
+                bar = Segment("│ ", self._prose.of("markdown_block_quote"))
+                first.append(bar)
+                rest.append(bar)
+                continue
+            is_number = frame.marker[0].isdigit()
+            style = self._prose.of("markdown_list_enumeration" if is_number else "markdown_list_item")
+            space = Segment(" " * (len(frame.marker) + 1))
+            first.append(Segment(f"{frame.marker} ", style) if frame.is_first else space)
+            rest.append(space)
+        while width_of(first) > self._width // 2:  # too deep for this width
+            del first[0], rest[0]
+        return first, rest
+
+    def _body(self, leaf: Leaf, room: int, *, is_open: bool) -> list[Row]:
+        match leaf.kind:
+            case "paragraph":
+                colour = "markdown_block_quote" if any(not frame.marker for frame in leaf.frames) else ""
+                return self._wrapped(leaf.text, room, colour, is_open=is_open)
+            case "heading":
+                return self._wrapped(leaf.text, room, "markdown_heading", "bold", is_open=is_open)
+            case "rule":
+                return [[Segment("─" * room, self._prose.of("markdown_horizontal_rule"))]]
+            case "table":
+                self._table = TableLayout(leaf.text, self._prose, room)
+                return self._table.rows
+            case "rows":
+                return self._table.row(leaf.text) if self._table is not None else []
+            case "code":
+                self._code = CodeHighlighter(leaf.info, self._prose.styles, CODE)
+                return []
+            case "line":
+                return self._code_rows(leaf.text, room, is_open=is_open)
+
+    def _wrapped(self, text: str, room: int, colour: str, look: str = "", *, is_open: bool) -> list[Row]:
+        found = pieces(text, is_open=is_open)
+        if len(found) == 1:
+            return wrap(self._prose.segments(found, colour, look), room)
+        return [row for line in lines(found) for row in wrap(self._prose.segments(line, colour, look), room)]
+
+    def _code_rows(self, text: str, room: int, *, is_open: bool) -> list[Row]:
+        shown = self._code.peek(text) if is_open else self._code.line(text)
+        ground = self._prose.styles.of("markdown_code_block", "", CODE)
+        edge = Segment(" ", ground)
+        inner = max(room - 2, 1)
+        return [cut(padded([edge, *row], room, ground), room) for row in fold(shown, inner)]
+
+
+def _as_table(leaf: Leaf) -> list[Leaf]:
+    """Take what begins with a bar at the end of an open text as the header of a table, so that nothing jumps later."""
+    if leaf.kind != "paragraph" or "|" not in leaf.text:
+        return [leaf]
+    *before, last = leaf.text.split("\n")
+    header = last
+    if before and _BAR_LINE.fullmatch(last):
+        header = before.pop()
+    if not header.startswith("|"):
+        return [leaf]
+    columns = max(header.rstrip().removesuffix("|").count("|"), 1)
+    table = Leaf("table", f"{header}\n{'|---' * columns}|", leaf.frames, leaf.is_apart and not before)
+    if not before:
+        return [table]
+    return [Leaf("paragraph", "\n".join(before), leaf.frames, leaf.is_apart), table]

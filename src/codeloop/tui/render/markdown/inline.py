@@ -1,0 +1,305 @@
+"""Markdown within a paragraph: emphasis, code, links, and hard breaks, as pieces of text with their looks."""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+PLAIN, EMPHASIS, STRONG, STRUCK, CODE, LINK, ADDRESS, IMAGE = 0, 1, 2, 4, 8, 16, 32, 64
+"""How a piece of text looks; a piece may have several of these."""
+
+
+class Piece(Struct):
+    """Text of one look; `link`: where it leads. A hard break is a piece of its own, a line feed."""
+
+    text: str
+    looks: int = PLAIN
+    link: str = ""
+
+
+class _Delimiter(Struct):
+    """A run of `*`, `_` or `~` that may begin or end emphasis; `at`: which piece it is."""
+
+    char: str
+    at: int
+    length: int
+    original: int
+    opens: bool
+    closes: bool
+
+
+class _Bracket(Struct):
+    """A `[` or `![`; `at`: which piece it is; `below`: how many delimiters there were before it."""
+
+    at: int
+    end: int
+    below: int
+    is_image: bool
+
+
+_SPECIAL = re.compile(r"[\\`*_~\[\]!<&\n]|(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+")
+_TOKEN = re.compile(
+    r"\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"|(?P<hard>(?: {2,}|\\)\n *)|(?P<soft> ?\n *)"
+    r"|(?P<ticks>`+)"
+    r"|<(?P<auto>[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)>"
+    r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)"
+    r"|(?P<run>\*+|_+|~~?(?!~))"
+    r"|(?P<bracket>!?\[)|(?P<close>\])"
+    r"|(?P<bare>(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+)"
+)
+_TARGET = re.compile(
+    r"\(\s*(?:<([^<>\n]*)>|((?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*\))*))(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+)
+_OPEN_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
+_BEFORE = "([{\"'>-*_~\u201c\u2014"
+"""What may stand before the star that begins emphasis, beside a space."""
+_BREAK = re.compile(r" *\n *")
+_MOST = 400
+"""Delimiters and brackets of one paragraph that are looked at; of more, a paragraph is no prose."""
+
+
+def pieces(text: str, *, is_open: bool = False) -> list[Piece]:
+    """Return a paragraph in pieces. `is_open`: more of it follows, so what is not closed yet is taken as closed."""
+    if _SPECIAL.search(text) is None:
+        return [Piece(text)]
+    return _Inline(text, is_open=is_open).result()
+
+
+class _Inline:
+    """One pass over a paragraph."""
+
+    def __init__(self, text: str, *, is_open: bool) -> None:
+        self._text = text
+        self._is_open = is_open
+        self._pieces: list[Piece] = []
+        self._delimiters: list[_Delimiter] = []
+        self._brackets: list[_Bracket] = []
+        self._unclosed: set[int] = set()
+        """Lengths of backtick runs that nothing closes any more."""
+
+    def result(self) -> list[Piece]:
+        text, at = self._text, 0
+        while (found := _TOKEN.search(text, at)) is not None:
+            if found.start() > at:
+                self._pieces.append(Piece(text[at : found.start()]))
+            at = self._take(found)
+        if at < len(text):
+            self._pieces.append(Piece(text[at:]))
+        self._emphasise(0)
+        if self._is_open and self._brackets:
+            self._open_link(self._brackets[-1])
+        return _joined(self._pieces)
+
+    def _take(self, found: re.Match[str]) -> int:
+        """Take in what was found, and return where to go on."""
+        kind, value = found.lastgroup, found.group()
+        match kind:
+            case "escaped":
+                self._pieces.append(Piece(found[kind]))
+            case "hard":
+                self._pieces.append(Piece("\n"))
+            case "soft":
+                self._pieces.append(Piece(" "))
+            case "entity":
+                self._pieces.append(Piece(_character(value)))
+            case "ticks":
+                return self._code(found)
+            case "auto":
+                link = found[kind]
+                self._pieces.append(Piece(link, LINK, link if ":" in link else f"mailto:{link}"))
+            case "bare":
+                return found.start() + self._bare(value)
+            case "run":
+                self._delimiter(found)
+            case "bracket":
+                self._brackets.append(
+                    _Bracket(len(self._pieces), found.end(), len(self._delimiters), value.startswith("!"))
+                )
+                self._pieces.append(Piece(value))
+            case _:
+                return self._close(found.end())
+        return found.end()
+
+    def _code(self, found: re.Match[str]) -> int:
+        run, start = found.group(), found.end()
+        if len(run) not in self._unclosed:
+            for close in re.compile("`+").finditer(self._text, start):
+                if len(close.group()) == len(run):
+                    self._pieces.append(Piece(_code_text(self._text[start : close.start()]), CODE))
+                    return close.end()
+            if self._is_open and len(run) < 3:
+                self._pieces.append(Piece(_code_text(self._text[start:]), CODE))
+                return len(self._text)
+            self._unclosed.add(len(run))
+        self._pieces.append(Piece(run))
+        return start
+
+    def _bare(self, url: str) -> int:
+        """Add a bare address, without the punctuation that ends the sentence, and return its length."""
+        while url[-1] in "?!.,:*_~'\";" or (url[-1] == ")" and url.count(")") > url.count("(")) or url[-1] == "]":
+            url = url[:-1]
+        self._pieces.append(Piece(url, LINK, url if url.startswith("http") else f"https://{url}"))
+        return len(url)
+
+    def _delimiter(self, found: re.Match[str]) -> None:
+        run, text = found.group(), self._text
+        before = text[found.start() - 1] if found.start() else " "
+        after = text[found.end()] if found.end() < len(text) else "a" if self._is_open else " "
+        if len(self._delimiters) >= _MOST:
+            self._pieces.append(Piece(run))
+            return
+        left = not after.isspace() and (not _is_mark(after) or before.isspace() or _is_mark(before))
+        right = not before.isspace() and (not _is_mark(before) or after.isspace() or _is_mark(after))
+        if run[0] == "_":
+            opens, closes = left and (not right or _is_mark(before)), right and (not left or _is_mark(after))
+        elif run == "*":  # patterns such as src/*.py are text
+            opens, closes = left and (before.isspace() or before in _BEFORE), right
+        else:  # beside Chinese and Japanese punctuation, which CommonMark does not take for an end
+            opens, closes = not after.isspace(), not before.isspace()
+        self._delimiters.append(_Delimiter(run[0], len(self._pieces), len(run), len(run), opens, closes))
+        self._pieces.append(Piece(run))
+
+    def _close(self, end: int) -> int:
+        """Take a `]`: with what follows it may end a link."""
+        if not self._brackets or len(self._brackets) > _MOST:
+            self._pieces.append(Piece("]"))
+            return end
+        bracket = self._brackets.pop()
+        target = _TARGET.match(self._text, end)
+        if target is not None:
+            link, stop = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target[1] or target[2] or ""), target.end()
+        elif self._is_open and (end == len(self._text) or _OPEN_TARGET.match(self._text, end)):
+            link, stop = "", len(self._text)
+        else:
+            self._pieces.append(Piece("]"))
+            return end
+        self._emphasise(bracket.below)
+        del self._delimiters[bracket.below :]
+        self._pieces[bracket.at].text = ""
+        label = "".join(piece.text for piece in self._pieces[bracket.at :])
+        look = IMAGE if bracket.is_image else LINK
+        for piece in self._pieces[bracket.at :]:
+            piece.looks, piece.link = piece.looks | look, link
+        if not label:
+            self._pieces.append(Piece(link or "image", look, link))
+        elif link and not link.startswith("#") and _bare_address(link) != _bare_address(label):
+            self._pieces.append(Piece(f" ({link})", ADDRESS, link))
+        if not bracket.is_image:
+            self._brackets.clear()  # no link within a link
+        return stop
+
+    def _open_link(self, bracket: _Bracket) -> None:
+        """Take a bracket that was opened near the end as the beginning of a link."""
+        label = self._text[bracket.end :]
+        before = self._text[: bracket.end - 1 - bracket.is_image][-1:]
+        if label[:1].strip() and not before.strip("( ") and len(label) <= 80 and "\n" not in label:
+            self._pieces[bracket.at].text = ""
+            for piece in self._pieces[bracket.at :]:
+                piece.looks |= LINK
+
+    def _emphasise(self, bottom: int) -> None:
+        """Match the delimiters from `bottom` on, as CommonMark has it."""
+        stack = self._delimiters
+        at = bottom
+        while at < len(stack):
+            closer = stack[at]
+            opener_at = self._opener(bottom, at) if closer.closes else None
+            if opener_at is None:
+                at += 1
+                continue
+            opener = stack[opener_at]
+            used = 2 if opener.length >= 2 and closer.length >= 2 else 1
+            if closer.char == "~":
+                used = closer.length
+            self._mark(opener, closer.at, used)
+            closer.length -= used
+            self._pieces[closer.at].text = closer.char * closer.length
+            del stack[opener_at + 1 : at]
+            at = opener_at + 1
+            if not opener.length:
+                del stack[opener_at]
+                at -= 1
+            if not closer.length:
+                del stack[at]
+        if self._is_open and not bottom:
+            self._leave_open()
+
+    def _opener(self, bottom: int, at: int) -> int | None:
+        closer = self._delimiters[at]
+        for index in range(at - 1, bottom - 1, -1):
+            opener = self._delimiters[index]
+            if opener.char != closer.char or not opener.opens:
+                continue
+            if closer.char == "~" and opener.length != closer.length:
+                continue
+            is_both = (opener.closes or closer.opens) and (opener.original + closer.original) % 3 == 0
+            if is_both and (opener.original % 3 or closer.original % 3):
+                continue
+            return index
+        return None
+
+    def _leave_open(self) -> None:
+        """Take what was opened near the end, and is not closed yet, as going on up to there."""
+        for opener in self._delimiters:
+            if opener.opens and 0 < opener.length <= 3 and opener.char != "_":
+                if opener.at == len(self._pieces) - 1:
+                    self._pieces[opener.at].text = ""
+                elif opener.char == "~" or opener.length >= 2 or not opener.closes:
+                    self._mark(opener, len(self._pieces), opener.length)
+
+    def _mark(self, opener: _Delimiter, end: int, used: int) -> None:
+        look = STRUCK if opener.char == "~" else (EMPHASIS, STRONG, STRONG | EMPHASIS)[used - 1]
+        for piece in self._pieces[opener.at + 1 : end]:
+            piece.looks |= look
+        opener.length -= used
+        self._pieces[opener.at].text = opener.char * opener.length
+
+
+def _joined(found: list[Piece]) -> list[Piece]:
+    """Put neighbours that look the same together, and leave out what is empty."""
+    joined: list[Piece] = []
+    for piece in found:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and last.looks == piece.looks
+            and last.link == piece.link
+            and "\n" not in {last.text, piece.text}
+        ):
+            last.text += piece.text
+        elif piece.text:
+            joined.append(piece)
+    return joined
+
+
+def _is_mark(char: str) -> bool:
+    """Return whether a character is punctuation or a symbol."""
+    return not char.isalnum() and not char.isspace()
+
+
+def _code_text(text: str) -> str:
+    text = _BREAK.sub(" ", text)
+    return text[1:-1] if len(text) > 2 and text[0] == text[-1] == " " and text.strip() else text
+
+
+def _bare_address(link: str) -> str:
+    return re.sub(r"^(https?://|mailto:)(www\.)?", "", link).rstrip("/")
+
+
+def _character(entity: str) -> str:
+    from html import unescape
+
+    return unescape(entity)
+
+
+def lines(found: list[Piece]) -> Iterator[list[Piece]]:
+    """Yield the pieces of each line; hard breaks end lines."""
+    line: list[Piece] = []
+    for piece in found:
+        if piece.text == "\n" and not piece.looks & CODE:
+            yield line
+            line = []
+        else:
+            line.append(piece)
+    yield line

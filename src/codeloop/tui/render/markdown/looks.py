@@ -1,0 +1,63 @@
+"""Which style a piece of markdown has."""
+
+from rich.segment import Segment
+from rich.style import Style
+
+from codeloop.tui.render.markdown.inline import ADDRESS, CODE, EMPHASIS, IMAGE, LINK, STRONG, STRUCK, Piece
+from codeloop.tui.themes.styles import Styles
+
+
+class ProseStyles:
+    """The styles of text in one place: an answer, or a quieter one such as the model's thinking.
+
+    `base`: the colour of plain text; `look`: what all of it has besides. `is_quiet`: emphasis has no colours.
+    """
+
+    def __init__(self, styles: Styles, base: str = "markdown_text", look: str = "", *, is_quiet: bool = False) -> None:
+        self.styles = styles
+        self.base = base
+        self._look = look
+        self._is_quiet = is_quiet
+        self._made: dict[tuple[str, int, str], Style] = {}
+
+    def segments(self, found: list[Piece], colour: str = "", look: str = "") -> list[Segment]:
+        """Return pieces as segments; `colour` and `look`: of plain text, if not the base."""
+        base, more = colour or self.base, f"{self._look} {look}".strip()
+        return [
+            Segment(piece.text, self._linked(piece, base, more) if piece.link else self._style(base, piece.looks, more))
+            for piece in found
+        ]
+
+    def of(self, colour: str, look: str = "", on: str = "") -> Style:
+        """Return a style of the theme, in quiet text always of its colour."""
+        return self.styles.of(self.base if self._is_quiet else colour, look or self._look, on)
+
+    def _linked(self, piece: Piece, base: str, look: str) -> Style:
+        style = self._style(base, piece.looks, look) + Style(meta={"link": piece.link})
+        is_web = piece.link.startswith(("http://", "https://")) and piece.looks & LINK
+        return style + Style(link=piece.link) if is_web else style
+
+    def _style(self, base: str, looks: int, look: str) -> Style:
+        key = (base, looks, look)
+        style = self._made.get(key)
+        if style is None:
+            style = self._made[key] = self._make(base, looks, look)
+        return style
+
+    def _make(self, base: str, looks: int, look: str) -> Style:
+        colour, words = base, look
+        if looks & STRONG:
+            colour, words = "markdown_strong" if base == "markdown_text" else base, f"{words} bold"
+        if looks & EMPHASIS:
+            colour, words = "markdown_emph" if base == "markdown_text" else colour, f"{words} italic"
+        if looks & STRUCK:
+            words = f"{words} strike"
+        if looks & CODE:
+            colour = "markdown_code"
+        if looks & LINK:
+            colour, words = "markdown_link_text", f"{words} underline"
+        if looks & IMAGE:
+            colour = "markdown_image_text"
+        if looks & ADDRESS:
+            colour = "text_muted"
+        return self.styles.of(base if self._is_quiet else colour, words.strip())

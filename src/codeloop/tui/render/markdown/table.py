@@ -1,0 +1,116 @@
+"""A table of markdown, fitted to a width."""
+
+import re
+from collections.abc import Sequence
+
+from rich.segment import Segment
+
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.layout import width_of, wrap
+from codeloop.tui.render.markdown.blocks import split_cells
+from codeloop.tui.render.markdown.inline import lines, pieces
+from codeloop.tui.render.markdown.looks import ProseStyles
+
+_BREAK = re.compile(r"<br */?>")
+_NARROWEST = 6
+"""Cells of a column under which a table can't be read as one."""
+_BETWEEN = " │ "
+Cell = list[list[Segment]]
+"""What a cell says: its lines."""
+
+
+class TableLayout:
+    """A table whose columns were fitted to its first rows; later ones are laid out like these.
+
+    `source`: header, delimiter and rows. `room` in cells.
+    """
+
+    def __init__(self, source: str, prose: ProseStyles, room: int) -> None:
+        header, delimiter, *rows = source.split("\n")
+        self._prose = prose
+        self._sides = [_side(cell) for cell in split_cells(delimiter)]
+        self._names = self._cells(header, look="bold")
+        body = [self._cells(row) for row in rows]
+        self._room = room
+        self._widths = self._fitted([self._names, *body])
+        self.rows: list[Row] = []
+        """The table so far, as rows."""
+        if self._widths:
+            line = prose.of("border")
+            rule = "─┼─".join("─" * width for width in self._widths)
+            self.rows += [*self._side_by_side(self._names), [Segment(rule, line)]]
+        for cells in body:
+            self.rows += self._laid_out(cells)
+
+    def row(self, source: str) -> list[Row]:
+        """Return one more row of the table."""
+        return self._laid_out(self._cells(source))
+
+    def _cells(self, row: str, look: str = "") -> list[Cell]:
+        count = len(self._sides)
+        texts = [*split_cells(row), *([""] * count)][:count]
+        return [
+            [self._prose.segments(line, look=look) for line in lines(pieces(_BREAK.sub("  \n", text)))]
+            for text in texts
+        ]
+
+    def _fitted(self, rows: Sequence[list[Cell]]) -> list[int]:
+        """Return the columns' widths; none, when there is no room for columns."""
+        count = len(self._sides)
+        wanted = [max(1, *(width_of(line) for row in rows for line in row[column])) for column in range(count)]
+        room = self._room - len(_BETWEEN) * (count - 1)
+        if sum(wanted) <= room:
+            return wanted
+        if room < _NARROWEST * count:
+            return []
+        widths = [0] * count
+        left = sorted(range(count), key=lambda column: wanted[column])
+        while left:
+            share = room // len(left)
+            column = left.pop(0)
+            widths[column] = min(wanted[column], share)
+            room -= widths[column]
+        return widths
+
+    def _laid_out(self, cells: list[Cell]) -> list[Row]:
+        return self._side_by_side(cells) if self._widths else self._below(cells)
+
+    def _side_by_side(self, cells: list[Cell]) -> list[Row]:
+        columns = [
+            [row for line in cell for row in wrap(line, width)] for cell, width in zip(cells, self._widths, strict=True)
+        ]
+        between = Segment(_BETWEEN, self._prose.of("border"))
+        rows: list[Row] = []
+        for number in range(max(map(len, columns))):
+            row: Row = []
+            for at, (column, width, side) in enumerate(zip(columns, self._widths, self._sides, strict=True)):
+                if at:
+                    row.append(between)
+                row += _aligned(column[number] if number < len(column) else [], width, side)
+            rows.append(row)
+        return rows
+
+    def _below(self, cells: list[Cell]) -> list[Row]:
+        """Return a row as `name: value` lines, where there is no room for columns."""
+        rows: list[Row] = []
+        for name, cell in zip(self._names, cells, strict=True):
+            first, *rest = cell
+            rows += wrap([*name[0], Segment(": ", self._prose.of("text_muted")), *first], self._room)
+            rows += [row for line in rest for row in wrap(line, self._room)]
+        return [*rows, []]
+
+
+def _side(mark: str) -> str:
+    if mark.endswith(":"):
+        return "middle" if mark.startswith(":") else "right"
+    return "left"
+
+
+def _aligned(row: Row, width: int, side: str) -> Row:
+    room = max(width - width_of(row), 0)
+    before = {"left": 0, "right": room, "middle": room // 2}[side]
+    return [
+        *([Segment(" " * before)] if before else []),
+        *row,
+        *([Segment(" " * (room - before))] if room > before else []),
+    ]

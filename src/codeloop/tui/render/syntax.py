@@ -1,0 +1,216 @@
+"""Code in colours, line by line: each line is looked at once, whatever comes after it."""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+
+from rich.segment import Segment
+from rich.style import Style
+
+from codeloop.tui.themes.styles import Styles
+
+Token = tuple[Any, str]
+"""A kind of pygments' (a tuple of names), and the text."""
+LONGEST = 500
+"""Characters of a line that are coloured; what is longer was written by no person."""
+_EXTENSIONS = {
+    "py": "python", "pyi": "python", "js": "javascript", "mjs": "javascript", "cjs": "javascript", "jsx": "jsx",
+    "ts": "typescript", "mts": "typescript", "tsx": "tsx", "json": "json", "jsonc": "json", "sh": "bash",
+    "bash": "bash", "zsh": "bash", "c": "c", "h": "c", "cpp": "cpp", "cc": "cpp", "hpp": "cpp", "rs": "rust",
+    "go": "go", "java": "java",
+    "kt": "kotlin", "rb": "ruby", "php": "php", "cs": "csharp", "swift": "swift", "html": "html", "css": "css",
+    "scss": "scss", "md": "markdown", "yaml": "yaml", "yml": "yaml", "toml": "toml", "sql": "sql", "lua": "lua",
+    "xml": "xml", "ini": "ini", "cfg": "ini", "diff": "diff", "patch": "diff", "vue": "html", "svelte": "html",
+    "txt": "", "log": "", "lock": "", "csv": "",
+}  # fmt: skip
+_NAMES = {"makefile": "make", "dockerfile": "docker", "cmakelists.txt": "cmake"}
+_ALIASES = {"jsonc": "json", "json5": "json", "shell": "bash", "zsh": "bash", "vue": "html", "svelte": "html"}
+_DEEPEST = 50
+"""States that a lexer may be in at once: code with that many open brackets is none."""
+_PLAIN = frozenset({"", "text", "txt", "plain", "plaintext", "output", "log", "none"})
+_COMMENTED = frozenset({
+    "c", "cpp", "javascript", "typescript", "jsx", "tsx", "rust", "go", "java", "kotlin", "php", "csharp", "swift",
+    "css", "scss", "sql", "scala", "dart", "objective-c",
+})  # fmt: skip
+"""Languages in which `/*` begins a comment of several lines."""
+_COLOURS = (
+    ("Comment.Preproc", "syntax_keyword"),
+    ("Comment", "syntax_comment"),
+    ("Keyword.Type", "syntax_type"),
+    ("Keyword", "syntax_keyword"),
+    ("Operator.Word", "syntax_keyword"),
+    ("Operator", "syntax_operator"),
+    ("Punctuation", "syntax_punctuation"),
+    ("Name.Function", "syntax_function"),
+    ("Name.Decorator", "syntax_function"),
+    ("Name.Class", "syntax_type"),
+    ("Name.Builtin", "syntax_type"),
+    ("Name.Exception", "syntax_type"),
+    ("Name.Tag", "syntax_keyword"),
+    ("Name.Attribute", "syntax_function"),
+    ("Name", "syntax_variable"),
+    ("Literal.String", "syntax_string"),
+    ("Literal.Number", "syntax_number"),
+    ("Literal.Date", "syntax_number"),
+    ("Generic.Deleted", "diff_removed"),
+    ("Generic.Inserted", "diff_added"),
+    ("Generic.Heading", "markdown_heading"),
+    ("Generic.Subheading", "markdown_heading"),
+)
+"""The first row that a kind of token begins with gives its colour."""
+
+
+def language_of(path: str) -> str:
+    """Return the language of a file by its name; empty when it is none."""
+    name = path.rpartition("/")[2].lower()
+    return _NAMES.get(name) or _EXTENSIONS.get(name.rpartition(".")[2], "") if "." in name else _NAMES.get(name, "")
+
+
+class CodeHighlighter:
+    """Colours the lines of one text, one after the other. `ground`: the background's name."""
+
+    def __init__(self, language: str, styles: Styles, ground: str = "", base: str = "markdown_code_block") -> None:
+        name = language.lower()
+        self._name = _ALIASES.get(name, name)
+        self._stack = ["root"]
+        self._in_comment = False
+        self._styles = styles
+        self._ground = ground
+        self._base = styles.of(base, "", ground)
+
+    def line(self, text: str) -> list[Segment]:
+        """Return the next line in colours."""
+        if not text or self._name in _PLAIN or len(text) > LONGEST or text.isspace():
+            return [Segment(text, self._base)] if text else []
+        return _joined((self._style(kind), value) for kind, value in self._tokens(text))
+
+    def peek(self, text: str) -> list[Segment]:
+        """Return a line in colours that is not complete yet."""
+        before = list(self._stack), self._in_comment
+        shown = self.line(text)
+        self._stack, self._in_comment = before
+        return shown
+
+    def _style(self, kind: tuple[str, ...]) -> Style:
+        colour = _colour(kind)
+        return self._styles.of(colour, "", self._ground) if colour else self._base
+
+    def _tokens(self, text: str) -> Iterator[Token]:
+        """Yield the tokens of a line. Comments of several lines are our affair: most lexers only know them whole."""
+        if self._in_comment:
+            end = text.find("*/")
+            self._in_comment = end == -1
+            cut = len(text) if end == -1 else end + 2
+            yield ("Comment",), text[:cut]
+            text = text[cut:]
+        start = text.rfind("/*") if _has_block_comments(self._name) else -1
+        before = text[: max(start, 0)]
+        if start == -1 or "*/" in text[start:] or "//" in before or before.count('"') % 2 or before.count("'") % 2:
+            yield from _lexed(self._name, self._stack, text)
+            return
+        yield from _lexed(self._name, self._stack, before)
+        self._in_comment = True
+        yield ("Comment",), text[start:]
+
+
+@cache
+def _colour(kind: tuple[str, ...]) -> str:
+    name = ".".join(kind)
+    return next((colour for start, colour in _COLOURS if name == start or name.startswith(f"{start}.")), "")
+
+
+@cache
+def _lexer(name: str) -> Any:
+    """Return pygments' lexer for a language; None if it knows none."""
+    from pygments import lexers
+    from pygments.util import ClassNotFound
+
+    known: Any = lexers
+    try:
+        return known.get_lexer_by_name(name, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+@cache
+def _has_block_comments(name: str) -> bool:
+    lexer = _lexer(name)
+    return lexer is not None and not _COMMENTED.isdisjoint(lexer.aliases)
+
+
+@cache
+def _rules(name: str) -> dict[str, list[tuple[Any, Any, Any]]] | None:
+    """Return a lexer's rules by state, if its states are all that it knows from one line to the next."""
+    from pygments.lexer import ExtendedRegexLexer, RegexLexer
+
+    lexer = _lexer(name)
+    if not isinstance(lexer, RegexLexer) or isinstance(lexer, ExtendedRegexLexer):
+        return None
+    return getattr(lexer, "_tokens", None)
+
+
+def _lexed(name: str, stack: list[str], text: str) -> Iterator[Token]:
+    lexer = _lexer(name)
+    if lexer is None or not text:
+        yield (), text
+        return
+    rules = _rules(name)
+    if rules is not None:
+        yield from _run(lexer, rules, stack, text)
+        return
+    for _, kind, value in lexer.get_tokens_unprocessed(text):
+        yield kind, value
+
+
+def _run(lexer: Any, rules: dict[str, list[tuple[Any, Any, Any]]], stack: list[str], text: str) -> Iterator[Token]:
+    """Yield the tokens of a line; `stack` holds the lexer's states before it, and afterwards those at its end."""
+    line = text + "\n"
+    at, steps = 0, 20 * len(line) + 100
+    while at < len(line) and steps:
+        steps -= 1
+        for matches, action, then in rules[stack[-1]]:
+            found = matches(line, at)
+            if found is None:
+                continue
+            if isinstance(action, tuple):
+                yield action, found.group()
+            elif action is not None:
+                for _, kind, value in action(lexer, found):
+                    yield kind, value
+            at = found.end()
+            _enter(stack, then)
+            break
+        else:
+            if line[at] == "\n":
+                stack[:] = ["root"]
+            else:
+                yield (), line[at]
+            at += 1
+    del stack[1:-_DEEPEST]
+
+
+def _enter(stack: list[str], then: Any) -> None:
+    """Change the states as a rule says: a number goes back so many, `#push` repeats the last."""
+    if isinstance(then, int):
+        del stack[max(len(stack) + then, 1) :]
+        return
+    for state in (then,) if isinstance(then, str) else then or ():
+        if state == "#pop":
+            del stack[max(len(stack) - 1, 1) :]
+        else:
+            stack.append(stack[-1] if state == "#push" else state)
+
+
+def _joined(tokens: Iterable[tuple[Style, str]]) -> list[Segment]:
+    """Return tokens as segments; what looks the same is one, spaces go with what is before them."""
+    segments: list[Segment] = []
+    text, last = "", None
+    for style, found in tokens:
+        value = found.replace("\n", "")
+        if style is last or (last is not None and value.isspace()):
+            text += value
+        elif value:
+            if text:
+                segments.append(Segment(text, last))
+            text, last = value, style
+    return [*segments, Segment(text, last)] if text else segments
