@@ -218,6 +218,25 @@ async def test_questions_are_listed_and_answered_once(tmp_path: Path) -> None:
         await until(lambda: not it.project.runs.is_running(it.session_id))
 
 
+async def test_an_edited_always_is_never_wider_than_what_was_offered_without_it_being_seen(tmp_path: Path) -> None:
+    script = [calls(call("bash", command="touch a b"), call("bash", command="touch c")), DONE]
+    async with rig(tmp_path, script, permission={"bash": "ask"}) as it:
+        await it.client.call(PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text="go")]))
+        request = await it.question()
+        assert request.always == ["touch *"]
+
+        def answer(*always: str, wider: bool = False) -> AnswerPermission:
+            return AnswerPermission(request_id=request.id, reply="always", always=list(always), wider=wider)
+
+        for wrong in (answer("t*"), answer("touch *", "*"), answer(), answer(" "), answer("<read-only>", wider=True)):
+            assert (await refused(it.client.call(PERMISSION_REPLY, wrong))).kind == "BadRequest"
+        assert it.project.store.permissions.grants() == []
+        assert await it.client.call(PERMISSION_REPLY, answer("touch c*"))
+        assert [grant.patterns for grant in it.project.store.permissions.grants()] == [["touch c*"]]
+        await until(lambda: not it.project.runs.is_running(it.session_id))
+        assert (it.work / "c").exists(), "what was remembered answers the other question too"
+
+
 async def test_a_project_that_can_not_store_says_so(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "data").write_text("in the way")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.kit.wildcard import ANY, WORDS, covers, matches, overlaps
+from codeloop.kit.wildcard import ANY, WORDS, covers, is_within, matches, overlaps
 
 TEXTS = st.text("ab *?/\n", max_size=8)
 PATTERNS = st.text("ab */?", max_size=6)
@@ -87,6 +87,24 @@ def test_a_covered_text_matches_whatever_it_turns_out_to_be(text: str, pattern: 
 )
 def test_partly_known_texts(text: str, pattern: str, could: bool, must: bool) -> None:
     assert (overlaps(text, pattern), covers(text, pattern)) == (could, must)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "offered", "is_inside"),
+    [
+        ("git push *", "git push *", True),
+        ("git push origin *", "git push *", True),
+        ("git push", "git push *", True),
+        ("git *", "git push *", False),
+        ("git push*", "git push *", False),
+        ("*", "git push *", False),
+        ("src/*", "*", True),
+        ("gi? push *", "git push *", False),
+        ("<read-only>", "git push *", False),
+    ],
+)
+def test_a_pattern_within_another_one_allows_no_more(pattern: str, offered: str, is_inside: bool) -> None:
+    assert is_within(pattern, ["npm publish *", offered]) == is_inside
 
 
 def test_a_hostile_pattern_on_a_long_text_takes_no_time() -> None:

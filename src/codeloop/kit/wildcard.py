@@ -6,6 +6,7 @@ Every function is linear in the text, and never takes more than text times patte
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -155,3 +156,14 @@ def covers(text: str, pattern: str) -> bool:
         if 0 in states or len(states) > _MOST_ALTERNATIVES:
             return False
     return all(state & automaton.ends for state in states)
+
+
+def is_within(pattern: str, offered: Sequence[str]) -> bool:
+    """Return whether a pattern allows nothing that none of the offered ones does. May say no where it is yes.
+
+    >>> is_within("npm run test", ["npm run *"]), is_within("npm *", ["npm run *"])
+    (True, False)
+    """
+    start, words = (pattern[:-2], WORDS) if pattern.endswith(" *") else (pattern, "")
+    known = start.replace("*", ANY).replace("?", ANY) + words
+    return pattern in offered or any(covers(known, each) for each in offered)

@@ -120,16 +120,17 @@ class Gate(Struct, frozen=True):
         place = need.metadata.get(PLACE, "")
         return [grant for grant in self.store.permissions.granted(session_id) if grant.place == place]
 
-    def reply(self, answer: PermissionAnswer) -> bool:
+    def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
         """Settle a question, and with it what the answer covers, in one transaction; False when it no longer waits.
 
-        "always" settles every other question of the session and of its children that its patterns cover; "reject"
-        without words rejects all others of the session.
+        "always" settles every other question of the session and of its children that its patterns cover, which are
+        those of `always` if it has any; "reject" without words rejects all others of the session.
         """
         pending = self.store.pending_permissions()
         settled = next((request for request in pending if request.id == answer.request_id), None)
         if settled is None:
             return False
+        settled = replace(settled, always=list(always)) if always else settled
         answer = PermissionAnswer(
             session_id=settled.session_id, request_id=settled.id, reply=answer.reply, message=answer.message
         )

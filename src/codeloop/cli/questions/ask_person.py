@@ -3,7 +3,6 @@
 import shutil
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.streams import Output
@@ -11,14 +10,11 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.questions.prompter import Prompter, ask_line
 from codeloop.cli.questions.reply_words import chosen, meaning
 from codeloop.cli.questions.trust_text import changes_text
+from codeloop.client.asking import origin
 from codeloop.client.client import Client
-from codeloop.client.display.permission_text import CUT, EVERYTHING, LABEL, Asking, in_words, marked
+from codeloop.client.display.permission_text import CUT, EVERYTHING, Asking, in_words, marked
 from codeloop.config.trust.changes import trust_changes
 from codeloop.kit.terminal_text import inert, one_line
-from codeloop.schema.api.session_requests import MessageId, SessionId
-from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import MESSAGE_GET, SESSION_GET
-from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 
@@ -122,23 +118,6 @@ def _question(question: QuestionInfo, who: str, most: int) -> str:
         text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
         shown += f"  {number}  {text}\n"
     return shown + (SHOW_ALL if most < EVERYTHING and any(row.startswith(CUT) for row in rows) else "")
-
-
-async def origin(client: Client, request: PermissionRequest | QuestionRequest) -> Asking:
-    """Return which tool asks, and which subagent; empty where that can't be found."""
-    tool = subagent = ""
-    with suppress(OperationError):
-        session = await client.call(SESSION_GET, SessionId(session_id=request.session_id))
-        if session.parent_id is not None:
-            subagent = one_line(f"subagent {session.agent or ''}", LABEL) + f" “{one_line(session.title, LABEL)}”"
-    if request.tool is not None:
-        named = MessageId(session_id=request.session_id, message_id=request.tool.message_id)
-        with suppress(OperationError):
-            message = await client.call(MESSAGE_GET, named)
-            call_id = request.tool.call_id
-            parts = (part for part in message.parts if isinstance(part, ToolPart) and part.call_id == call_id)
-            tool = next((one_line(part.tool, LABEL) for part in parts), "")
-    return Asking(tool, subagent)
 
 
 async def trusts(terminal: Output, settings: ProjectSettings) -> bool:

@@ -54,7 +54,7 @@ def in_words(request: PermissionRequest, asking: Asking, columns: int, most: int
     rows = list(_rows(request, columns, most))
     if request.metadata.get(DOUBTFUL):
         rows.append(("yellow", "  Its full effect can't be known before it runs."))
-    always = f"\n     {WRAPPED.strip()} ".join(_wrapped(_always(request), max(columns - 15, 20)))
+    always = f"\n     {WRAPPED.strip()} ".join(_wrapped(remembered(request), max(columns - 15, 20)))
     return RequestText(f"{what}{by}{whom}", rows, always)
 
 
@@ -163,8 +163,8 @@ def _diff(diff: str, paths: list[str], columns: int, most: int) -> Iterator[tupl
         yield look, row
 
 
-def _always(request: PermissionRequest) -> str:
-    """Return what "always" remembers: for the session's directory, and for where the command is to run."""
+def remembered(request: PermissionRequest) -> str:
+    """Return what "always" remembers, in which directory and where commands run; "": it is not offered."""
     if not request.always:
         return ""
     place = request.metadata.get("workdir")

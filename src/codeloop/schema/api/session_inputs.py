@@ -121,11 +121,17 @@ class Summarize(Wire):
 
 
 class AnswerPermission(Wire):
-    """Answers a question; `message` goes to the model with a rejection, and the turn then goes on."""
+    """Answers a question; `message` goes to the model with a rejection, and the turn then goes on.
+
+    Ours, not the reference's: `always` is remembered in the place of what was offered. `wider`: the person has seen
+    that it allows more than that; without it, it must not.
+    """
 
     request_id: str
     reply: Reply
     message: str | None = None
+    always: list[str] | None = None
+    wider: bool = False
 
 
 class RespondPermission(Wire):

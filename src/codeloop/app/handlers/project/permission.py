@@ -1,11 +1,12 @@
 """Questions that wait for an answer."""
 
 from codeloop.app.project import Project
+from codeloop.kit.wildcard import is_within
 from codeloop.schema.api.session_inputs import AnswerPermission, RespondPermission
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PermissionAnswer
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.permission import PermissionRequest, is_named
 
 
 async def pending(project: Project, _args: NoArguments) -> list[PermissionRequest]:
@@ -15,14 +16,15 @@ async def pending(project: Project, _args: NoArguments) -> list[PermissionReques
 
 
 async def reply(project: Project, args: AnswerPermission) -> bool:
-    """Answer a question."""
+    """Answer a question. Refuses an edited "always" that allows more than was offered, unless that was seen."""
     waiting = [request for request in await pending(project, NoArguments()) if request.id == args.request_id]
     if not waiting:
         raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     answer = PermissionAnswer(
         session_id=waiting[0].session_id, request_id=args.request_id, reply=args.reply, message=args.message
     )
-    if not project.engine.gate.reply(answer):
+    remembered = _edited(args, waiting[0]) if args.reply == "always" else ()
+    if not project.engine.gate.reply(answer, remembered):
         raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     return True
 
@@ -30,3 +32,19 @@ async def reply(project: Project, args: AnswerPermission) -> bool:
 async def respond(project: Project, args: RespondPermission) -> bool:
     """Answer a question; the older form."""
     return await reply(project, AnswerPermission(request_id=args.permission_id, reply=args.response))
+
+
+def _edited(args: AnswerPermission, request: PermissionRequest) -> tuple[str, ...]:
+    """Return what a person wants to be remembered in the place of what was offered; empty: what was offered."""
+    if args.always is None:
+        return ()
+    if not request.always:
+        raise OperationError("BadRequest", "This can't be allowed always. Answer with once or reject.")
+    added = [pattern for pattern in args.always if pattern not in request.always]
+    if not args.always or any(not pattern.strip() or is_named(pattern) for pattern in added):
+        raise OperationError("BadRequest", "What is allowed always is a command or a path; * stands for any text.")
+    if not args.wider and not all(is_within(pattern, request.always) for pattern in added):
+        offered = ", ".join(request.always)
+        problem = f"{', '.join(added)} allows more than was offered ({offered}). Set wider if that is meant."
+        raise OperationError("BadRequest", problem)
+    return tuple(args.always)

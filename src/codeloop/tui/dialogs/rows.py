@@ -1,0 +1,53 @@
+"""Rows of styled text: cut, wrapped, put side by side. All widths are in cells."""
+
+import re
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+
+from codeloop.tui.render.canvas import Row
+
+_WORD = re.compile(r"\s*\S+")
+
+
+def fit(text: str, width: int) -> str:
+    """Return a text of one line in at most `width` cells; one that is cut ends in an ellipsis."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + "…" if width > 0 else ""
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return a text in lines of at most `width` cells, broken between words where that is possible."""
+    width = max(width, 1)
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in _WORD.findall(paragraph):
+            if line and cell_len(line) + cell_len(word) > width:
+                lines.append(line)
+                line = ""
+            line += word if line else word.lstrip()
+            if cell_len(line) > width:
+                *whole, line = chop_cells(line, width)
+                lines += whole
+        lines.append(line)
+    return lines
+
+
+def width_of_row(row: Row) -> int:
+    """Return how many cells a row takes."""
+    return sum(segment.cell_length for segment in row)
+
+
+def between(left: Row, right: Row, width: int) -> Row:
+    """Return a row with one part at each end; without room for both only the left one."""
+    gap = width - width_of_row(left) - width_of_row(right)
+    return [*left, Segment(" " * gap), *right] if gap > 0 else left
+
+
+def on(row: Row, style: Style, width: int) -> Row:
+    """Return a row on a background that reaches over the whole width."""
+    pad = max(width - width_of_row(row), 0)
+    return [Segment(s.text, (s.style or Style.null()) + style) for s in [*row, Segment(" " * pad)]]

@@ -1,0 +1,58 @@
+"""A widget that shows rows as they are: it scrolls, and draws only those that can be seen."""
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from codeloop.tui.render.canvas import Row
+
+
+class RowsView(ScrollView, can_focus=False):
+    """Shows rows. A click on one is told as `Pressed`."""
+
+    DEFAULT_CSS = """
+    RowsView { height: auto; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    """
+
+    class Pressed(Message):
+        """The row with this index was clicked."""
+
+        def __init__(self, view: "RowsView", row: int) -> None:
+            super().__init__()
+            self.view = view
+            self.row = row
+
+    def __init__(self, name: str) -> None:
+        super().__init__(id=name)
+        self._rows: Sequence[Row] = ()
+        self.is_drawn = False
+        """Whether some of these rows were drawn."""
+
+    def show(self, rows: Sequence[Row], height: int) -> None:
+        """Show rows, in a widget of so many rows."""
+        self._rows = rows
+        self.is_drawn = False
+        self.styles.height = height
+        self.virtual_size = Size(self.size.width, len(rows))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row of the screen."""
+        at = y + self.scroll_offset.y
+        row = self._rows[at] if at < len(self._rows) else []
+        self.is_drawn = self.is_drawn or bool(row)
+        return Strip(row).adjust_cell_length(self.size.width)
+
+    def scroll_to_row(self, first: int, last: int) -> None:
+        """Scroll as little as shows these rows."""
+        self.scroll_to_region(Region(0, first, 1, last - first + 1), animate=False, force=True)
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell which row it was."""
+        row = event.y + self.scroll_offset.y
+        if row < len(self._rows):
+            self.post_message(self.Pressed(self, row))

@@ -1,0 +1,248 @@
+"""The panel that asks a person: what a session wants to know, and the choices, which always stay on the screen.
+
+No key answers what could not be seen when it was typed: for a moment after the panel was drawn, and for as long as the
+person goes on typing, keys are handed back (`RequestPanel.Early`) and belong to the prompt.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+
+from rich.segment import Segment
+from textual import events, on
+from textual.app import ComposeResult
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Input
+
+from codeloop.client.display.permission_text import Asking
+from codeloop.schema.permission import PermissionRequest
+from codeloop.tui.dialogs.rows import wrap
+from codeloop.tui.dialogs.rows_view import RowsView
+from codeloop.tui.questions.form import Form, FormAnswer, FormEntry, Request
+from codeloop.tui.questions.form_rows import about_rows, choice_rows, head_rows
+from codeloop.tui.questions.permission_form import PermissionForm
+from codeloop.tui.questions.question_form import QuestionForm
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.themes.styles import Styles
+
+WITHDRAWN = "A question was answered elsewhere, or withdrawn."
+SETTLE = 0.3
+"""Seconds after the first drawing, and after each key before them, in which nobody can have read the question."""
+OTHERS = 5
+"""Rows of the screen that the panel leaves to others."""
+LEAST = 3
+"""Rows of what is asked about that are shown on the smallest screen."""
+_LOOK = 0.02
+_HINT = "↑↓ Enter choose · PgUp PgDn read · Esc Esc reject"
+_SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
+
+
+class RequestPanel(Widget, can_focus=True):
+    """Shows one request at a time; hidden without one.
+
+    `colours` gives the styles of the theme in use; `settle`: as SETTLE.
+    """
+
+    DEFAULT_CSS = """
+    RequestPanel { height: auto; display: none; padding: 0 1; layout: vertical; background: $background-panel; }
+    RequestPanel RowsView { background: $background-panel; }
+    RequestPanel Input { height: 1; border: none; padding: 0 2; background: transparent; display: none; }
+    RequestPanel Input:focus { border: none; background-tint: transparent; }
+    """
+
+    class Answered(Message):
+        """A person answered; `send` carries it out."""
+
+        def __init__(self, request: Request, answer: FormAnswer) -> None:
+            super().__init__()
+            self.request = request
+            self.answer = answer
+
+    class Early(Message):
+        """A key or a paste that was not meant for the panel, since it came before the question could be read."""
+
+        def __init__(self, event: events.Key | events.Paste) -> None:
+            super().__init__()
+            self.event = event
+
+    def __init__(self, colours: Callable[[], Styles], settle: float = SETTLE) -> None:
+        super().__init__()
+        self._settle = settle
+        self.request: Request | None = None
+        self._colours = colours
+        self._form: Form | None = None
+        self._waiting = 1
+        self._ready_at = float("inf")
+        """When the question can have been read (monotonic seconds)."""
+        self._owners: list[int] = []
+        self._typing: FormEntry | None = None
+
+    def compose(self) -> ComposeResult:
+        """Give what is asked, what it is about, the choices, and a line to type in."""
+        yield RowsView("request-head")
+        yield RowsView("request-about")
+        yield RowsView("request-choices")
+        yield Input(id="request-entry", select_on_focus=False)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether keys answer."""
+        return monotonic() >= self._ready_at
+
+    def show(self, request: Request, asking: Asking, waiting: int = 1) -> None:
+        """Ask; `waiting`: how many requests wait, with this one. The same request again only renews that number."""
+        self._waiting = waiting
+        if self.request is None or self.request.id != request.id:
+            self.request = request
+            is_permission = isinstance(request, PermissionRequest)
+            self._form = PermissionForm(request, asking) if is_permission else QuestionForm(request, asking)
+            self._ready_at = float("inf")
+            self.display = True
+            self.focus()
+            self.query_one("#request-choices", RowsView).is_drawn = False
+            self._wait_for_drawing()
+        self.draw()
+
+    def withdraw(self, request_id: str) -> None:
+        """Ask no more, if it is this request that is asked; what was being typed goes to the prompt."""
+        if self.request is not None and self.request.id == request_id:
+            typed = self._entry.value if self._form is not None and self._form.entry is not None else ""
+            if typed and isinstance(self._form, QuestionForm):
+                self.post_message(self.Early(events.Paste(typed)))
+            self.hide()
+            self.notify(WITHDRAWN)
+
+    def hide(self) -> None:
+        """Show nothing."""
+        self.request = self._form = self._typing = None
+        self._entry.display = False
+        self.display = False
+
+    def draw(self) -> None:
+        """Draw everything anew, as after a change of the width or the theme."""
+        form, styles = self._form, self._colours()
+        width = self.content_size.width
+        if form is None or width < 1:
+            return
+        text = form.text(width)
+        head = head_rows(form, text.title, self._waiting, styles, width)
+        choices, self._owners = choice_rows(form, styles, width, is_ready=self.is_ready)
+        foot = [*choices, *self._hint(form, styles, width)]
+        about = about_rows(text, styles)
+        most = max(self.screen.size.height - OTHERS - len(head) - (form.entry is not None), LEAST)
+        foot_height = min(len(foot), max(most - min(len(about), LEAST), LEAST))
+        self.query_one("#request-head", RowsView).show(head, len(head))
+        self.query_one("#request-about", RowsView).show(about, min(len(about), max(most - foot_height, 1)))
+        view = self.query_one("#request-choices", RowsView)
+        view.show(foot, foot_height)
+        mine = [row for row, owner in enumerate(self._owners) if owner == form.cursor]
+        view.scroll_to_row(mine[0], mine[-1])
+        self._show_entry(form)
+
+    def on_resize(self) -> None:
+        """Wrap anew."""
+        self.draw()
+
+    def on_key(self, event: events.Key) -> None:
+        """Answer, choose, scroll; hand back what came too early."""
+        form = self._form
+        if form is None:
+            return
+        if form.entry is not None:
+            if event.key == "escape":
+                event.stop()
+                form.leave_entry()
+                self._after(form)
+        elif event.time < self._ready_at:
+            event.stop()
+            event.prevent_default()
+            self._hand_back(event)
+        elif self._scrolled(event.key) or form.press(event.key):
+            event.stop()
+            event.prevent_default()
+            self._after(form)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Hand back what was pasted: it answers nothing."""
+        if self._form is not None and self._form.entry is None:
+            event.stop()
+            self.post_message(self.Early(events.Paste(event.text)))
+
+    @on(RowsView.Pressed)
+    def _press_row(self, pressed: RowsView.Pressed) -> None:
+        pressed.stop()
+        form = self._form
+        if form is None or pressed.view.id != "request-choices" or not self.is_ready:
+            return
+        if pressed.row < len(self._owners):
+            form.choose(self._owners[pressed.row])
+            self._after(form)
+
+    @on(Input.Submitted)
+    def _take_line(self, submitted: Input.Submitted) -> None:
+        submitted.stop()
+        if self._form is not None:
+            self._form.typed(submitted.value)
+            self._after(self._form)
+
+    @property
+    def _entry(self) -> Input:
+        return self.query_one("#request-entry", Input)
+
+    def _wait_for_drawing(self) -> None:
+        """Look until the choices were drawn: only what is on the screen can be read."""
+        if self.query_one("#request-choices", RowsView).is_drawn:
+            self._wait()
+        else:
+            self.set_timer(_LOOK, self._wait_for_drawing)
+
+    def _wait(self) -> None:
+        """Begin to wait until the question can have been read: it is on the screen now."""
+        self._ready_at = monotonic() + self._settle
+        self.set_timer(self._settle, self.draw)
+
+    def _hand_back(self, event: events.Key) -> None:
+        if self._ready_at < float("inf"):
+            self._wait()
+        self.post_message(self.Early(events.Key(event.key, event.character)))
+
+    def _scrolled(self, key: str) -> bool:
+        if key not in _SCROLLS:
+            return False
+        view = self.query_one("#request-about", RowsView)
+        rows = round(_SCROLLS[key] * view.size.height) or (1 if key == "shift+down" else -1)
+        view.scroll_relative(y=rows, animate=False)
+        return True
+
+    def _after(self, form: Form) -> None:
+        """Show what a key did, or tell the answer."""
+        if form.answer is not None and self.request is not None:
+            self.post_message(self.Answered(self.request, form.answer))
+            self.hide()
+        else:
+            self.draw()
+
+    def _show_entry(self, form: Form) -> None:
+        entry = self._entry
+        if form.entry is None:
+            if self._typing is not None:
+                self._typing = None
+                entry.display = False
+                self.focus()
+            return
+        entry.placeholder = form.entry.placeholder
+        if self._typing != form.entry:
+            self._typing = form.entry
+            entry.value = form.entry.text
+            entry.cursor_position = len(form.entry.text)
+            entry.display = True
+            entry.focus()
+
+    def _hint(self, form: Form, styles: Styles, width: int) -> list[Row]:
+        muted = styles.of("text_muted")
+        if form.entry is not None:
+            label = f"{form.entry.label}  (Enter sends it, Esc goes back)"
+            return [[Segment(line, styles.of("primary"))] for line in wrap(label, width)]
+        if form.notice:
+            return [[Segment(line, styles.of("warning", "bold"))] for line in wrap(form.notice, width)]
+        return [[Segment(_HINT, muted)]] if self.is_ready and width >= len(_HINT) else [[]]

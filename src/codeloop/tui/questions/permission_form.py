@@ -1,0 +1,133 @@
+"""A permission request: allow once or always, reject, or reject with words. What "always" remembers can be edited."""
+
+from codeloop.client.display.permission_text import EVERYTHING, Asking, in_words, remembered
+from codeloop.kit.terminal_text import one_line
+from codeloop.kit.wildcard import is_within
+from codeloop.schema.permission import PermissionRequest, Reply
+from codeloop.schema.wire import replace
+from codeloop.tui.questions.form import MOVES, FormAnswer, FormEntry, FormRow, FormText
+
+WIDER = "That is wider than what was offered: it allows more than this request is about."
+SURE = "Press escape or Enter once more to reject it, and stop the {}."
+
+
+class PermissionForm:
+    """The choices for one request, and what was answered."""
+
+    def __init__(self, request: PermissionRequest, asking: Asking) -> None:
+        self.cursor = 0
+        self.notice = ""
+        self.answer: FormAnswer | None = None
+        self.entry: FormEntry | None = None
+        self.tab = 0
+        self.tabs: tuple[tuple[str, bool], ...] = ()
+        self._request = request
+        self._offered = tuple(request.always)
+        self._asking = asking
+        self._typed: list[str] | None = None
+        """The patterns that were edited so far, while that goes on."""
+
+    def text(self, width: int) -> FormText:
+        """Return what will happen, and all of the command or the diff."""
+        words = in_words(self._request, self._asking, width, EVERYTHING)
+        return FormText(words.title, list(words.rows))
+
+    def rows(self) -> list[FormRow]:
+        """Return the choices."""
+        whose = "subagent" if self._asking.subagent else "turn"
+        always = remembered(self._request)
+        shown = {
+            "once": FormRow("y", "Allow once"),
+            "always": FormRow("a", f"Allow always: {always}", "e edits it" if self._can_edit else ""),
+            "reject": FormRow("n", f"Reject, and stop the {whose}"),
+            "reason": FormRow("r", "Reject, and say what to do instead"),
+        }
+        return [shown[name] for name in self._choices]
+
+    @property
+    def _choices(self) -> list[str]:
+        return ["once", *(["always"] if self._offered else []), "reject", "reason"]
+
+    @property
+    def _can_edit(self) -> bool:
+        return bool(self._offered) and all(one_line(each, len(each)) == each for each in self._offered)
+
+    def press(self, key: str) -> bool:
+        """Take a key. Escape only rejects when it is pressed twice."""
+        choices = self._choices
+        is_second, self.notice = self.notice.startswith(SURE[:12]), ""
+        if key in MOVES:
+            self.cursor = (self.cursor + MOVES[key]) % len(choices)
+        elif key == "enter":
+            self.choose(self.cursor)
+        elif key.isdecimal() and 0 < int(key) <= len(choices):
+            self.choose(int(key) - 1)
+        elif key in _KEYS and _KEYS[key] in choices:
+            self.choose(choices.index(_KEYS[key]))
+        elif key == "e" and self._can_edit:
+            self.cursor = choices.index("always")
+            self._typed = []
+            self._ask_pattern()
+        elif key == "escape" and is_second:
+            self._end("reject")
+        elif key == "escape":
+            self.cursor = choices.index("reject")
+            self.notice = SURE.format("subagent" if self._asking.subagent else "turn")
+        else:
+            return False
+        return True
+
+    def choose(self, row: int) -> None:
+        """Take a choice."""
+        self.cursor = row
+        match self._choices[row]:
+            case "once":
+                self._end("once")
+            case "always":
+                self._end("always")
+            case "reject":
+                self._end("reject")
+            case _:
+                self.entry = FormEntry("What to do instead:", placeholder="the model reads this, and goes on")
+
+    def typed(self, text: str) -> None:
+        """Take a reason, or a pattern."""
+        if self._typed is None:
+            self.entry = None
+            if text.strip():
+                self.answer = FormAnswer("reject", text.strip())
+            return
+        self._typed.append(text.strip())
+        if len(self._typed) < len(self._offered):
+            self._ask_pattern()
+        else:
+            self._take_patterns(tuple(pattern for pattern in self._typed if pattern))
+
+    def leave_entry(self) -> None:
+        """Go back to the choices; nothing was typed."""
+        self.entry = None
+        self._typed = None
+
+    def _ask_pattern(self) -> None:
+        patterns, done = self._offered, len(self._typed or [])
+        which = f" ({done + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
+        self.entry = FormEntry(f"Allow always{which}:", patterns[done], "* stands for any text, ? for one character")
+
+    def _take_patterns(self, patterns: tuple[str, ...]) -> None:
+        """Show what was edited; only the next key answers with it."""
+        self.leave_entry()
+        if patterns:
+            self._request = replace(self._request, always=list(patterns))
+        self.notice = WIDER if self._is_wider else ""
+
+    @property
+    def _is_wider(self) -> bool:
+        return not all(is_within(pattern, self._offered) for pattern in self._request.always)
+
+    def _end(self, reply: Reply) -> None:
+        edited = tuple(self._request.always)
+        is_edited = reply == "always" and edited != self._offered
+        self.answer = FormAnswer(reply, always=edited if is_edited else None, wider=is_edited and self._is_wider)
+
+
+_KEYS = {"y": "once", "a": "always", "n": "reject", "r": "reason"}
