@@ -73,6 +73,35 @@ def test_it_says_what_a_run_then_does_and_leaves_no_trace(tmp_path: Path) -> Non
     assert [each["action"] for each in log] == ["deny" if said[x] != "allow" else "allow" for x in said]
 
 
+def test_it_says_what_the_sandbox_would_allow(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.git("init", "-q")
+    desk.configure(sandbox={"hidden": ["~/customers"], "network": "off"})
+    (tmp_path / "customers").mkdir()
+    (tmp_path / "customers/list").touch()
+    (desk.work / ".env").write_text("KEY=1\n")
+    line = "cat .env ~/customers/list > ~/out; cp a.py b.py; echo x >> .git/hooks/y"
+    said = json.loads(desk.run("debug", "permission", "--json", line).stdout)["sandbox"]
+    if said["backend"] != "namespaces":
+        pytest.skip("no sandbox that hides files of a project can be had here")
+    fates = {(each["access"], each["path"]): each["fate"] for each in said["touches"]}
+    assert {path: fate for path, fate in fates.items() if fate != "free"} == {
+        ("write", f"{tmp_path}/out"): "opened",
+        ("write", f"{desk.work}/.git/hooks/y"): "opened",
+        ("read", f"{desk.work}/.env"): "opened",
+        ("read", f"{tmp_path}/customers/list"): "blocked",
+    }
+    assert fates["write", f"{desk.work}/b.py"] == "free"
+    assert said["network"] == "off"
+    assert str(desk.work) in said["writable"]
+    assert not (tmp_path / "out").exists()
+    shown = desk.run("debug", "permission", line).stdout
+    assert f"read of {tmp_path}/customers/list: hidden, blocked" in shown
+    assert f"write of {tmp_path}/out: outside the project, opened for this command once it is allowed" in shown
+    desk.configure(sandbox="off")
+    assert "no sandbox: it is turned off" in desk.run("debug", "permission", "ls").stdout
+
+
 def test_one_thing_has_to_be_asked_about(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     assert desk.run("debug", "permission").returncode == 2

@@ -23,6 +23,7 @@ from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import PLACE
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import lineage
+from codeloop.tool.builtin.shell.preview import SandboxPreview, preview
 from codeloop.tool.tool import ToolFailure
 
 NEW = "ses_new"
@@ -43,12 +44,16 @@ class ExplainedNeed(Wire):
 
 
 class Explanation(Wire):
-    """The needs of a call in the order in which they come up. `failure`: why the tool would refuse it by itself."""
+    """The needs of a call in the order in which they come up. `failure`: why the tool would refuse it by itself.
+
+    `sandbox`: what a shell line may do once it is allowed; None for other calls.
+    """
 
     profile: Profile
     agent: str
     needs: list[ExplainedNeed]
     failure: str = ""
+    sandbox: SandboxPreview | None = None
 
 
 class Situation(Struct, frozen=True):
@@ -84,7 +89,13 @@ async def explain(project: Project, situation: Situation, tool: str, arguments: 
         needs = [_explained(engine, session_id, agent, need) for need in ctx.needs]
         if rules.answers_itself:
             needs = [replace(need, action="allow") if need.action == "ask" else need for need in needs]
-        return Explanation(profile=engine.profile(session_id), agent=agent.name, needs=needs, failure=failure)
+        sandbox = None
+        if tool == "bash":
+            directory = engine.workspace.resolve(arguments.get("workdir") or ".", engine.workspace.directory).path
+            sandbox = await preview(arguments["command"], directory, session_id, engine.workspace)
+        return Explanation(
+            profile=engine.profile(session_id), agent=agent.name, needs=needs, failure=failure, sandbox=sandbox
+        )
 
 
 class _Explained(Exception):

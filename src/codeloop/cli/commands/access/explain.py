@@ -11,8 +11,17 @@ from codeloop.client.local import LocalClient
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.permission import PROFILES, Profile
+from codeloop.tool.builtin.shell.preview import SandboxPreview
 
 WIDTH = 200
+NO_RULE = "no rule that could deny it"
+NETWORKS = {
+    "off": "none, but what other sandboxed commands of the project serve",
+    "hosts": "package registries, git hosting and the hosts of the configuration",
+    "on": "that of this machine",
+}
+FATES = {"free": "open", "opened": "opened for this command once it is allowed", "blocked": "blocked"}
+SHOWN = 3
 
 
 @click.command("permission")
@@ -65,13 +74,17 @@ def _lines(explained: Explanation) -> list[str]:
     lines = [f"profile {explained.profile}, agent {explained.agent}"]
     for need in explained.needs:
         lines += _need(need)
+    if explained.sandbox is not None:
+        lines += _sandbox(explained.sandbox)
     return [*lines, *([f"The tool refuses it: {explained.failure}"] if explained.failure else [])]
 
 
 def _need(need: ExplainedNeed) -> list[str]:
-    rule = f"{need.rule.permission} {need.rule.pattern}: {need.rule.action}" if need.rule else "no rule"
-    lines = [f"{need.action:5}  {need.permission}  {one_line(', '.join(need.patterns), WIDTH)}"]
-    lines.append(f"    by {rule}, {need.origin}")
+    rule = f"{need.rule.permission} {need.rule.pattern}: {need.rule.action}, {need.origin}" if need.rule else NO_RULE
+    if need.rule is None and need.action == "ask":
+        rule = "no rule, so it is asked about"
+    what = one_line(", ".join(need.patterns), WIDTH) or "what is only known when it runs"
+    lines = [f"{need.action:5}  {need.permission}  {what}", f"    by {rule}"]
     if need.traits:
         lines.append(f"    it is {', '.join(need.traits)}")
     if need.unproven:
@@ -81,4 +94,18 @@ def _need(need: ExplainedNeed) -> list[str]:
     if need.action == "ask":
         remembered = ", ".join(f"{need.permission} {pattern}" for pattern in need.always)
         lines.append(f"    always: {one_line(remembered, WIDTH) or 'not offered'}")
+    return lines
+
+
+def _sandbox(found: SandboxPreview) -> list[str]:
+    if not found.backend:
+        return [f"no sandbox: {found.reason}"]
+    more = len(found.writable) - SHOWN
+    writable = ", ".join(found.writable[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    lines = [f"sandbox  {found.backend}" + (f": {found.reason}" if found.reason else "")]
+    lines.append(f"    network: {NETWORKS[found.network]}")
+    lines.append(f"    writable: a private /tmp, {writable} (`codeloop debug sandbox` lists them)")
+    for each in found.touches:
+        why = f"{each.why}, " if each.why else ""
+        lines.append(f"    {each.access} of {one_line(each.path, WIDTH)}: {why}{FATES[each.fate]}")
     return lines

@@ -1,0 +1,90 @@
+"""What the sandbox would allow a shell line: found out without running it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from codeloop.permission.shell.analyse import analyse
+from codeloop.schema.wire import Wire
+from codeloop.tool.builtin.shell.facts import facts_of
+from codeloop.tool.builtin.shell.line_needs import LineNeeds
+from codeloop.tool.builtin.shell.touched_files import touched_files
+from codeloop.workspace.process.shells import ShellContext, Shells
+from codeloop.workspace.sandbox.policy import SandboxPlace, SandboxPolicy
+from codeloop.workspace.sandbox.sandbox import SandboxRefused
+from codeloop.workspace.workspace import Workspace
+
+Fate = Literal["free", "opened", "blocked"]
+
+
+class TouchedPath(Wire):
+    """A path that the line names. `fate`: open anyway, opened for this command once it is allowed, or never open."""
+
+    path: str
+    access: Literal["read", "write"]
+    fate: Fate
+    why: str = ""
+
+
+class SandboxPreview(Wire):
+    """`backend`: what enforces it, "" for nothing; `reason`: why there is none, or what it lacks."""
+
+    backend: str
+    reason: str = ""
+    network: str = ""
+    writable: list[str] = []
+    touches: list[TouchedPath] = []
+
+
+async def preview(command: str, directory: Path, session: str, workspace: Workspace) -> SandboxPreview:
+    """Return what the sandbox would allow a line that runs in a directory. Runs nothing."""
+    config, shells = workspace.sandbox, workspace.shared(Shells)
+    if config.mode == "off":
+        return SandboxPreview(backend="", reason="it is turned off")
+    place = SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
+    policy = shells.policy(place, config)
+    try:
+        sandbox = await shells.sandboxes.enter(policy)
+    except SandboxRefused as error:
+        return SandboxPreview(backend="", reason=str(error))
+    context = ShellContext(session, workspace.directory, workspace.environment, workspace.scratch)
+    analysis = analyse(command, facts_of(command, directory, context, workspace, shells))
+    files = touched_files(analysis.touches, directory, workspace)
+    files = files.seen_by(partial(shells.sandboxes.meant, sandbox))
+    line = LineNeeds(command, analysis, files, directory)
+    granted = line.grants(workspace)
+    return SandboxPreview(
+        backend=sandbox.backend,
+        reason="" if sandbox.holds else "it can't hide the secrets of this project, so it does not count as one",
+        network="off" if sandbox.backend == "landlock" and config.network == "hosts" else config.network,
+        writable=[str(path) for path in policy.writable],
+        touches=[
+            *_fates("write", (*files.writes, *files.fills), partial(_write_refused, policy), granted.writable),
+            *_fates("read", files.reads, partial(_read_refused, policy), granted.readable),
+        ],
+    )
+
+
+def _fates(
+    access: Literal["read", "write"], paths: Iterable[Path], refused: Callable[[Path], str], granted: Iterable[Path]
+) -> Iterator[TouchedPath]:
+    for path in dict.fromkeys(paths):
+        why = refused(path)
+        fate: Fate = "free" if not why else "opened" if path in granted else "blocked"
+        yield TouchedPath(path=str(path), access=access, fate=fate, why=why)
+
+
+def _read_refused(policy: SandboxPolicy, path: Path) -> str:
+    is_hidden = any(path.is_relative_to(each) for each in policy.hidden)
+    return "hidden" if is_hidden and path not in policy.visible else ""
+
+
+def _write_refused(policy: SandboxPolicy, path: Path) -> str:
+    if path in policy.writable:
+        return ""
+    if any(path.is_relative_to(each) for each in (*policy.protected, *policy.absent)):
+        return "protected"
+    if not any(path.is_relative_to(each) for each in policy.writable):
+        return "outside the project"
+    return _read_refused(policy, path)
