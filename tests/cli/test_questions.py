@@ -10,6 +10,7 @@ import pytest
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
+from tests.support.sandboxed import is_sandboxed
 from tests.support.wire import Received
 
 Choose = Callable[[Received], Answer]
@@ -93,6 +94,11 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
         (
             bash("cat /etc/hostname"),
             ["Run a command that works outside the project, in /etc/ (bash)", "  │ cat /etc/hostname"],
+        ),
+        pytest.param(
+            call("bash", command="git push", description="Pushes", outside="it needs the SSH key"),
+            ["Run a command outside the sandbox (bash)", "  │ because: it needs the SSH key", "  │ git push"],
+            marks=pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here"),
         ),
         (call("webfetch", url="https://example.com/x", format="text"), ["Fetch https://example.com/x (webfetch)"]),
         (

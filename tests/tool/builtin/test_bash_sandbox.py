@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from codeloop.permission.rules import decide
 from codeloop.schema.config import SandboxConfig
+from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import SandboxPlace
@@ -114,3 +116,25 @@ async def test_a_link_out_of_the_temporary_folder_is_asked_about_by_its_target(
     ctx.asked.clear()
     await run(ctx, "ls /tmp")  # the project lies in it
     assert "external_directory" in {need.permission for need in ctx.asked}
+
+
+async def test_one_question_is_about_leaving_and_all_that_the_command_needs(ctx: TestContext, tmp_path: Path) -> None:
+    line = f"echo left; echo x > {tmp_path}/other/file"
+    assert "left" in await run(ctx, line, outside="it writes elsewhere")
+    assert (tmp_path / "other/file").read_text() == "x\n"
+    leave, *others = ctx.asked
+    assert (leave.permission, leave.patterns) == ("sandbox", ("echo left", f"echo x > {tmp_path}/other/file"))
+    assert leave.metadata == {"command": line, "reason": "it writes elsewhere"}
+    assert leave.always == ()
+    assert [need.permission for need in others] == ["external_directory", "bash", "edit"]
+    assert all(need.traits == () for need in others)
+
+
+async def test_a_rule_that_lets_a_command_leave_needs_proof_as_any_other(ctx: TestContext) -> None:
+    rules = (PermissionRule(permission="sandbox", pattern="git push *", action="allow"),)
+    decided: dict[str, str] = {}
+    for line in ("git push origin", "git push; touch x", 'git push "$x"'):
+        ctx.asked.clear()
+        await run(ctx, line, outside="to push")
+        decided[line] = decide(next(need for need in ctx.asked if need.permission == "sandbox"), rules).action
+    assert list(decided.values()) == ["allow", "ask", "ask"]

@@ -22,6 +22,8 @@ EVERYTHING = 5_000
 """Rows that are shown of a text when all is asked for."""
 LABEL = 80
 _NAMED = 5
+_REASON = 3
+"""Rows of why a command is to run outside the sandbox, in the model's words."""
 _FILE = re.compile("^Index: ", re.MULTILINE)
 DOUBTFUL = "uncertain"
 
@@ -105,7 +107,14 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
     also = _also(given)
     most -= len(also)
     command, diff, call = given.get("command"), given.get("diff"), given.get("input")
-    if request.permission != "bash" and not _fits(request.patterns) and (not diff or len(request.patterns) == 1):
+    if isinstance(reason := given.get("reason"), str):
+        for row in marked(f"because: {reason}", columns, _REASON):
+            yield "dim", row
+    if (
+        request.permission not in {"bash", "sandbox"}
+        and not _fits(request.patterns)
+        and (not diff or len(request.patterns) == 1)
+    ):
         yield from _bold("\n".join(pattern.replace("\n", "⏎") for pattern in request.patterns), columns, most)
     if isinstance(diff, str) and diff:
         yield from _diff(diff, request.patterns, columns, most)
@@ -244,6 +253,7 @@ def _saying(start: str, *, named: bool = True) -> Callable[[PermissionRequest, A
 
 _TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
     "bash": _saying("Run a command", named=False),
+    "sandbox": _saying("Run a command outside the sandbox", named=False),
     "edit": _edit,
     "read": _read,
     "list": _saying("List the folder"),

@@ -11,11 +11,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from codeloop.kit.suggest import meant, near
-from codeloop.permission.shell.analyse import analyse
+from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.permission.shell.proof import Facts
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
-from codeloop.schema.permission import Need, Trait
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.permission import Trait
+from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.touched_files import touched_files
@@ -61,8 +61,10 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     stands = shells.directory(place)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
     facts = facts_of(params.command, workdir or stands, place, ctx.workspace, shells)
-    sandbox = await _sandbox(params, ctx)
-    line = await _ask(params.command, workdir or stands, ctx, facts, sandbox)
+    sandbox = await _sandbox(ctx)
+    leaves = sandbox is not None and bool(params.outside)
+    sandbox = None if leaves else sandbox
+    line = await _ask(params, workdir or stands, ctx, facts, sandbox, leaves=leaves)
     policy = _policy(ctx, line.grants(ctx.workspace)) if sandbox is not None else None
     if workdir is not None and folder_of(workdir) != workdir:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
@@ -96,8 +98,8 @@ def _check(params: BashParams) -> None:
         raise ToolFailure("The command contains a NUL character, which no shell can take. Write it as \\0 for printf.")
 
 
-async def _sandbox(params: BashParams, ctx: ToolContext) -> Sandbox | None:
-    """Return the sandbox to run in; None when there is to be none, or a person let this command run outside.
+async def _sandbox(ctx: ToolContext) -> Sandbox | None:
+    """Return the sandbox to run in; None when there is to be none.
 
     Raises ToolFailure where there has to be one and none can be had.
     """
@@ -114,11 +116,7 @@ async def _sandbox(params: BashParams, ctx: ToolContext) -> Sandbox | None:
         return None
     if not sandbox.holds:
         _warn(ctx, _LEAKY)
-    if not params.outside:
-        return sandbox
-    command: JSON = {"command": params.command, "reason": params.outside}
-    await ctx.ask(Need(permission="sandbox", patterns=(params.command,), metadata=command))
-    return None
+    return sandbox
 
 
 def _warn(ctx: ToolContext, note: str) -> None:
@@ -135,15 +133,26 @@ def _policy(ctx: ToolContext, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
     return workspace.shared(Shells).policy(place, workspace.sandbox, grants)
 
 
-async def _ask(command: str, directory: Path, ctx: ToolContext, facts: Facts, sandbox: Sandbox | None) -> LineNeeds:
-    """Ask for the places and files that the command touches, and for the command itself; return all that it needed."""
+async def _ask(
+    params: BashParams, directory: Path, ctx: ToolContext, facts: Facts, sandbox: Sandbox | None, *, leaves: bool
+) -> LineNeeds:
+    """Ask for the places and files that the command touches, and for the command itself; return all that it needed.
+
+    `leaves`: there is a sandbox, and the command is to run outside of it; one question is about all of that.
+    """
+    command = params.command
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
     analysis = analyse(command, facts)
     files = await asyncio.to_thread(touched_files, analysis.touches, directory, ctx.workspace)
     if sandbox is not None:
         files = files.seen_by(partial(ctx.workspace.shared(Shells).sandboxes.meant, sandbox))
     line = LineNeeds(command, analysis, files, directory, traits)
-    await ctx.ask(*line.all(ctx.workspace, ctx.session.judge))
+    needs = line.all(ctx.workspace, ctx.session.judge)
+    if leaves:
+        said: JSON = {"command": command, "reason": params.outside}
+        leave = replace(need_of(command, analysis), permission="sandbox", always=(), metadata=said, traits=())
+        needs.insert(0, leave)
+    await ctx.ask(*needs)
     return line
 
 
