@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.workspace.process.command import RunningCommand
+from codeloop.workspace.sandbox.protected_files import SetAside
 
 _KEPT = 64
 
@@ -16,7 +17,8 @@ Status = Literal["running", "exited", "killed"]
 class JobOutput(Struct, frozen=True):
     """What a job printed since it was asked last, for a model and for a screen, and how it stands.
 
-    `code`: negative for a signal, None for none. `notes`: what the sandbox kept it from.
+    `code`: negative for a signal, None for none. `notes`: what the sandbox kept it from; `set_aside`: what appeared
+    meanwhile and was moved away.
     """
 
     output: str
@@ -25,6 +27,7 @@ class JobOutput(Struct, frozen=True):
     status: Status
     code: int | None
     notes: tuple[str, ...] = ()
+    set_aside: tuple[SetAside, ...] = ()
 
 
 class Job:
@@ -53,7 +56,13 @@ class Job:
         self._changed.clear()
         taken = self.running.capture.take()
         return JobOutput(
-            taken.text, taken.printed, taken.is_cut, self.status, self.code, self.running.notes(taken.text)
+            output=taken.text,
+            printed=taken.printed,
+            cut=taken.is_cut,
+            status=self.status,
+            code=self.code,
+            notes=self.running.notes(taken.text),
+            set_aside=self.running.taken_aside(),
         )
 
     async def kill(self) -> bool:

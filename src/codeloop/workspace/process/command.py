@@ -12,7 +12,7 @@ from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState
 from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess, to_the_end
-from codeloop.workspace.sandbox.protected_files import ProtectedFiles
+from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 
 # `$1`: the exports of the shell before, `$2`: the command. At its exit the shell writes its directory and its exports
 # to a pipe of its own, which also tells us, by staying open, that something it started still runs.
@@ -38,6 +38,7 @@ class RunningCommand:
         self.capture = capture
         self.blocked: Callable[[str], list[str]] = lambda _output: []
         self._notes: list[str] = []
+        self._set_aside: list[SetAside] = []
         self._protected = protected
         self.on_output: Callable[[], None] | None = None
         self._text = text
@@ -105,6 +106,11 @@ class RunningCommand:
         directory, exports, _ = bytes(self._left).split(b"\0")
         return ShellState(Path(os.fsdecode(directory)), os.fsdecode(exports))
 
+    def taken_aside(self) -> tuple[SetAside, ...]:
+        """Return what appeared while it ran and was moved away, as far as it was not told."""
+        found, self._set_aside = self._set_aside, []
+        return tuple(found)
+
     def notes(self, output: str) -> tuple[str, ...]:
         """Return what the sandbox kept it from, as far as it was not told: by its output, and by what was put back."""
         told, self._notes = self._notes, []
@@ -142,6 +148,7 @@ class RunningCommand:
         self.capture.close()
         if self._protected is not None:
             self._notes += self._protected.restore()
+            self._set_aside += self._protected.set_aside
             self._protected = None
         if self._file is not None:
             self._file.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from codeloop.workspace.sandbox.blocked import blocked
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import NOTHING, Policies, SandboxGrants, SandboxPlace, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
-from codeloop.workspace.sandbox.protected_files import ProtectedFiles
+from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 from codeloop.workspace.sandbox.sandbox import Sandbox, Sandboxes
 
 _SYSTEM = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
@@ -56,7 +56,7 @@ class CommandResult(Struct, frozen=True):
     `output`: for the model, `recent`: for the screen. `code`: None when it was ended at its timeout (`timed_out`) or by
     a signal (`signal`, its name). `left`: how many processes it had left running, which were ended.
     `path`: the file with the whole output when `output` lacks something. `duration`: seconds. `lines`: of the whole
-    output. `notes`: what the sandbox kept it from.
+    output. `notes`: what the sandbox kept it from; `set_aside`: what appeared meanwhile and was moved away.
     """
 
     output: str
@@ -70,6 +70,7 @@ class CommandResult(Struct, frozen=True):
     duration: float
     lines: int
     notes: tuple[str, ...] = ()
+    set_aside: tuple[SetAside, ...] = ()
 
 
 class Shells:
@@ -144,6 +145,7 @@ class Shells:
             path=taken.path,
             duration=time.monotonic() - began,
             notes=running.notes(taken.text),
+            set_aside=running.taken_aside(),
         )
 
     async def start(self, place: ShellContext, command: ShellCommand) -> Job:

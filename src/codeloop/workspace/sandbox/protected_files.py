@@ -2,15 +2,36 @@
 
 import itertools
 import os
+import shutil
 import stat
 import time
+from contextlib import suppress
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 _LARGEST = 1024 * 1024  # bytes
 _MOST = 500  # files
 _SHOWN = 3
+
+
+class SetAside(Struct, frozen=True):
+    """A file or folder that appeared while a sandboxed command ran, and where it was moved to.
+
+    Nobody can tell whether the command made it or a person did meanwhile.
+    """
+
+    path: Path
+    moved: Path
+
+    def give_back(self) -> bool:
+        """Put it back where it was; return whether it is there now."""
+        if not os.path.lexists(self.path) and _is_real(self.path):
+            with suppress(OSError):
+                shutil.move(self.moved, self.path)
+        return not os.path.lexists(self.moved)
 
 
 class ProtectedFiles:
@@ -20,6 +41,7 @@ class ProtectedFiles:
     """
 
     def __init__(self, policy: SandboxPolicy, folder: Path, *, keep: bool) -> None:
+        self.set_aside: list[SetAside] = []
         self._absent = policy.absent
         self._granted = policy.granted
         self._folder = folder
@@ -29,12 +51,8 @@ class ProtectedFiles:
 
     def restore(self) -> list[str]:
         """Put back what was changed and move away what appeared; return what was done, for the model."""
-        notes = [
-            f"{path} may not appear while commands are sandboxed: it decides what runs later. It was moved to {moved}. "
-            "If it must be there, call bash again with `outside` and the reason."
-            for path in self._appeared()
-            if (moved := self._move(path))
-        ]
+        notes: list[str] = []
+        self.set_aside += [SetAside(path, moved) for path in self._appeared() if (moved := self._move(path))]
         if not self._protected:
             return notes
         now = self._contents(self._protected)

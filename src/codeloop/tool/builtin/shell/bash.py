@@ -18,6 +18,7 @@ from codeloop.schema.permission import Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
+from codeloop.tool.builtin.shell.set_aside import decide_on
 from codeloop.tool.builtin.shell.touched_files import touched_files
 from codeloop.tool.file_access import folder_of, missing
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
@@ -88,7 +89,8 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         raise
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {workdir or stands}: {error}") from error
-    return _finished(params, outcome, timeout, ctx)
+    aside = await decide_on(outcome.set_aside, ctx)
+    return _finished(params, replace(outcome, notes=(*outcome.notes, *aside)), timeout, ctx)
 
 
 def _check(params: BashParams) -> None:

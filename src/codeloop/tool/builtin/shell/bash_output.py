@@ -8,6 +8,7 @@ from msgspec import Meta
 from codeloop.schema.limits import SHELL_WAIT
 from codeloop.schema.wire import Wire
 from codeloop.tool.builtin.shell.bash import noted
+from codeloop.tool.builtin.shell.set_aside import decide_on
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.process.background import Job, JobOutput
 from codeloop.workspace.process.shells import Shells
@@ -25,9 +26,10 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     """Return what is new and whether it still runs."""
     job = job_named(params.id, ctx)
     news = await job.read(min(params.wait, SHELL_WAIT.value) / 1000)
+    aside = await decide_on(news.set_aside, ctx)
     return ToolResult(
         title=job.command,
-        output=noted(news.output or "(no new output)", [_status(job, news), *news.notes]),
+        output=noted(news.output or "(no new output)", [_status(job, news), *news.notes, *aside]),
         metadata={
             "id": job.id,
             "output": news.printed,
