@@ -100,6 +100,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
             ["Run a command outside the sandbox (bash)", "  │ because: it needs the SSH key", "  │ git push"],
             marks=pytest.mark.skipif(not is_sandboxed(), reason="no sandbox can be had here"),
         ),
+        (call("bash", command="touch x", workdir="sub"), ["Run a command (bash)", "  │ touch x", "  │ in /"]),
         (call("webfetch", url="https://example.com/x", format="text"), ["Fetch https://example.com/x (webfetch)"]),
         (
             call("task", description="Look around", prompt="look", subagent_type="general"),

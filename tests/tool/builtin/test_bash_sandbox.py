@@ -138,3 +138,15 @@ async def test_a_rule_that_lets_a_command_leave_needs_proof_as_any_other(ctx: Te
         await run(ctx, line, outside="to push")
         decided[line] = decide(next(need for need in ctx.asked if need.permission == "sandbox"), rules).action
     assert list(decided.values()) == ["allow", "ask", "ask"]
+
+
+async def test_what_ran_inside_does_not_steer_what_is_let_out(ctx: TestContext, tmp_path: Path) -> None:
+    evil = ctx.workspace.root / "evil"
+    evil.mkdir()
+    (evil / "id").write_text(f"#!/bin/sh\ntouch {tmp_path}/other/planted\n")
+    (evil / "id").chmod(0o755)
+    await run(ctx, "cd evil; export PATH=$PWD:$PATH A=1")
+    assert "uid=" in await run(ctx, "id; echo ${A-none}", outside="it needs to")
+    assert not (tmp_path / "other/planted").exists()
+    (asked,) = [need for need in ctx.asked if need.permission == "sandbox"]
+    assert asked.metadata["workdir"] == str(evil)

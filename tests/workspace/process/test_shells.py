@@ -64,6 +64,47 @@ async def test_a_session_keeps_its_directory_and_its_exports(shells: Shells, pla
     assert outcome.output == f"{place.directory}/a b\nx \"y\" $HOME\n'z'|none|none|{place.directory}\n"
 
 
+async def test_what_a_command_leaves_in_place_of_its_exports_is_never_run(shells: Shells, place: ShellContext) -> None:
+    forged = (
+        """printf '%s\\0touch planted; declare -x A="1"\\ntouch planted\\ndeclare -x B="$(touch planted)"\\n\\0' """
+    )
+    await run(shells, place, f'{forged} "$PWD" >&99; trap - EXIT')
+    outcome = await run(shells, place, 'printf "%s|" "$B" "${A-none}"')
+    assert not (place.directory / "planted").exists()
+    assert outcome.output == "|none|"
+
+
+async def test_a_command_that_is_let_out_sees_no_exports_but_those_of_its_kind(
+    shells: Shells, place: ShellContext
+) -> None:
+    async def let_out(text: str) -> str:
+        return (await shells.run(place, ShellCommand(text, 20, is_let_out=True), lambda _: None)).output
+
+    (place.directory / "sub").mkdir()
+    await run(shells, place, "export A=1 PATH=$PWD/evil:$PATH")
+    assert await let_out("echo ${A-none}; /usr/bin/env | grep -c evil; export B=1; unset GIVEN; cd sub") == "none\n0\n"
+    assert (await run(shells, place, "echo $A$B${GIVEN-none}; pwd")).output == f"11none\n{place.directory}/sub\n"
+    assert "evil" in (await run(shells, place, "echo $PATH")).output
+    assert await let_out("echo ${A-none}$B${GIVEN-none}") == "none1none\n"
+
+
+async def test_what_changes_how_a_line_is_read_is_not_kept(shells: Shells, place: ShellContext) -> None:
+    (place.directory / "sub").mkdir()
+    await run(
+        shells,
+        place,
+        "export CDPATH=/ GLOBIGNORE=* BASH_ENV=$PWD/x PS4=a; echo touch planted > x; f() { :; }; export -f f",
+    )
+    outcome = await run(shells, place, "cd usr 2>/dev/null || echo *; echo $BASH_ENV$GLOBIGNORE; type f 2>/dev/null")
+    assert outcome.output == "sub x\n\n"
+
+
+async def test_values_of_any_bytes_are_kept_in_any_shell(shells: Shells, place: ShellContext) -> None:
+    await run(shells, place, r"""export A=$'\377 \\ \n`y"z' B="it's"; declare -ix D=2""")
+    outcome = await run(shells, place, 'printf "%s" "$A" | od -An -tx1; echo "$B$D"')
+    assert outcome.output == " ff 20 5c 20 0a 60 79 22 7a\nit's2\n"
+
+
 async def test_sessions_do_not_share_their_state(shells: Shells, place: ShellContext) -> None:
     other = ShellContext("ses_2", place.directory, place.environment, place.scratch)
     await run(shells, place, "cd /; export A=1")
@@ -298,7 +339,7 @@ async def test_what_earlier_commands_changed_is_known(shells: Shells, place: She
     assert changed.pop("A") == 'it\'s\na "$B" \\'
     assert set(changed) <= {"LANG", "TERM"}
     await run(shells, place, "export() { builtin export \"$@\"; echo 'touch x'; }; export B=1")
-    assert shells.changed(place) == {"": ""}
+    assert shells.changed(place)["B"] == "1"
     shells.reset(place.session)
     assert shells.changed(place) == {}
 

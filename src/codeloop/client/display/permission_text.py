@@ -127,16 +127,18 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
         yield from _bold(shown, columns, most)
     elif request.permission == "bash":
         yield from _bold("\n".join(request.patterns), columns, most)
+    if isinstance(place := given.get("workdir"), str) and place:
+        also = [f"in {place}", *also]
     for line in also:
-        yield "dim", MARK + one_line(f"also {line}", max(columns - len(MARK) - 1, 20))
+        yield "dim", MARK + one_line(line, max(columns - len(MARK) - 1, 20))
 
 
 def _also(given: JSON) -> list[str]:
     """Return what else the answer decides, but for the command, which is shown."""
     also = given.get("also")
     lines = [str(line) for line in cast("list[object]", also)] if isinstance(also, list) else []
-    kept = [line for line in lines if not line.startswith("bash: ")]
-    return kept if len(kept) <= _NAMED else [*kept[: _NAMED - 1], f"{len(kept) - _NAMED + 1} more"]
+    kept = [f"also {line}" for line in lines if not line.startswith("bash: ")]
+    return kept if len(kept) <= _NAMED else [*kept[: _NAMED - 1], f"also {len(kept) - _NAMED + 1} more"]
 
 
 def _fits(names: Sequence[str]) -> bool:

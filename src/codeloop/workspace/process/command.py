@@ -10,17 +10,17 @@ from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.scratch import save
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output_buffer import OutputBuffer
-from codeloop.workspace.process.shell_state import ShellState
+from codeloop.workspace.process.shell_state import ShellState, exported
 from codeloop.workspace.sandbox.process_launcher import MARK, Forker, Launch, LaunchedProcess, to_the_end
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
 
-# `$1`: the exports of the shell before, `$2`: the command. At its exit the shell writes its directory and its exports
-# to a pipe of its own, which also tells us, by staying open, that something it started still runs.
+# `$1`: the command. At its exit the shell writes its directory and its exports to a pipe of its own, which also tells
+# us, by staying open, that something it started still runs. A command may write there too: nothing of it is ever run.
 # On one line, so that the shell's own messages count the command's lines from one.
 _STATE = 99
 """The number that this pipe has for the shell: none that a command uses itself."""
 _SCRIPT = (
-    """_codeloop=$PWD; eval "$1"; PWD=$_codeloop; _codeloop=$2; set --; """
+    """_codeloop=$1; set --; """
     """trap '{{ unset {own}; printf "%s\\0" "$PWD"; export -p; printf "\\0"; }} """
     f""">/dev/fd/{_STATE} 2>/dev/null' EXIT; """
     """eval "$_codeloop\""""
@@ -63,13 +63,12 @@ class RunningCommand:
         """
         with ExitStack() as on_failure:
             on_failure.callback(self._close)
-            exports = state.exports and state.exports + "".join(
-                f"\nexport {name}={_quoted(environment[name])}" for name in own if name in environment
-            )
+            given = environment
+            if state.variables is not None:
+                given = {**state.variables, **{name: environment[name] for name in own if name in environment}}
             script = _SCRIPT.format(own=" ".join((MARK, *own)))
-            arguments = [*shell, "-c", script, Path(shell[0]).name, exports, self._argument()]
+            arguments = [*shell, "-c", script, Path(shell[0]).name, self._argument()]
             descriptors = {1: self._output.writer, 2: self._output.writer, _STATE: self._state.writer}
-            given: Mapping[str, str] = {} if state.exports else environment
             self._child = await forker.start(Launch(arguments, state.directory, given, descriptors))
             on_failure.pop_all()
         self._output.listen()
@@ -103,8 +102,8 @@ class RunningCommand:
         """Return what the shell left; None when it was ended, or replaced itself, before it could say so."""
         if self._left.count(b"\0") != 2 or not self._left.endswith(b"\0") or len(self._left) > SHELL_STATE.value:
             return None
-        directory, exports, _ = bytes(self._left).split(b"\0")
-        return ShellState(Path(os.fsdecode(directory)), os.fsdecode(exports))
+        directory, printed, _ = bytes(self._left).split(b"\0")
+        return ShellState(Path(os.fsdecode(directory)), exported(os.fsdecode(printed)))
 
     def taken_aside(self) -> tuple[SetAside, ...]:
         """Return what appeared while it ran and was moved away, as far as it was not told."""
@@ -153,8 +152,3 @@ class RunningCommand:
         if self._file is not None:
             self._file.unlink(missing_ok=True)
             self._file = None
-
-
-def _quoted(value: str) -> str:
-    """Return a value as one word of a shell."""
-    return "'" + value.replace("'", "'\\''") + "'"

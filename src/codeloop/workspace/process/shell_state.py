@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from contextlib import suppress
 from pathlib import Path
+from shlex import split
 
 from msgspec import Struct
 
@@ -15,8 +16,10 @@ READING = re.compile(
 )
 """Variables by which bash reads a line otherwise than as it is written, or runs something before it."""
 _OWN = frozenset({"PS1", "PS2", "PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "PPID"})
+_NOT_CARRIED = frozenset({"PWD", "SHLVL", "_"})
 _EXPORT = re.compile(
-    r"""declare -x ([A-Za-z_][A-Za-z0-9_]*)(?:="((?:[^"\\$`]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n""", re.DOTALL
+    r"""declare -[a-zA-Z]*x[a-zA-Z]* ([A-Za-z_][A-Za-z0-9_]*)(?:="((?:[^"\\$`]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n""",
+    re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _BYTE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
@@ -25,10 +28,15 @@ _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"E
 
 
 class ShellState(Struct, frozen=True):
-    """What a shell leaves to the next one of its session: where it stood, and its exports as shell source text."""
+    """What a shell leaves to the next one of its session: where it stood, and the variables that it exported.
+
+    `variables`: None for those that the session began with; `outside`: those for a command that is let out of its
+    sandbox, without what commands inside exported.
+    """
 
     directory: Path
-    exports: str = ""
+    variables: dict[str, str] | None = None
+    outside: dict[str, str] | None = None
 
 
 def for_bash(environment: Mapping[str, str]) -> dict[str, str]:
@@ -36,35 +44,42 @@ def for_bash(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not READING.fullmatch(name)}
 
 
-def changed_variables(exports: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what a session's variables are where they differ from those that it began with ("": not set).
-
-    `exports`: what `export -p` printed. What can't be read there is one variable without a name.
-    """
-    if not exports:
-        return {}
-    left = _read(exports)
+def changed_variables(left: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what a session's variables are where they differ from those that it began with ("": not set)."""
     if left is None:
-        return {"": ""}
+        return {}
     names = {name for name in (*environment, *left) if name.isidentifier() and name not in _OWN}
     return {name: left.get(name, "") for name in names if left.get(name, "") != environment.get(name, "")}
 
 
-@lru_cache(maxsize=16)
-def _read(exports: str) -> dict[str, str] | None:
+def with_changes(of: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """Return variables with the changes that a command made to those that it was given."""
+    changed = {name: value for name, value in after.items() if before.get(name) != value}
+    return {**{name: value for name, value in of.items() if name in after or name not in before}, **changed}
+
+
+def exported(printed: str) -> dict[str, str]:
+    """Return the variables that `export -p` printed, but for those that change how bash reads a line.
+
+    A command may have written anything in its place: what is not understood is left out, and nothing of it is run.
+    """
     found: dict[str, str] = {}
+    if printed.startswith("export "):  # sh, where there is no bash
+        with suppress(ValueError):
+            found |= {name: value for name, _, value in (word.partition("=") for word in split(printed))}
     at = 0
-    while at < len(exports):
-        row = _EXPORT.match(exports, at)
+    while 0 <= at < len(printed):
+        row = _EXPORT.match(printed, at)
         if row is None:
-            return None
+            at = printed.find("\ndeclare -", at) + 1 or len(printed)
+            continue
         name, quoted, escaped = row.groups()
         if escaped is not None:
             found[name] = os.fsdecode(_BYTE.sub(lambda one: _letter(one[1]), os.fsencode(escaped)))
-        else:
-            found[name] = _ESCAPE.sub(lambda one: one[1], quoted or "")
+        elif quoted is not None:
+            found[name] = _ESCAPE.sub(lambda one: one[1], quoted)
         at = row.end()
-    return found
+    return {name: value for name, value in for_bash(found).items() if name not in _NOT_CARRIED}
 
 
 def _letter(code: bytes) -> bytes:

@@ -16,7 +16,7 @@ from codeloop.schema.limits import SHELL_JOBS, SHELL_REPORT
 from codeloop.workspace.process.background import Job, Jobs
 from codeloop.workspace.process.command import RunningCommand
 from codeloop.workspace.process.output_buffer import OutputBuffer
-from codeloop.workspace.process.shell_state import ShellState, changed_variables, for_bash
+from codeloop.workspace.process.shell_state import ShellState, changed_variables, for_bash, with_changes
 from codeloop.workspace.sandbox.blocked import blocked
 from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import NOTHING, Policies, SandboxGrants, SandboxPlace, SandboxPolicy
@@ -41,13 +41,15 @@ class ShellContext(Struct, frozen=True):
 class ShellCommand(Struct, frozen=True):
     """One command. `directory`: where to run this one only; None: the session's own. `timeout`: seconds.
 
-    `policy`: that of the sandbox to run it in; None: it runs as any program of the person's.
+    `policy`: that of the sandbox to run it in; None: it runs as any program of the person's. `is_let_out`: others of
+    its session run in a sandbox, and what they export must not steer it.
     """
 
     text: str
     timeout: float
     directory: Path | None = None
     policy: SandboxPolicy | None = None
+    is_let_out: bool = False
 
 
 class CommandResult(Struct, frozen=True):
@@ -95,7 +97,7 @@ class Shells:
     def changed(self, place: ShellContext) -> dict[str, str]:
         """Return the variables that earlier commands of the session changed, as `changed_variables` does."""
         state = self._states.get(place.session)
-        changed = changed_variables(state.exports, for_bash(place.environment)) if state is not None else {}
+        changed = changed_variables(state.variables, for_bash(place.environment)) if state is not None else {}
         return {name: value for name, value in changed.items() if name not in self._own}
 
     def reset(self, session: str) -> None:
@@ -174,7 +176,7 @@ class Shells:
         keep_from(place.environment)
         shell = find_shell(place.environment)
         given = for_bash(place.environment)
-        state = ShellState(directory, state.exports)
+        state = ShellState(directory, state.outside if command.is_let_out else state.variables)
         if command.policy is None:
             running = RunningCommand(command.text, capture)
             await running.start(self.launcher, shell, state, given, self._own)
@@ -208,11 +210,15 @@ class Shells:
         return found.policy(grants)
 
     def _carry(self, place: ShellContext, command: ShellCommand, left: ShellState | None) -> None:
-        if left is None:
+        if left is None or left.variables is None:
             return
-        if command.directory is not None:
-            left = ShellState(self.directory(place), left.exports)
-        self._states[place.session] = left
+        before = self._states.get(place.session, ShellState(place.directory))
+        directory = left.directory if command.directory is None else self.directory(place)
+        inside, outside = left.variables, before.outside
+        if command.is_let_out:
+            began = for_bash(place.environment)
+            inside, outside = with_changes(before.variables or began, outside or began, inside), inside
+        self._states[place.session] = ShellState(directory, inside, outside)
 
 
 class _Meter:

@@ -16,6 +16,7 @@ from codeloop.permission.shell.proof import Facts
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
 from codeloop.schema.permission import Trait
 from codeloop.schema.wire import JSON, Wire, replace
+from codeloop.store.permission_records import PLACE
 from codeloop.tool.builtin.shell.facts import facts_of
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.set_aside import decide_on
@@ -72,7 +73,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await missing(ctx, ctx.workspace.resolve(str(workdir)), text))
     timeout = min(params.timeout or SHELL_TIMEOUT.value, SHELL_TIMEOUT_MAX.value) / 1000
-    command = ShellCommand(params.command, timeout, workdir, policy)
+    command = ShellCommand(params.command, timeout, workdir, policy, is_let_out=leaves)
     latest = ""
 
     def show(text: str) -> None:
@@ -152,6 +153,7 @@ async def _ask(
     needs = line.all(ctx.workspace, ctx.session.judge)
     if leaves:
         said: JSON = {"command": command, "reason": params.outside}
+        said |= {PLACE: str(directory)} if directory != ctx.workspace.directory else {}
         leave = replace(need_of(command, analysis), permission="sandbox", always=(), metadata=said, traits=())
         needs.insert(0, leave)
     await ctx.ask(*needs)
