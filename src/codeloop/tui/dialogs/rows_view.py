@@ -15,7 +15,11 @@ class RowsView(ScrollView, can_focus=False):
     """Shows rows. A click on one is told as `Pressed`."""
 
     DEFAULT_CSS = """
-    RowsView { height: auto; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    RowsView {
+        height: auto; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1;
+        background: $background-panel; scrollbar-background: $background-panel;
+        scrollbar-background-hover: $background-panel; scrollbar-background-active: $background-panel;
+    }
     """
 
     class Pressed(Message):
@@ -45,7 +49,7 @@ class RowsView(ScrollView, can_focus=False):
         at = y + self.scroll_offset.y
         row = self._rows[at] if at < len(self._rows) else []
         self.is_drawn = self.is_drawn or bool(row)
-        return Strip(row).adjust_cell_length(self.size.width)
+        return Strip(row).adjust_cell_length(self.size.width).apply_style(self.rich_style)
 
     def scroll_to_row(self, first: int, last: int) -> None:
         """Scroll as little as shows these rows."""

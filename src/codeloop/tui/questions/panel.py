@@ -45,7 +45,6 @@ class RequestPanel(Widget, can_focus=True):
 
     DEFAULT_CSS = """
     RequestPanel { height: auto; display: none; padding: 0 1; layout: vertical; background: $background-panel; }
-    RequestPanel RowsView { background: $background-panel; }
     RequestPanel Input { height: 1; border: none; padding: 0 2; background: transparent; display: none; }
     RequestPanel Input:focus { border: none; background-tint: transparent; }
     """

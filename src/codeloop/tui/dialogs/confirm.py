@@ -1,0 +1,38 @@
+"""A question with yes and no."""
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from codeloop.tui.dialogs.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.rows_view import RowsView
+
+
+class Confirm(Dialog[bool]):
+    """Asks before something that can't be taken back; only y and Enter on it mean yes. `yes`: what that does."""
+
+    def __init__(self, title: str, text: str, yes: str, colours: Colours) -> None:
+        super().__init__(colours)
+        self._title = title
+        self._text = text
+        self._yes = yes
+
+    def compose(self) -> ComposeResult:
+        """Give the question and the keys."""
+        with Vertical(id="dialog-box"):
+            yield RowsView("confirm-rows")
+
+    def draw(self) -> None:
+        """Draw everything anew."""
+        styles, outer = self.colours(), self.box_width(70)
+        width = outer - 4
+        self.query_one("#dialog-box").styles.width = outer
+        keys = key_rows([("y", self._yes), ("n", "leave it")], styles, width)
+        rows = [title_row(self._title, styles, width), [], *text_rows(self._text, styles, width), [], *keys]
+        self.query_one(RowsView).show(rows, min(len(rows), max(self.size.height - 4, 5)))
+
+    def on_key(self, event: events.Key) -> None:
+        """Answer."""
+        event.stop()
+        if event.key in {"y", "n", "escape"}:
+            self.dismiss(event.key == "y")

@@ -1,0 +1,69 @@
+"""What every dialog has: a box in the middle with a title, a body and a line of keys."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from rich.segment import Segment
+from textual import events
+from textual.screen import ModalScreen
+
+from codeloop.tui.dialogs.rows import between, wrap
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.themes.styles import Styles
+
+Result = TypeVar("Result")
+Colours = Callable[[], Styles]
+"""Gives the styles of the theme in use."""
+
+BOX_CSS = """
+    align: center top;
+    background: $background 60%;
+    #dialog-box { height: auto; max-width: 100%; background: $background-panel; padding: 1 2; margin-top: 2; }
+    #dialog-box Input { height: 1; border: none; padding: 0; background: $background-element; margin-bottom: 1; }
+    #dialog-box Input:focus { border: none; background-tint: transparent; }
+"""
+
+
+class Dialog(ModalScreen[Result]):
+    """A screen above the others. Escape closes it."""
+
+    DEFAULT_CSS = f"Dialog {{ {BOX_CSS} }}"
+
+    def __init__(self, colours: Colours) -> None:
+        super().__init__()
+        self.colours = colours
+
+    def draw(self) -> None:
+        """Draw everything anew, as after a change of the size or the theme."""
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Fit the box into the screen."""
+        self.draw()
+
+    def box_width(self, most: int) -> int:
+        """Return how wide the box may be, in cells."""
+        return min(self.size.width - (6 if self.size.width > 60 else 0), most)
+
+
+def title_row(title: str, styles: Styles, width: int) -> Row:
+    """Return the first row of a dialog."""
+    return between([Segment(title, styles.of("text", "bold"))], [Segment("esc", styles.of("text_muted"))], width)
+
+
+def key_rows(keys: list[tuple[str, str]], styles: Styles, width: int) -> list[Row]:
+    """Return the keys and what they do, in as many rows as that takes."""
+    rows: list[Row] = [[]]
+    used = 0
+    for key, title in keys:
+        size = len(key) + len(title) + 4
+        if used and used + size - 3 > width:
+            rows.append([])
+            used = 0
+        rows[-1] += [Segment(key, styles.of("text")), Segment(f" {title}   ", styles.of("text_muted"))]
+        used += size
+    return rows
+
+
+def text_rows(text: str, styles: Styles, width: int, colour: str = "text") -> list[Row]:
+    """Return a text of our own, wrapped."""
+    return [[Segment(line, styles.of(colour))] for line in wrap(text, width)]

@@ -1,0 +1,82 @@
+"""Finding lines by some of their letters: the whole word first, then where it begins a word, then letters in order."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+_FLAT = str.maketrans(dict.fromkeys("/\\-_.:,()[]\t\n", " "))
+_WORD, _INSIDE, _LETTERS = 1, 2, 4
+_TIER = 1_000_000
+_FAR = 400
+
+
+class FuzzyIndex:
+    """Searches texts; a query that goes on from the last one only looks at what that one found."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = [_flat(text) for text in texts]
+        self._query = ""
+        self._found: Sequence[int] = range(len(self._texts))
+
+    def search(self, query: str) -> list[int]:
+        """Return the places of the texts that have all words of the query, best first; all for an empty one."""
+        goes_on = bool(self._query) and query.startswith(self._query)
+        among = self._found if goes_on else range(len(self._texts))
+        words = query.split()
+        scored = _scores(self._texts, among, words) if words else [(0, place) for place in among]
+        scored.sort()
+        self._query, self._found = query, [place for _, place in scored]
+        return list(self._found)
+
+
+def places(text: str, query: str) -> set[int]:
+    """Return which characters of a text a query has found."""
+    flat, found = _flat(text), set[int]()
+    for raw in query.split():
+        word = _flat(raw)
+        at = f" {flat}".find(f" {word}")
+        at = at if at >= 0 else flat.find(word)
+        if at >= 0:
+            found |= set(range(at, at + len(word)))
+        elif (match := _letters(word).search(flat)) is not None:
+            at = match.start()
+            for letter in word:
+                at = flat.index(letter, at) + 1
+                found.add(at - 1)
+    return found
+
+
+def _scores(texts: Sequence[str], among: Sequence[int], words: Sequence[str]) -> list[tuple[int, int]]:
+    """Return score and place of each text that has every word; a lower score is better."""
+    wanted = [(word := _flat(raw), f" {word}", _letters(word)) for raw in words]
+    found: list[tuple[int, int]] = []
+    for place in among:
+        text = texts[place]
+        total = min(_FAR, len(text))
+        for word, at_word, letters in wanted:
+            at = text.find(word)
+            if at == 0:
+                continue
+            if at > 0:
+                first = text.find(at_word)
+                total += (_WORD if first >= 0 else _INSIDE) * _TIER + (first if first >= 0 else at) * 100
+            elif (match := letters.search(text)) is not None:
+                total += _LETTERS * _TIER + (match.end() - match.start()) * 1_000 + match.start()
+            else:
+                break
+        else:
+            found.append((total, place))
+    return found
+
+
+def _flat(text: str) -> str:
+    """Return a text in small letters, as long as it was: what parts words is a blank."""
+    lower = text.lower()
+    return (lower if len(lower) == len(text) else "".join(char.lower()[:1] for char in text)).translate(_FLAT)
+
+
+@lru_cache(maxsize=64)
+def _letters(word: str) -> re.Pattern[str]:
+    """Return what finds the letters of a word in their order."""
+    first, *rest = word or " "
+    return re.compile(re.escape(first) + "".join(f"[^{re.escape(letter)}]*{re.escape(letter)}" for letter in rest))

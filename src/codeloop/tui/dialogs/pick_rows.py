@@ -1,0 +1,124 @@
+"""The rows of a picker, each made when it is drawn. Pure."""
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+from rich.cells import cell_len
+from rich.segment import Segment
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.tui.dialogs.choices import Pick
+from codeloop.tui.dialogs.fuzzy import places
+from codeloop.tui.dialogs.rows import between, fit, on
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.themes.styles import Styles
+
+AnyPick = Pick[Any]
+_LONGEST = 400
+_SAMPLE = 500
+
+
+class PickRows(Sequence[Row]):
+    """Rows of picks and of the groups that they are in. `at(row)`: the pick of a row; `row_of(place)`: its row.
+
+    `found`: the picks that are shown, as places in `picks`; with a query there are no headings.
+    """
+
+    def __init__(self, picks: Sequence[AnyPick], found: Sequence[int], query: str) -> None:
+        self._picks = picks
+        self._found = found
+        self._query = query
+        self._headings = {} if query.strip() else _headings(picks, found)
+        self._lines: Sequence[int | str] = _lines(found, self._headings)
+        lines = self._lines if self._headings else ()
+        self._rows = {line: row for row, line in enumerate(lines) if isinstance(line, int)}
+        self._title_width = max((cell_len(picks[at].title[:_LONGEST]) for at in found[:_SAMPLE]), default=0)
+        self.width = 0
+        self.cursor = 0
+        self.styles: Styles | None = None
+
+    def at(self, row: int) -> int | None:
+        """Return which of the found picks a row shows; None for a heading."""
+        line = self._lines[row]
+        return line if isinstance(line, int) else None
+
+    def row_of(self, number: int) -> int:
+        """Return the row of one of the found picks."""
+        return self._rows.get(number, number)
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        """Make a row."""
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        line, styles = self._lines[index], self.styles
+        if styles is None:
+            return []
+        if isinstance(line, str):
+            return [Segment(fit(line, self.width), styles.of("text_muted", "bold"))] if line else []
+        return self._pick(self._picks[self._found[line]], styles, is_here=line == self.cursor)
+
+    def _pick(self, pick: AnyPick, styles: Styles, *, is_here: bool) -> Row:
+        width, muted = self.width, styles.of("text_muted")
+        look = "text_muted" if pick.problem else "text"
+        title = one_line(pick.title, _LONGEST)
+        hint = one_line(pick.problem or pick.hint, 60) if width >= 50 else ""
+        room = width - 4 - (cell_len(hint) + 2 if hint else 0)
+        shown = fit(title, room)
+        marks = places(shown, self._query) if self._query.strip() else set[int]()
+        row: Row = [
+            Segment("▸ " if is_here else "  ", styles.of("primary", "bold")),
+            Segment(f"{one_line(pick.mark, 1) or ' '} ", styles.of("primary")),
+            *_marked(shown, marks, styles, look, "bold" if is_here else ""),
+        ]
+        column = min(self._title_width, max(width * 2 // 5, 24))
+        group = f"{pick.group}" if self._query.strip() and pick.group else ""
+        detail = " · ".join(one_line(text, _LONGEST) for text in (pick.detail, group) if text)
+        gap = max(column - cell_len(shown), 0) + 2
+        left = room - cell_len(shown) - gap
+        if detail and left >= 8:
+            row += [Segment(" " * gap), Segment(fit(detail, left), muted)]
+        if hint:
+            row = between(row, [Segment(hint, styles.of("warning") if pick.problem else muted)], width)
+        return on(row, styles.of("", on="background_element"), width) if is_here else row
+
+
+def _marked(text: str, marks: set[int], styles: Styles, look: str, weight: str) -> Row:
+    """Return a text in which the characters that were found stand out."""
+    row: Row = []
+    plain, found = styles.of(look, weight), styles.of("primary", "bold")
+    start = 0
+    for at in range(1, len(text) + 1):
+        if at == len(text) or (at in marks) != (start in marks):
+            row.append(Segment(text[start:at], found if start in marks else plain))
+            start = at
+    return row
+
+
+def _headings(picks: Sequence[AnyPick], found: Sequence[int]) -> dict[int, str]:
+    """Return above which of the found picks a group begins."""
+    headings: dict[int, str] = {}
+    last = ""
+    for number, at in enumerate(found):
+        if picks[at].group != last:
+            last = picks[at].group
+            headings[number] = one_line(last, _LONGEST)
+    return headings
+
+
+def _lines(found: Sequence[int], headings: dict[int, str]) -> Sequence[int | str]:
+    if not headings:
+        return range(len(found))
+    lines: list[int | str] = []
+    for number in range(len(found)):
+        if number in headings:
+            lines += ["", headings[number]] if lines else [headings[number]]
+        lines.append(number)
+    return lines

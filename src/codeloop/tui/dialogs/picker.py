@@ -1,0 +1,252 @@
+"""A list to choose from: what is typed filters it, keys act on a row. Thousands of rows stay fast."""
+
+from asyncio import sleep
+from collections.abc import Sequence
+from functools import partial
+from typing import Generic
+
+from rich.segment import Segment
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Input
+
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.errors import CodeloopError
+from codeloop.tui.dialogs.choices import Pick, PickAction, PickSource, T
+from codeloop.tui.dialogs.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.fuzzy import FuzzyIndex
+from codeloop.tui.dialogs.pick_rows import PickRows
+from codeloop.tui.dialogs.rows_view import RowsView
+from codeloop.tui.render.canvas import Row
+
+NARROW, WIDE = 92, 150
+"""Cells of the box without and with a preview."""
+PREVIEW_FROM = 110
+"""Cells of the screen from which on there is a preview."""
+_AROUND = 10
+"""Rows of the screen that are not the list's."""
+_PAUSE = 0.12
+"""Seconds without a key before more is looked for, or a preview is made."""
+_MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1}
+_KEYS = frozenset({"enter", "escape", "pageup", "pagedown", "ctrl+home", "ctrl+end"})
+LOADING = "Loading…"
+NOTHING = "Nothing fits what you typed."
+
+
+class FilterInput(Input):
+    """Takes what is typed; keys that mean something in the list are the picker's."""
+
+    def on_key(self, event: events.Key) -> None:
+        """Leave keys to the picker before this line takes them."""
+        if isinstance(self.screen, Picker) and self.screen.takes(event.key):
+            event.stop()
+            event.prevent_default()
+            self.screen.press(event.key)
+
+
+class Picker(Dialog[T | None], Generic[T]):
+    """Closes with the value that was chosen, or None."""
+
+    DEFAULT_CSS = """
+    Picker #picker-body { height: auto; }
+    Picker #picker-preview { margin-left: 2; display: none; }
+    """
+
+    def __init__(self, source: PickSource[T], colours: Colours) -> None:
+        super().__init__(colours)
+        self.source = source
+        self._picks: list[Pick[T]] = []
+        self._more = 0
+        """How many of the picks, at the end, were found elsewhere for what is typed."""
+        self._index = FuzzyIndex(())
+        self._found: list[int] = []
+        self._rows = PickRows((), (), "")
+        self._message = LOADING
+        self._shown: T | None = None
+        """What the preview is about."""
+
+    def compose(self) -> ComposeResult:
+        """Give the title, the line to type in, the list with its preview, and the keys."""
+        with Vertical(id="dialog-box"):
+            yield RowsView("picker-title")
+            yield FilterInput(placeholder="Type to filter", id="picker-filter")
+            with Horizontal(id="picker-body"):
+                yield RowsView("picker-list")
+                yield RowsView("picker-preview")
+            yield RowsView("picker-keys")
+
+    def on_mount(self) -> None:
+        """Begin to load."""
+        self.query_one(FilterInput).focus()
+        self.reload()
+
+    @property
+    def current(self) -> T | None:
+        """The value under the cursor."""
+        return self._picks[self._found[self._rows.cursor]].value if self._found else None
+
+    def reload(self) -> None:
+        """Load the rows anew; the cursor stays on its value."""
+        self.run_worker(self._load, exclusive=True, group="load")
+
+    async def _load(self) -> None:
+        keep = self.current if self._picks else self.source.start
+        try:
+            self._picks, self._message = list(await self.source.load()), self.source.empty
+        except CodeloopError as error:
+            self._picks, self._message = [], f"{inert(str(error))}\n\nEnter tries again."
+        self._more = 0
+        self._renew(keep)
+
+    def _renew(self, keep: T | None) -> None:
+        """Index what there is now."""
+        self._index = FuzzyIndex([f"{pick.title} {pick.detail} {pick.group} {pick.also}" for pick in self._picks])
+        self._filter(keep)
+
+    def _filter(self, keep: T | None = None) -> None:
+        """Show what fits what is typed; the cursor is on the first row, or on a value to keep."""
+        query = self.query_one(FilterInput).value
+        self._found = self._index.search(query)
+        if self._more:
+            known = len(self._picks) - self._more
+            self._found = [at for at in self._found if at < known] + list(range(known, len(self._picks)))
+        if query.strip() and self._picks and not self._found:
+            self._message = NOTHING
+        self._rows = PickRows(self._picks, self._found, query)
+        places = (number for number, at in enumerate(self._found) if self._picks[at].value == keep)
+        self._rows.cursor = next(places, 0) if keep is not None else 0
+        self.draw()
+        self._tell()
+
+    def draw(self) -> None:
+        """Draw everything anew."""
+        styles = self.colours()
+        has_preview = self.source.preview is not None and self.size.width >= PREVIEW_FROM
+        outer = self.box_width(WIDE if has_preview else NARROW)
+        width = outer - 4
+        self.query_one("#dialog-box").styles.width = outer
+        self.query_one("#picker-title", RowsView).show([title_row(self.source.title, styles, width)], 1)
+        keys = [("enter", self.source.choose), *((action.key, action.title) for action in self.source.actions)]
+        foot = key_rows(keys, styles, width)
+        self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
+        room = max(self.size.height - _AROUND - len(foot), 3)
+        view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
+        preview.display = has_preview
+        list_width = width * 5 // 9 if has_preview else width
+        view.styles.width = list_width
+        preview.styles.width = width - list_width - 2
+        self._rows.width, self._rows.styles = list_width - 1, styles
+        if self._found:
+            view.show(self._rows, room if has_preview else min(len(self._rows), room))
+            row = self._rows.row_of(self._rows.cursor)
+            view.scroll_to_row(max(row - 1, 0) if self._rows.cursor == 0 else row, row)
+        else:
+            message = text_rows(self._message, styles, list_width, "text_muted")
+            view.show(message, room if has_preview else len(message))
+        preview.styles.height = room
+
+    def takes(self, key: str) -> bool:
+        """Return whether a key means something in the list."""
+        named = {action.key for action in self.source.actions}
+        return (
+            key in _MOVES or key in named or key in {"enter", "escape", "pageup", "pagedown", "ctrl+home", "ctrl+end"}
+        )
+
+    def press(self, key: str) -> None:
+        """Take a key."""
+        page = max(self.query_one("#picker-list", RowsView).size.height - 1, 1)
+        match key:
+            case "escape":
+                self.dismiss(None)
+            case "enter":
+                self._choose()
+            case "pageup" | "pagedown":
+                self._go(self._rows.cursor + (page if key == "pagedown" else -page))
+            case "ctrl+home" | "ctrl+end":
+                self._go(len(self._found) if key == "ctrl+end" else 0)
+            case _ if key in _MOVES:
+                self._go((self._rows.cursor + _MOVES[key]) % max(len(self._found), 1))
+            case _:
+                action = next(action for action in self.source.actions if action.key == key)
+                self.run_worker(partial(self._act, action), exclusive=True, group="act")
+
+    def _go(self, place: int) -> None:
+        self._rows.cursor = max(0, min(place, len(self._found) - 1))
+        self.draw()
+        self._tell()
+
+    def _choose(self) -> None:
+        if not self._found:
+            self.reload()
+            return
+        pick = self._picks[self._found[self._rows.cursor]]
+        if pick.problem:
+            self.notify(inert(pick.problem), severity="warning")
+        else:
+            self.dismiss(pick.value)
+
+    async def _act(self, action: PickAction[T]) -> None:
+        try:
+            if await action.run(self.current):
+                await self._load()
+        except CodeloopError as error:
+            self.notify(inert(str(error)), severity="error")
+
+    @on(Input.Changed)
+    def _typed(self, changed: Input.Changed) -> None:
+        changed.stop()
+        if self._more:
+            del self._picks[len(self._picks) - self._more :]
+            self._more = 0
+            self._renew(None)
+        else:
+            self._filter()
+        if self.source.search is not None:
+            self.run_worker(partial(self._find_more, changed.value), exclusive=True, group="search")
+
+    async def _find_more(self, text: str) -> None:
+        """Add what is found elsewhere for what is typed, once the person pauses."""
+        await self._pause()
+        if self.source.search is None or len(text.strip()) < 3:
+            return
+        known = [pick.value for pick in self._picks]
+        try:
+            more = [pick for pick in await self.source.search(text.strip()) if pick.value not in known]
+        except CodeloopError as error:
+            self.notify(inert(str(error)), severity="warning")
+            return
+        self._picks += more
+        self._more = len(more)
+        self._renew(self.current)
+
+    def _tell(self) -> None:
+        """Tell where the cursor is, and show the preview of that."""
+        value = self.current
+        if self.source.moved is not None:
+            self.source.moved(value)
+        if self.source.preview is not None and value != self._shown:
+            self._shown = value
+            self.run_worker(partial(self._preview, value), exclusive=True, group="preview")
+
+    async def _preview(self, value: T | None) -> None:
+        view = self.query_one("#picker-preview", RowsView)
+        await self._pause()
+        rows: Sequence[Row] = ()
+        if value is not None and self.source.preview is not None and view.display:
+            try:
+                rows = await self.source.preview(value, max(view.size.width - 1, 10))
+            except CodeloopError as error:
+                rows = [[Segment(inert(str(error)))]]
+        view.show(rows, self.query_one("#picker-list", RowsView).size.height)
+
+    async def _pause(self) -> None:
+        await sleep(_PAUSE)
+
+    @on(RowsView.Pressed)
+    def _pressed(self, pressed: RowsView.Pressed) -> None:
+        pressed.stop()
+        place = self._rows.at(pressed.row) if pressed.view.id == "picker-list" and self._found else None
+        if place is not None:
+            self._go(place)
+            self._choose()

@@ -1,0 +1,56 @@
+"""A line to type."""
+
+from rich.segment import Segment
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input
+
+from codeloop.tui.dialogs.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.rows_view import RowsView
+from codeloop.tui.render.canvas import Row
+
+
+class TextInput(Dialog[str | None]):
+    """Closes with the line, or None. `about` says what it is for; what is `hidden` shows as dots."""
+
+    def __init__(self, title: str, colours: Colours, text: str = "", *, about: str = "", hidden: bool = False) -> None:
+        super().__init__(colours)
+        self._title = title
+        self._text = text
+        self._about = about
+        self._hidden = hidden
+
+    def compose(self) -> ComposeResult:
+        """Give the title, the line, and the keys."""
+        with Vertical(id="dialog-box"):
+            yield RowsView("text-title")
+            yield Input(self._text, password=self._hidden, select_on_focus=False, id="text-line")
+            yield RowsView("text-keys")
+
+    def on_mount(self) -> None:
+        """Begin to type."""
+        self.query_one(Input).focus()
+
+    def draw(self) -> None:
+        """Draw everything anew."""
+        styles, outer = self.colours(), self.box_width(70)
+        width = outer - 4
+        self.query_one("#dialog-box").styles.width = outer
+        head: list[Row] = [title_row(self._title, styles, width), []]
+        if self._about:
+            head += [*text_rows(self._about, styles, width, "text_muted"), [Segment("")]]
+        self.query_one("#text-title", RowsView).show(head, len(head))
+        keys = key_rows([("enter", "take it"), ("esc", "leave it")], styles, width)
+        self.query_one("#text-keys", RowsView).show(keys, len(keys))
+
+    @on(Input.Submitted)
+    def _take(self, submitted: Input.Submitted) -> None:
+        submitted.stop()
+        self.dismiss(submitted.value)
+
+    def on_key(self, event: events.Key) -> None:
+        """Close without a line."""
+        if event.key == "escape":
+            event.stop()
+            self.dismiss(None)

@@ -1,0 +1,166 @@
+"""The picker: every key path, ten thousand rows, rows that can't be loaded, foreign text."""
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.tui.dialogs.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.confirm import Confirm
+from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.dialogs.rows_view import RowsView
+from codeloop.tui.dialogs.text_input import TextInput
+from codeloop.tui.render.canvas import Row
+from tests.support.project import until
+from tests.tui.stage import Stage, staged
+
+PICKS = [
+    Pick(1, "Fix the parser", "src", "2 min", group="Today"),
+    Pick(2, "Write the docs", "docs", "1 h", group="Today", mark="●"),
+    Pick(3, "An old thing\x1b[2J\n\u202egnp", "src", "3 d", group="Older", also="hidden words"),
+    Pick(4, "No key", group="Older", problem="needs a key"),
+]
+
+
+class Table:
+    """Rows that can change, and what was done with them."""
+
+    def __init__(self) -> None:
+        self.picks = PICKS
+        self.problem = ""
+        self.done: list[int | None] = []
+        self.moves: list[int | None] = []
+
+    async def load(self) -> Sequence[Pick[int]]:
+        if self.problem:
+            raise CodeloopError(self.problem)
+        return self.picks
+
+    async def remove(self, value: int | None) -> bool:
+        self.done.append(value)
+        self.picks = [pick for pick in self.picks if pick.value != value]
+        return True
+
+    async def search(self, text: str) -> Sequence[Pick[int]]:
+        return [Pick(9, "Found elsewhere", f"… {text} …"), *self.picks[:1]]
+
+    async def preview(self, value: int, width: int) -> Sequence[Row]:
+        return [[Segment(f"About number {value}")]]
+
+    def source(self) -> PickSource[int]:
+        return PickSource(
+            title="Things",
+            load=self.load,
+            actions=(PickAction("ctrl+d", "delete", self.remove),),
+            search=self.search,
+            preview=self.preview,
+            moved=self.moves.append,
+            start=2,
+        )
+
+
+async def test_each_key_does_what_it_says() -> None:
+    table, app = Table(), Stage()
+    async with staged(app) as pilot:
+        app.open(Picker(table.source(), app.colours))
+        await until(lambda: "Write the docs" in app.shown())
+        assert "▸ ● Write the docs" in app.shown(), "the cursor is where it should start"
+        assert "Today" in app.shown()
+        assert "An old thing␛[2J <U+202E>gnp" in app.shown()
+        await pilot.press("down", "down", "enter")
+        assert not app.results, "what has a problem can't be chosen"
+        await pilot.press("down", "down", "ctrl+d")
+        await until(lambda: "Write the docs" not in app.shown())
+        assert table.done == [2]
+        await pilot.press("ctrl+end", "up", "pageup", "ctrl+home", "escape")
+        assert app.results == [None]
+        assert table.moves[:2] == [2, 3]
+
+
+async def test_what_is_typed_filters_and_finds_more() -> None:
+    table, app = Table(), Stage()
+    async with staged(app) as pilot:
+        app.open(Picker(table.source(), app.colours))
+        await until(lambda: "Write the docs" in app.shown())
+        await pilot.press(*"prsr")
+        assert "Fix the parser" in app.shown()
+        assert "Write the docs" not in app.shown()
+        await until(lambda: "Found elsewhere" in app.shown())
+        assert app.shown().count("Fix the parser") == 1
+        await pilot.press("down", "enter")
+        assert app.results == [9]
+        app.open(Picker(PickSource(title="Things", load=table.load), app.colours))
+        await until(lambda: "Write the docs" in app.shown())
+        await pilot.press(*"hidden")
+        assert "An old thing" in app.shown()
+        await pilot.press("x")
+        assert "Nothing fits what you typed." in app.shown()
+
+
+async def test_a_click_chooses() -> None:
+    table, app = Table(), Stage()
+    async with staged(app) as pilot:
+        app.open(Picker(table.source(), app.colours))
+        await until(lambda: "Write the docs" in app.shown())
+        await pilot.click("#picker-list", offset=(8, 1))
+        await pilot.pause()
+        assert app.results == [1]
+
+
+async def test_what_can_not_be_loaded_says_why_and_is_tried_again() -> None:
+    table, app = Table(), Stage()
+    table.problem = "The server is away."
+    async with staged(app) as pilot:
+        app.open(Picker(table.source(), app.colours))
+        await until(lambda: "The server is away." in app.shown())
+        table.problem, table.picks = "", []
+        await pilot.press("enter")
+        await until(lambda: "There is nothing here yet." in app.shown())
+
+
+async def test_where_there_is_room_the_row_has_a_preview() -> None:
+    table, app = Table(), Stage()
+    async with staged(app, (140, 45)) as pilot:
+        app.open(Picker(table.source(), app.colours))
+        await until(lambda: "About number 2" in app.shown())
+        await pilot.press("up")
+        await until(lambda: "About number 1" in app.shown())
+        await pilot.resize_terminal(40, 20)
+        await until(lambda: "About number" not in app.shown())
+        assert "Fix the parser" in app.shown()
+
+
+async def test_only_rows_that_are_seen_are_made() -> None:
+    table, app = Table(), Stage()
+    table.picks = [Pick(number, f"Thing {number}") for number in range(10_000)]
+    async with staged(app) as pilot:
+        app.open(Picker(PickSource(title="Things", load=table.load), app.colours))
+        await until(lambda: "Thing 0" in app.shown())
+        await pilot.press(*"9999")
+        assert app.screen.query_one("#picker-list", RowsView).size.height == 1
+        await pilot.press("enter")
+        assert app.results == [9_999]
+
+
+async def test_yes_is_only_said_with_its_own_key() -> None:
+    app = Stage()
+    async with staged(app) as pilot:
+        for key, answer in (("n", False), ("escape", False), ("y", True)):
+            app.open(Confirm("Delete it?", "It is gone then.", "delete it", app.colours))
+            await pilot.pause()
+            await pilot.press("enter", "space", key)
+            assert app.results[-1] is answer
+
+
+async def test_a_line_is_typed_and_a_hidden_one_is_not_shown() -> None:
+    app = Stage()
+    async with staged(app) as pilot:
+        app.open(TextInput("Rename", app.colours, "Old"))
+        await pilot.pause()
+        await pilot.press("end", "e", "r", "enter")
+        app.open(TextInput("The key", app.colours, hidden=True))
+        await pilot.pause()
+        await pilot.press(*"secret")
+        assert "secret" not in app.shown()
+        await pilot.press("escape")
+        assert app.results == ["Older", None]
