@@ -36,7 +36,7 @@ HOMES = {
     "starlette": ("server/",),
     "uvicorn": ("server/",),
     "sqlite3": ("store/",),
-    "httpx2": ("model/", "net/", "client/", "tool/web/"),
+    "httpx2": ("model/", "net/", "client/", "tool/web/", "extend/mcp/"),
     "mcp": ("extend/",),
     "pydantic_ai": ("model/",),
     "tree_sitter": ("permission/",),

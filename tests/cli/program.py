@@ -171,7 +171,7 @@ def is_prompt(message: dict[str, Any]) -> bool:
     return message["role"] == "user" and not results
 
 
-def call(tool: str, *, call_id: str = "call_1", **arguments: Any) -> Answer:
+def call(tool: str, /, *, call_id: str = "call_1", **arguments: Any) -> Answer:
     """An answer that makes one call."""
     return Answer(calls=(Call(tool, json.dumps(arguments), call_id),))
 

@@ -184,7 +184,6 @@ def test_an_unknown_key_is_a_warning_that_names_its_place(world: World) -> None:
 @pytest.mark.parametrize(
     ("settings", "name"),
     [
-        ({"mcp": {"files": {"type": "local", "command": ["x"]}, "off": {"enabled": False}}}, "mcp.files"),
         ({"plugin": ["some-plugin"]}, "plugin"),
         ({"lsp": True}, "lsp"),
         ({"formatter": {"ruff": {"command": ["ruff"]}}}, "formatter"),

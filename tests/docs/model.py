@@ -36,6 +36,7 @@ TURNS: dict[str, tuple[Answer, ...]] = {
         Answer(text="I look.", reasoning="Let me see.", calls=bash("ls *.py").calls),
         Answer(status=400, body='{"error": {"message": "The service failed."}}'),
     ),
+    "which notes": (calls("notes_list_notes"), Answer(text="Two: buy milk, and fix the roof.")),
     "hello": (bash("echo hello"), Answer(text="Hello.")),
 }
 """What is answered to a prompt that holds the words, step by step; the last answer serves all further steps."""

@@ -33,7 +33,7 @@ NOT_BY_SHAPE = {
     "file.read": "a path may lead out of the project, or to a folder",
     "find.text": "a text may be no regular expression",
     "global.event": "a position must be one that was given out",
-    "mcp.add": "there are no MCP servers yet",
+    "mcp.add": "a definition must make sense",
     "part.update": "the ids in the body must be those of the path",
     "permission.respond": "the question must be open",
     "pty.connect": "answers WebSockets only",

@@ -175,6 +175,7 @@ LIVE: dict[str, list[dict[str, Any]]] = {
         {"title": "T", "message": "m", "variant": "info", "duration": 5},
     ],
     "file.watcher.updated": [{"file": "/p/calc.py", "event": "unlink"}],
+    "mcp.tools.changed": [{"server": "files"}],
     "vcs.branch.updated": [{"branch": "main"}, {}],
     "project.updated": [
         {"id": "global", "worktree": "/", "time": {"created": 1, "updated": 2}, "sandboxes": []},

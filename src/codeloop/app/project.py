@@ -28,6 +28,7 @@ from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast,
 from codeloop.store.store import Store
 from codeloop.store.stores import Stores
 from codeloop.tool.tool import Tool
+from codeloop.tool.toolbox import Fit
 from codeloop.tool.web.providers import SEARCH_KEYS
 from codeloop.workspace.files.scratch import prune_in_background
 from codeloop.workspace.files.temp_files import clear
@@ -116,13 +117,19 @@ class Project:
         rulebook = Rulebook(settings.loaded, scratch, settings.skills.readable)
         agents = rulebook.agents()
         cut = settings.config.tool_output
+        workspace = Workspace(
+            place.root, place.directory, scratch, environment, settings.config.sandbox, settings.paths.own
+        )
+        more, fit = _tools(settings), None
+        if settings.config.mcp:
+            serving: Callable[..., tuple[tuple[Tool, ...], Fit]] = load("app.mcp:serving")
+            servers, fit = serving(settings, workspace, self.tell)
+            more = (*more, *servers)
         return Engine(
             store=store,
-            workspace=Workspace(
-                place.root, place.directory, scratch, environment, settings.config.sandbox, settings.paths.own
-            ),
+            workspace=workspace,
             gate=Gate(store),
-            toolbox=toolbox_of(_tools(settings), agents),
+            toolbox=toolbox_of(more, agents, fit),
             models=self.models,
             agents=agents,
             rulebook=rulebook,

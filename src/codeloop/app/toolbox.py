@@ -15,7 +15,7 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tool import builtin
 from codeloop.tool.builtin.session.batch import batch_tool
 from codeloop.tool.tool import BuiltinTool, Tool
-from codeloop.tool.toolbox import Toolbox
+from codeloop.tool.toolbox import Fit, Toolbox
 from codeloop.tool.web.providers import search_provider
 
 BUILTIN = {
@@ -60,7 +60,7 @@ def builtin_tools() -> tuple[BuiltinTool, ...]:
     )
 
 
-def toolbox_of(more: Iterable[Tool] = (), agents: dict[str, Agent] | None = None) -> Toolbox:
+def toolbox_of(more: Iterable[Tool] = (), agents: dict[str, Agent] | None = None, fit: Fit | None = None) -> Toolbox:
     """Return the built-in tools and those of the project; `task` names the subagents, `batch` runs any tool."""
     known = agents or {}
     rows = (
@@ -68,7 +68,8 @@ def toolbox_of(more: Iterable[Tool] = (), agents: dict[str, Agent] | None = None
         for row in builtin_tools()
     )
     tools = (*rows, *more)
-    return Toolbox((*tools, batch_tool(Toolbox(tools))))
+    every = (*tools, batch_tool(Toolbox(tools)))
+    return Toolbox(every) if fit is None else Toolbox(every, fit)
 
 
 def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:

@@ -46,6 +46,9 @@ _PERMISSIONS = frozenset(
         *(
             "external_directory",
             "sandbox",
+            "mcp_changed",
+            "mcp_resource",
+            "mcp_sampling",
             "doom_loop",
             "question",
             "plan_enter",
@@ -96,7 +99,6 @@ _PENDING: tuple[Keys, ...] = (
     *((name,) for name in ("plugin", "lsp", "formatter", "watcher", "experimental", "autoupdate", "references")),
     *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
     *((name,) for name in ("theme", "keybinds", "tui", "layout")),
-    ("mcp", "*"),
     ("skills", "urls"),
     *(("compaction", name) for name in ("tail_turns", "preserve_recent_tokens")),
     *(("server", name) for name in ("mdns", "mdnsDomain")),

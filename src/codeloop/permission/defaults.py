@@ -68,6 +68,8 @@ def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
         *_rules("todoread", "deny"),
         *_rules("webfetch_private", "ask"),
         *_rules("sandbox", "ask"),
+        *_rules("mcp_changed", "ask"),
+        *_rules("mcp_sampling", "ask"),
         *SECRETS,
         *_rules("edit", "ask", "<protected>", *_inside(readable)),
         *_ENDS[profile],
@@ -91,16 +93,21 @@ def firm_agent_rules(agent: str) -> Ruleset:
     return (*_rules("*", "allow"), *_FIRM[agent]) if agent in _FIRM else ()
 
 
+NAMED = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
+"""The permissions that only a rule for them gives."""
+
+
 def guards(*rulesets: Ruleset) -> Ruleset:
     """Return what a call must pass beside its own rules.
 
-    Secrets, protected files, private networks and leaving the sandbox are asked about. A person's `*: allow` or
+    Secrets, protected files, private networks, leaving the sandbox, changed MCP servers and those that use the model
+    are asked about. A person's `*: allow` or
     `edit: allow` does not mean those; a rule that names them does: `"read": {".env": "allow"}`,
-    `"edit": {"<protected>": "allow"}`, any rule for `webfetch_private` or `sandbox`.
+    `"edit": {"<protected>": "allow"}`, any rule for `webfetch_private`, `sandbox` or a server's changes and sampling.
     """
     given = [rule for ruleset in rulesets for rule in ruleset]
     named = {rule.permission for rule in given}
-    asked = [rule for name in ("webfetch_private", "sandbox") if name not in named for rule in _rules(name, "ask")]
+    asked = [rule for name in NAMED if name not in named for rule in _rules(name, "ask")]
     kept = (*SECRETS, *PROTECTED, *_rules("edit", "allow", ".codeloop/plans/*.md"))
     return (*_rules("*", "allow"), *asked, *kept, *filter(_names_guarded, given))
 

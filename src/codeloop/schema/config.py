@@ -3,7 +3,9 @@
 The names are those of the reference's configuration files, so that people can switch without changing one.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from codeloop.schema.permission import PermissionRule, Profile
 from codeloop.schema.wire import JSON, Wire
@@ -144,6 +146,7 @@ class ToolOutputConfig(Wire, rename=None):
 class Config(Wire, rename=None):
     """Everything that can be configured. `permission` holds the rules of all trusted layers in their order.
 
+    `mcp_share`: how many percent of a model's window the tools of MCP servers may take.
     `restrictions` holds those of untrusted project layers: they can only make a verdict stricter, and mean nothing
     until `config.trust.restrict.configured_rules` has put them together with all others.
     """
@@ -167,6 +170,7 @@ class Config(Wire, rename=None):
     restrictions: list[PermissionRule] = []
     profile: Profile | None = None
     mcp: dict[str, JSON] = {}
+    mcp_share: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     plugin: list[JSON | str | list[JSON | str]] = []
     lsp: bool | dict[str, JSON] | None = None
     formatter: bool | dict[str, JSON] | None = None

@@ -304,6 +304,19 @@ class GlobalDisposed(EventId, tag="global.disposed"):
 
 TuiEvent = PromptAppended | CommandSent | ToastShown | SessionSelected
 
+
+class McpServerName(Wire):
+    """Properties of `mcp.tools.changed`."""
+
+    server: str
+
+
+class McpToolsChanged(EventId, tag="mcp.tools.changed"):
+    """An MCP server is in another state than before, or has other tools."""
+
+    properties: McpServerName
+
+
 LiveEvent = (
     PartDelta
     | StatusChanged
@@ -316,6 +329,7 @@ LiveEvent = (
     | CommandExecuted
     | FileWatched
     | BranchUpdated
+    | McpToolsChanged
     | ProjectUpdated
     | PtyCreated
     | PtyUpdated

@@ -31,6 +31,7 @@ from codeloop.schema.api.project import (
     LocationInfo,
     LSPStatus,
     McpName,
+    McpResource,
     MCPStatus,
     PathInfo,
     ProjectDirectory,
@@ -211,7 +212,9 @@ CAPABILITIES = Operation(
     "experimental.capabilities.get", "GET", "/experimental/capabilities", NoArguments, ExperimentalCapabilities
 )
 CONSOLE = Operation("experimental.console.get", "GET", "/experimental/console", NoArguments, ConsoleState)
-RESOURCE_LIST = Operation("experimental.resource.list", "GET", "/experimental/resource", NoArguments, JSON)
+RESOURCE_LIST = Operation(
+    "experimental.resource.list", "GET", "/experimental/resource", NoArguments, dict[str, McpResource]
+)
 WORKSPACE_LIST = Operation("experimental.workspace.list", "GET", "/experimental/workspace", NoArguments, list[JSON])
 WORKSPACE_STATUS = Operation(
     "experimental.workspace.status", "GET", "/experimental/workspace/status", NoArguments, list[JSON]

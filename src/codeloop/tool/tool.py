@@ -120,6 +120,8 @@ class Tool(Struct, frozen=True):
     traits: Traits = Traits()
     describe: Describe | None = None
     """Stands in for `description` in what a model is offered."""
+    schema: JSON | None = None
+    """The schema of somebody else's parameters, who checks them: `run` is then given the object as it came."""
 
     @property
     def permission(self) -> str:
@@ -129,7 +131,8 @@ class Tool(Struct, frozen=True):
     @property
     def spec(self) -> ToolSpec:
         """What a model is offered."""
-        return ToolSpec(self.name, self.description, parameters_schema(self.params))
+        schema = parameters_schema(self.params) if self.schema is None else self.schema
+        return ToolSpec(self.name, self.description, schema)
 
     @property
     def loaded(self) -> "Tool":

@@ -1,6 +1,6 @@
 """The tools of one project: which are offered, how a call's arguments are read, and what a bad call turns into."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, cast
 
@@ -30,7 +30,7 @@ class Prepared(Struct, frozen=True):
     """A call that can run: the tool, its arguments as a struct, and the JSON object they came from."""
 
     tool: Tool
-    params: msgspec.Struct
+    params: msgspec.Struct | JSON
     input: JSON
     note: str = ""
     """What was taken for what, for the model."""
@@ -54,12 +54,21 @@ class Invalid(Struct, frozen=True):
 
 
 AnyTool = Tool | BuiltinTool
+Fit = Callable[[tuple[ToolSpec, ...], int], tuple[ToolSpec, ...]]
+
+
+def _everything(specs: tuple[ToolSpec, ...], _window: int) -> tuple[ToolSpec, ...]:
+    return specs
 
 
 class Toolbox(Struct, frozen=True, dict=True):
-    """Tools by name, in a fixed order, so that a session's requests keep their prefix."""
+    """Tools by name, in a fixed order, so that a session's requests keep their prefix.
+
+    `fit` leaves out of what is offered what takes too much of a model's window (tokens; 0: not known).
+    """
 
     tools: tuple[AnyTool, ...]
+    fit: Fit = _everything
 
     @cached_property
     def by_name(self) -> dict[str, AnyTool]:
@@ -106,6 +115,8 @@ class Toolbox(Struct, frozen=True, dict=True):
         if isinstance(value, str):
             reason = f"The arguments of {tool.name} are not a JSON object: {value}."
             return Invalid(f"{reason} It takes {signature(ours, schema)}.", {}, unusable=True)
+        if tool.schema is not None:
+            return Prepared(tool, value, value, "; ".join(notes))
         try:
             own = meant_by_tool(ours, without_nulls(value, schema), notes)
             given = meant_by_tool(ours, meant_parameters(own, schema, notes), notes)

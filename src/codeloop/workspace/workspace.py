@@ -83,6 +83,10 @@ class Workspace:
             self._parts[kind] = kind()
         return self._parts[kind]
 
+    def part(self, kind: type[T]) -> T | None:
+        """Return the one `kind` of this work tree if there is one."""
+        return self._parts.get(kind)
+
     def give_up(self, kind: type[T]) -> T:
         """Return a part for the work tree that is opened in this one's place; closing this one spares it."""
         given = self.shared(kind)

@@ -56,7 +56,8 @@ class RequestCache:
             self._under = under
             offered = toolbox.specs(info.id, *rulesets)
             within = [{spec.name for spec in toolbox.specs(info.id, *rules)} for rules in ceilings]
-            self._offered = tuple(spec for spec in offered if all(spec.name in names for names in within))
+            allowed = tuple(spec for spec in offered if all(spec.name in names for names in within))
+            self._offered = toolbox.fit(allowed, info.limits.context)
         return self._offered
 
     def turns(self, view: Conversation, info: ModelInfo, now: int) -> tuple[Turn, ...]:

@@ -125,10 +125,25 @@ class McpName(Wire):
 
 
 class MCPStatus(Wire):
-    """What an MCP server is doing; `error` says why it failed."""
+    """What an MCP server is doing, in the reference's words; `error` says why it failed.
+
+    `state` is ours, where it says more: `configured` (nobody has looked at it), `known` (its tools are offered, the
+    first call starts it), `starting`.
+    """
 
     status: Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"]
     error: str | None = None
+    state: Literal["configured", "known", "starting"] | None = None
+
+
+class McpResource(Wire):
+    """Something that an MCP server has to read; `client` is the server's name."""
+
+    name: str
+    uri: str
+    client: str
+    description: str | None = None
+    mime_type: str | None = None
 
 
 class LSPStatus(Wire):

@@ -8,15 +8,12 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.project import (
-    AddMcp,
     ConsoleState,
     ExperimentalCapabilities,
-    McpName,
-    MCPStatus,
     ToolListQuery,
     WriteLog,
 )
-from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CLIENT_LOG
 from codeloop.schema.operation import (
     CAPABILITIES,
@@ -24,9 +21,6 @@ from codeloop.schema.operation import (
     FORMATTER_STATUS,
     LOG,
     LSP_STATUS,
-    MCP_ADD,
-    MCP_CONNECT,
-    MCP_DISCONNECT,
     MCP_STATUS,
     RESOURCE_LIST,
     TOOL_IDS,
@@ -36,12 +30,10 @@ from codeloop.schema.operation import (
     AnyOperation,
     NoArguments,
 )
-from codeloop.schema.wire import Wire
 from tests.server.support.serving import served
 from tests.support.project import rig
 
 SERVERS = {"on": {"type": "local", "command": ["x"]}, "off": {"type": "local", "command": ["x"], "enabled": False}}
-NOT_YET = "codeloop does not connect to MCP servers yet."
 
 
 async def test_a_model_is_listed_the_tools_that_it_is_offered_in_a_turn(tmp_path: Path) -> None:
@@ -73,34 +65,6 @@ async def test_the_tools_of_a_model_of_the_catalog_suit_it_and_an_unknown_one_is
     async with served(tmp_path) as server:
         await server.get("/experimental/tool", 400, provider="nobody", model="m")
         await server.get("/experimental/tool", 400)
-
-
-async def test_configured_mcp_servers_are_said_not_to_be_connected(tmp_path: Path) -> None:
-    async with rig(tmp_path, [], mcp=SERVERS) as it:
-        assert await it.client.call(MCP_STATUS, NoArguments()) == {
-            "on": MCPStatus(status="failed", error=NOT_YET),
-            "off": MCPStatus(status="disabled"),
-        }
-        rows: list[tuple[AnyOperation, Wire]] = [
-            (MCP_CONNECT, McpName(name="on")),
-            (MCP_DISCONNECT, McpName(name="off")),
-            (MCP_ADD, AddMcp(name="new", config={"type": "local", "command": ["x"]})),
-        ]
-        for operation, args in rows:
-            with pytest.raises(OperationError, match=NOT_YET) as raised:
-                await it.client.call(operation, args)
-            assert raised.value.kind == "BadRequest"
-
-
-@pytest.mark.parametrize("action", ["connect", "disconnect"])
-async def test_an_unknown_mcp_server_is_named_as_such(tmp_path: Path, action: str) -> None:
-    async with served(tmp_path) as it:
-        refused = await it.post(f"/mcp/no one/{action}", status=404)
-    assert refused == {
-        "_tag": "McpServerNotFoundError",
-        "name": "no one",
-        "message": "MCP server not found: no one",
-    }
 
 
 async def test_what_there_is_nothing_of_is_empty(tmp_path: Path) -> None:

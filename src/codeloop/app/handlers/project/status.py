@@ -1,7 +1,6 @@
-"""MCP servers, tools, and clients' lines for the log."""
+"""Tools, and clients' lines for the log."""
 
 import logging
-from typing import NoReturn
 
 import msgspec
 
@@ -12,20 +11,15 @@ from codeloop.model.chat import ModelInfo
 from codeloop.permission.defaults import guards
 from codeloop.permission.rules import RuleLayer
 from codeloop.schema.api.project import (
-    AddMcp,
-    McpName,
-    MCPStatus,
     ToolListItem,
     ToolListQuery,
     WriteLog,
 )
-from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import CLIENT_LOG
 from codeloop.schema.operation import NoArguments
 
 _LOG = logging.getLogger("codeloop.client")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
-NO_MCP = "codeloop does not connect to MCP servers yet."
 
 
 async def log(_project: Project, args: WriteLog) -> bool:
@@ -34,28 +28,6 @@ async def log(_project: Project, args: WriteLog) -> bool:
     line = one_line(f"{args.service}: {args.message[: CLIENT_LOG.value]}{extra}", CLIENT_LOG.value)
     _LOG.log(_LEVELS[args.level], "%s", line)
     return True
-
-
-async def mcp(project: Project, _args: NoArguments) -> dict[str, MCPStatus]:
-    """Return what the configured MCP servers are doing."""
-    return {
-        name: MCPStatus(status="disabled")
-        if server.get("enabled") is False
-        else MCPStatus(status="failed", error=NO_MCP)
-        for name, server in project.settings.config.mcp.items()
-    }
-
-
-async def add_mcp(_project: Project, _args: AddMcp) -> NoReturn:
-    """Refuse. Raises OperationError."""
-    raise OperationError("BadRequest", NO_MCP)
-
-
-async def connect_mcp(project: Project, args: McpName) -> NoReturn:
-    """Refuse, to connect and to disconnect. Raises OperationError."""
-    if args.name not in project.settings.config.mcp:
-        raise OperationError("McpServerNotFoundError", f"MCP server not found: {args.name}")
-    raise OperationError("BadRequest", NO_MCP)
 
 
 async def tool_ids(project: Project, _args: NoArguments) -> list[str]:

@@ -1,0 +1,112 @@
+"""MCP servers: what they are doing, added, switched on and off; their resources."""
+
+from codeloop.app.mcp import table_of
+from codeloop.app.project import Project
+from codeloop.extend.mcp.known.definition import definition_of
+from codeloop.extend.mcp.known.table import McpTable
+from codeloop.extend.mcp.link.failures import ServerFailed
+from codeloop.extend.mcp.server import McpServer, State
+from codeloop.extend.mcp.servers import McpServers
+from codeloop.schema.api.project import AddMcp, McpName, McpResource, MCPStatus
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import NoArguments
+
+_WORDS: dict[State, MCPStatus] = {
+    "configured": MCPStatus(status="disabled", state="configured"),
+    "known": MCPStatus(status="connected", state="known"),
+    "starting": MCPStatus(status="disabled", state="starting"),
+    "connected": MCPStatus(status="connected"),
+    "disabled": MCPStatus(status="disabled"),
+    "needs_auth": MCPStatus(status="needs_auth"),
+}
+
+
+def servers_in(project: Project) -> McpServers:
+    """Return the servers of an open project; one that has none configured may be given some."""
+    table = project.workspace.part(McpTable)
+    if table is None:
+        table = table_of(project.settings, project.workspace, project.tell)
+        project.workspace.adopt(table)
+    return table.running
+
+
+async def status(project: Project, _args: NoArguments) -> dict[str, MCPStatus]:
+    """Return what the MCP servers are doing."""
+    return _statuses(servers_in(project)) if _has_any(project) else {}
+
+
+async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
+    """Add a server for as long as the project is open, and connect it; its status says how that went.
+
+    Raises OperationError when the definition makes no sense.
+    """
+    definition = definition_of(args.name, args.config)
+    if definition.problem:
+        raise OperationError("BadRequest", f"{definition.problem}.")
+    servers = servers_in(project)
+    server = await servers.add(definition)
+    if definition.is_enabled:
+        await _connected(server)
+    return _statuses(servers)
+
+
+async def connect(project: Project, args: McpName) -> bool:
+    """Switch a server on and connect it; whether that worked. Raises OperationError: there is no such server."""
+    server = _server(project, args)
+    server.is_off = False
+    return await _connected(server)
+
+
+async def disconnect(project: Project, args: McpName) -> bool:
+    """End a server and switch it off. Raises OperationError: there is no such server."""
+    server = _server(project, args)
+    server.is_off = True
+    await server.disconnect()
+    return True
+
+
+async def resources(project: Project, _args: NoArguments) -> dict[str, McpResource]:
+    """Return the resources of the servers that are known."""
+    servers = servers_in(project) if _has_any(project) else None
+    return {
+        f"{name}:{each.uri}": McpResource(
+            name=each.name,
+            uri=each.uri,
+            client=name,
+            description=each.description or None,
+            mime_type=each.mime or None,
+        )
+        for name, listing in (servers.listings.items() if servers else ())
+        for each in listing.resources
+        if not each.is_template
+    }
+
+
+def _has_any(project: Project) -> bool:
+    return project.workspace.part(McpTable) is not None
+
+
+async def _connected(server: McpServer) -> bool:
+    try:
+        await server.connect()
+    except ServerFailed:
+        return False
+    return True
+
+
+def _server(project: Project, args: McpName) -> McpServer:
+    found = servers_in(project).by_name.get(args.name)
+    if found is None:
+        raise OperationError("McpServerNotFoundError", f"MCP server not found: {args.name}")
+    return found
+
+
+def _statuses(servers: McpServers) -> dict[str, MCPStatus]:
+    return {name: _words(server) for name, server in servers.by_name.items()}
+
+
+def _words(server: McpServer) -> MCPStatus:
+    now = server.status
+    if now.state in {"failed", "needs_client_registration"}:
+        return MCPStatus(status="failed" if now.state == "failed" else "needs_client_registration", error=now.reason)
+    return _WORDS[now.state]

@@ -1,0 +1,1 @@
+"""Agents, commands, skills and MCP servers: what extends codeloop."""

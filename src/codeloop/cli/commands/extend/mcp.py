@@ -1,0 +1,251 @@
+"""`codeloop mcp`: add servers, list what they are doing, look at one, remove them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from msgspec import Struct
+
+from codeloop.app.handlers.project.mcp import servers_in
+from codeloop.app.project import Project, open_project
+from codeloop.app.settings import ProjectSettings, Startup
+from codeloop.cli.exit_codes import UsageProblem
+from codeloop.cli.group import Group
+from codeloop.cli.options import JSON as AS_JSON
+from codeloop.cli.output.style import columns, print_json
+from codeloop.cli.target.project import open_settings
+from codeloop.config.server_entry import entry_file, write_entry
+from codeloop.config.trust.store import amend
+from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
+from codeloop.extend.mcp.known.listing import Listing
+from codeloop.extend.mcp.link.failures import ServerFailed
+from codeloop.extend.mcp.server import McpServer
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+
+T = TypeVar("T")
+_WIDTH = 100
+_LOG = 2_000
+
+
+class AddOptions(Struct, frozen=True):
+    """What `add` was called with beside the server itself."""
+
+    variables: tuple[str, ...]
+    headers: tuple[str, ...]
+    cwd: str | None
+    timeout: int | None
+    for_project: bool
+    no_try: bool
+
+
+@click.group(cls=Group)
+def mcp() -> None:
+    """Add, list, try and remove MCP servers."""
+
+
+@mcp.command()
+@click.argument("name")
+@click.argument("what", nargs=-1, required=True)
+@click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="Variable for the program. Repeatable.")
+@click.option("--header", "headers", metavar="NAME: VALUE", multiple=True, help="Header for the address. Repeatable.")
+@click.option("--cwd", metavar="DIRECTORY", help="Directory that the program works in. [default: the project's]")
+@click.option("--timeout", type=click.IntRange(1), metavar="MS", help="How long each request may take.")
+@click.option("--project", "for_project", is_flag=True, help="Write it to this project's file instead of your own.")
+@click.option("--no-try", is_flag=True, help="Write it without trying it.")
+def add(name: str, what: tuple[str, ...], **flags: Any) -> None:
+    """Add an MCP server: NAME, then its address, or `--` and the command that starts it.
+
+    The server is tried first, and only written to the configuration when it works.
+    """
+    options = AddOptions(**flags)
+    entry = _entry(what, options)
+    definition = definition_of(name, entry)
+    if definition.problem:
+        raise UsageProblem(f"{inert(definition.problem)}.")
+    settings = open_settings()
+    if name in settings.config.mcp:
+        raise UsageProblem(f"There is a server {inert(name)!r} already. Remove it first: codeloop mcp remove {name}")
+    file = entry_file(settings.paths, settings.place if options.for_project else None)
+    if not options.no_try:
+        click.echo(_in_project(lambda project: _tried(project, definition)))
+    write_entry(file, name, entry)
+    if options.for_project and settings.trusted:  # it is the person's own change
+        amend(settings.paths, settings.place.root, settings.place.directory, file)
+    click.echo(f"Written to {file}.")
+    if options.for_project and not settings.trusted:
+        click.echo("This directory is not trusted, so its servers are ignored. Trust it: codeloop trust")
+
+
+def _entry(what: Sequence[str], options: AddOptions) -> JSON:
+    variables, headers = _pairs(options.variables, "="), _pairs(options.headers, ":")
+    more: JSON = {"timeout": options.timeout} if options.timeout else {}
+    if len(what) == 1 and what[0].startswith(("http://", "https://")):
+        if variables or options.cwd:
+            raise UsageProblem("--env and --cwd are for a program. For an address there is --header.")
+        return {"type": "remote", "url": what[0], **({"headers": headers} if headers else {}), **more}
+    if headers:
+        raise UsageProblem("--header is for an address. For a program there is --env.")
+    more |= {"cwd": options.cwd} if options.cwd else {}
+    return {"type": "local", "command": [*what], **({"environment": variables} if variables else {}), **more}
+
+
+def _pairs(given: Sequence[str], mark: str) -> dict[str, str]:
+    rows = [each.partition(mark) for each in given]
+    if wrong := next((name for name, found, _ in rows if not found or not name.strip()), None):
+        raise UsageProblem(f"{wrong!r} has no value: write NAME{mark}VALUE.")
+    return {name.strip(): value.strip() if mark == ":" else value for name, _, value in rows}
+
+
+async def _tried(project: Project, definition: ServerDefinition) -> str:
+    server = await servers_in(project).add(definition)
+    try:
+        listing = await server.connect()
+    except ServerFailed as error:
+        if server.status.state == "needs_auth":
+            return f"{inert(definition.name)} wants you to sign in: {server.status.reason}"
+        log = server.log.read()[-_LOG:].strip()
+        said = f"\nIts log ends so:\n{inert(log)}" if log else ""
+        raise CodeloopError(f"{inert(str(error))} Nothing was written.{said}") from error
+    return _summary(server.name, listing)
+
+
+def _summary(name: str, listing: Listing) -> str:
+    about = f" ({inert(listing.server)})" if listing.server else ""
+    names = one_line(", ".join(tool.name for tool in listing.tools), _WIDTH)
+    lines = [f"{inert(name)}{about} works: {_counted(len(listing.tools), 'tool')}{': ' if names else ''}{names}"]
+    if hidden := _hidden(listing):
+        lines.append(f"Beware: hidden characters in what it says of {', '.join(hidden)}; `mcp debug` shows them.")
+    return "\n".join(lines)
+
+
+def _hidden(listing: Listing) -> list[str]:
+    """Return the tools whose names or descriptions hold characters that nobody sees."""
+    return [
+        inert(tool.name) for tool in listing.tools if any(inert(text) != text for text in (tool.name, tool.description))
+    ]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+@mcp.command("list")
+@AS_JSON
+def list_servers(*, as_json: bool) -> None:
+    """List the servers, and what each is doing. Starts none of them."""
+    rows = _in_project(_rows)
+    if as_json:
+        print_json(rows)
+    elif rows:
+        shown = [
+            (row["name"], row["state"], str(row["tools"]), one_line(row["how"], 60), one_line(row["reason"], 160))
+            for row in rows
+        ]
+        click.echo(columns([("name", "state", "tools", "command or address", "reason"), *shown]))
+    else:
+        click.echo("No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND", err=True)
+
+
+async def _rows(project: Project) -> list[JSON]:
+    return [
+        {
+            "name": inert(server.name),
+            "state": server.status.state,
+            "reason": server.status.reason,
+            "tools": len(server.listing.tools) if server.listing is not None else "-",
+            "how": _how(server.definition),
+        }
+        for server in (servers_in(project).by_name.values() if project.settings.config.mcp else ())
+    ]
+
+
+def _how(definition: ServerDefinition) -> str:
+    match definition.how:
+        case LocalDefinition(command=command):
+            return " ".join(command)
+        case RemoteDefinition(url=url):
+            return url
+        case _:
+            return "-"
+
+
+@mcp.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Remove a server from the configuration file that it is written in."""
+    settings = open_settings()
+    file = _file_of(settings, name)
+    write_entry(file, name, None)
+    if file.is_relative_to(settings.place.root) and settings.trusted:
+        amend(settings.paths, settings.place.root, settings.place.directory, file)
+    click.echo(f"Removed {inert(name)} from {file}.")
+
+
+def _file_of(settings: ProjectSettings, name: str) -> Path:
+    if name not in settings.config.mcp:
+        raise UsageProblem(f"There is no server {inert(name)!r}. {_names(settings)}")
+    found = [each.layer.source for each in settings.loaded.provenance.values() if each.keys[:2] == ("mcp", name)]
+    return Path(found[-1])
+
+
+def _names(settings: ProjectSettings) -> str:
+    names = ", ".join(map(inert, settings.config.mcp))
+    return f"There are: {names}." if names else "None is configured."
+
+
+@mcp.command()
+@click.argument("name")
+def debug(name: str) -> None:
+    """Start a server, and show what it offers, what has changed since it was agreed to, and its log."""
+    settings = open_settings()
+    if name not in settings.config.mcp:
+        raise UsageProblem(f"There is no server {inert(name)!r}. {_names(settings)}")
+    _in_project(lambda project: _shown(servers_in(project).by_name[name]))
+
+
+async def _shown(server: McpServer) -> None:
+    click.echo(inert(server.definition.text).rstrip())
+    change = server.needs()
+    if change:
+        click.echo("It has changed since it was used last, so a call asks first:")
+        click.echo(inert(str(change[0].metadata["diff"])).rstrip())
+    try:
+        listing = await server.connect()
+    except ServerFailed as error:
+        _show_log(server)
+        raise CodeloopError(inert(str(error))) from error
+    click.echo(f"state: {server.status.state}, over {listing.transport}, protocol {listing.protocol}")
+    click.echo(_summary(server.name, listing))
+    for tool in listing.tools:
+        click.echo(f"- {inert(tool.name)}: {one_line(tool.description, _WIDTH)}")
+    for resource in listing.resources:
+        click.echo(f"- resource {inert(resource.uri)}: {one_line(resource.name, _WIDTH)}")
+    for prompt in listing.prompts:
+        click.echo(f"- prompt {inert(prompt.name)}: {one_line(prompt.description, _WIDTH)}")
+    if server.pending:
+        click.echo("Its tools have changed since they were agreed to, so a call asks first:")
+        click.echo(inert(server.pending).rstrip())
+    _show_log(server)
+
+
+def _show_log(server: McpServer) -> None:
+    log = server.log.read()[-_LOG:].strip()
+    if log:
+        click.echo(f"log ({server.log.file}):\n{inert(log)}")
+
+
+def _in_project(command: Callable[[Project], Awaitable[T]]) -> T:
+    """Open the project, run `command` on it, and close it with what was started."""
+
+    async def opened() -> T:
+        project = await open_project(Startup(directory=Path.cwd()))
+        try:
+            return await command(project)
+        finally:
+            await project.close()
+
+    return asyncio.run(opened())

@@ -1,0 +1,1 @@
+"""MCP servers as tools: configured, remembered, started at the first call."""

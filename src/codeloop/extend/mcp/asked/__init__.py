@@ -1,0 +1,1 @@
+"""What servers ask of us while they work on a call."""

@@ -1,0 +1,100 @@
+"""A form that a server asks to be filled in, as questions to a person. Pure."""
+
+import re
+from contextlib import suppress
+from typing import Any, cast
+
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.question import QuestionInfo, QuestionOption
+from codeloop.schema.wire import JSON
+
+_SECRET = re.compile(r"pass(word|phrase|code)|secret|token|api.?key|credential|\bpin\b|private.?key|cvv", re.IGNORECASE)
+_HEADER = 30
+
+
+class SecretAsked(CodeloopError):
+    """A form asks for a secret; those never go through a form."""
+
+
+def questions_of(schema: JSON, who: str) -> list[QuestionInfo]:
+    """Return a question for each field; one to agree for a form without fields. Raises SecretAsked."""
+    fields = _fields(schema)
+    for name, field in fields.items():
+        about = f"{name} {field.get('title', '')} {field.get('description', '')}"
+        if field.get("format") == "password" or _SECRET.search(about):
+            raise SecretAsked(f"it asks for {inert(name)!r}, a secret")
+    if not fields:
+        agree = [QuestionOption(label="Yes", description=""), QuestionOption(label="No", description="")]
+        return [QuestionInfo(question=who, header="Agree", options=agree, custom=False)]
+    required = schema.get("required", [])
+    return [_question(name, field, who, is_required=name in required) for name, field in fields.items()]
+
+
+def _question(name: str, field: JSON, who: str, *, is_required: bool) -> QuestionInfo:
+    label = inert(str(field.get("title") or name))
+    about = inert(str(field.get("description") or ""))
+    kind = field.get("type", "string")
+    choices = _choices(field)
+    note = "" if is_required else " (optional)"
+    return QuestionInfo(
+        question=f"{who}\n{label}{note}{': ' + about if about else ''}",
+        header=label[:_HEADER],
+        options=[QuestionOption(label=each, description="") for each in choices],
+        multiple=True if kind == "array" else None,
+        custom=False if choices else None,
+    )
+
+
+def _choices(field: JSON) -> list[str]:
+    if field.get("type") == "boolean":
+        return ["Yes", "No"]
+    return list(_values(field))
+
+
+def _values(field: JSON) -> dict[str, Any]:
+    """Return the values that a field may have, by what a person reads."""
+    items: JSON = field.get("items", {}) if field.get("type") == "array" else field
+    rows: list[JSON] = items.get("oneOf") or items.get("anyOf") or []
+    if rows:
+        return {inert(str(row.get("title", row.get("const")))): row.get("const") for row in rows}
+    values: list[Any] = items.get("enum", [])
+    names: list[Any] = items.get("enumNames", values)
+    return {inert(str(name)): value for name, value in zip(names, values, strict=False)}
+
+
+def answers_of(schema: JSON, answers: list[list[str]]) -> JSON | None:
+    """Return what was answered in the form's types; None: not agreed, or a required field was left out."""
+    fields = _fields(schema)
+    if not fields:
+        return {} if answers[0][:1] == ["Yes"] else None
+    content: JSON = {}
+    for (name, field), given in zip(fields.items(), answers, strict=True):
+        value = _value(field, [each for each in given if each.strip()])
+        if value is not None:
+            content[name] = value
+        elif name in schema.get("required", []):
+            return None
+    return content
+
+
+def _value(field: JSON, given: list[str]) -> Any:
+    """Return an answer as the field's type; None for none, or for a text that is not of that type."""
+    if not given:
+        return None
+    values = _values(field)
+    match field.get("type"):
+        case "boolean":
+            return given[0] == "Yes"
+        case "array":
+            return [values.get(each, each) for each in given]
+        case "integer" | "number" as kind:
+            with suppress(ValueError):
+                return int(given[0]) if kind == "integer" else float(given[0])
+            return None
+        case _:
+            return values.get(given[0], given[0])
+
+
+def _fields(schema: JSON) -> dict[str, JSON]:
+    return cast("dict[str, JSON]", schema.get("properties") or {})

@@ -1,0 +1,108 @@
+"""What is configured of an MCP server: the `mcp` table of the reference's files, with keys of ours beside it."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.schema.wire import JSON, Wire
+
+Timeout = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
+
+
+class OAuthSettings(Wire):
+    """How to sign in when a server asks for it. Left out: found out and registered by itself."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    scope: str = ""
+    callback_port: int = 0
+    redirect_uri: str = ""
+
+
+class LocalDefinition(Wire, tag_field="type", tag="local"):
+    """A program that is started and spoken to over its stdin and stdout. `timeout` in ms, of each request.
+
+    `tools`: wildcards of the tools that are wanted; one that begins with `!` leaves tools out.
+    """
+
+    command: Annotated[list[str], msgspec.Meta(min_length=1)]
+    cwd: str | None = None
+    environment: dict[str, str] = {}
+    enabled: bool = True
+    timeout: Timeout | None = None
+    tools: list[str] = []
+
+
+class RemoteDefinition(Wire, tag_field="type", tag="remote"):
+    """A server at an address, spoken to over HTTP; the rest as in LocalDefinition."""
+
+    url: Annotated[str, msgspec.Meta(pattern="^https?://")]
+    headers: dict[str, str] = {}
+    oauth: OAuthSettings | Literal[False] | None = None
+    enabled: bool = True
+    timeout: Timeout | None = None
+    tools: list[str] = []
+
+
+class ServerDefinition(Struct, frozen=True):
+    """One entry. `problem`: why it can't be used ("": it can); `scope`: the project that brought it, "" for none."""
+
+    name: str
+    how: LocalDefinition | RemoteDefinition | None
+    scope: str = ""
+    problem: str = ""
+
+    @property
+    def is_enabled(self) -> bool:
+        """Return whether it may be started."""
+        return self.how is not None and self.how.enabled
+
+    @property
+    def digest(self) -> str:
+        """The hash of everything that decides what the server is: its program or address, and what it is given."""
+        match self.how:
+            case LocalDefinition(command=command, cwd=cwd, environment=environment):
+                what: JSON = {"command": command, "cwd": cwd, "environment": environment}
+            case RemoteDefinition(url=url, headers=headers, oauth=oauth):
+                what = {"url": url, "headers": headers, "client": oauth.client_id if oauth else oauth}
+            case _:
+                what = {}
+        return hashlib.sha256(msgspec.json.encode(what, order="sorted")).hexdigest()[:32]
+
+    @property
+    def text(self) -> str:
+        """The entry as a person may see it, a value a line: of variables and headers a hash, so that a change shows."""
+        match self.how:
+            case LocalDefinition(command=command, cwd=cwd, environment=environment):
+                lines = ["command:", *(f"  {word}" for word in command), *([f"cwd: {cwd}"] if cwd else [])]
+                return "\n".join([*lines, *_hashed("environment", environment)]) + "\n"
+            case RemoteDefinition(url=url, headers=headers):
+                return "\n".join([f"url: {url}", *_hashed("header", headers)]) + "\n"
+            case _:
+                return ""
+
+
+def _hashed(kind: str, values: Mapping[str, str]) -> list[str]:
+    return [
+        f"{kind} {name}: sha256 {hashlib.sha256(value.encode()).hexdigest()[:12]}" for name, value in values.items()
+    ]
+
+
+def definition_of(name: str, entry: object, scope: str = "") -> ServerDefinition:
+    """Read one entry. Never fails: what is wrong with it is its `problem`."""
+    if isinstance(entry, dict) and entry.keys() <= {"enabled"}:
+        is_off = entry == {"enabled": False}
+        return ServerDefinition(name, None, scope, "" if is_off else "it has neither a command nor a url")
+    try:
+        how = msgspec.convert(entry, LocalDefinition | RemoteDefinition)
+    except msgspec.ValidationError as error:
+        return ServerDefinition(name, None, scope, f"mcp.{name} is not a server: {error}")
+    return ServerDefinition(name, how, scope)
+
+
+def definitions_of(mcp: Mapping[str, object], scopes: Mapping[str, str]) -> dict[str, ServerDefinition]:
+    """Return the configured servers by name. `scopes`: the project of those that a project brought."""
+    return {name: definition_of(name, entry, scopes.get(name, "")) for name, entry in mcp.items()}

@@ -1,0 +1,119 @@
+"""What a server offers, as it said last: remembered on disk, so that requests can name tools that nobody started."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from codeloop.kit.diff import unified
+from codeloop.kit.small_files import make_private, read_start, write_atomically
+from codeloop.schema.limits import MCP_FILE
+from codeloop.schema.wire import JSON, Wire
+
+
+class ListedTool(Wire):
+    """One tool. `schema` is of its arguments; `read_only` is what it says of itself, which allows nothing."""
+
+    name: str
+    description: str = ""
+    schema: JSON = {}
+    title: str = ""
+    read_only: bool = False
+
+
+class ListedResource(Wire):
+    """Something to read, by its address; with `is_template`, a pattern for addresses."""
+
+    uri: str
+    name: str
+    description: str = ""
+    mime: str = ""
+    is_template: bool = False
+
+
+class PromptArgument(Wire):
+    """One argument of a prompt."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+class ListedPrompt(Wire):
+    """A prompt that a person can call by name."""
+
+    name: str
+    description: str = ""
+    arguments: list[PromptArgument] = []
+
+
+class Listing(Wire):
+    """Everything that a server offers. `protocol`: the version that was agreed on; `transport`: how it was reached."""
+
+    server: str = ""
+    protocol: str = ""
+    transport: str = ""
+    instructions: str = ""
+    tools: list[ListedTool] = []
+    resources: list[ListedResource] = []
+    prompts: list[ListedPrompt] = []
+
+    @property
+    def text(self) -> str:
+        """What the model could come to read of the tools, one value a line."""
+        return "\n".join(_lines(self.tools)) + "\n" if self.tools else ""
+
+    @property
+    def digest(self) -> str:
+        """The hash of that."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _lines(tools: list[ListedTool]) -> Iterator[str]:
+    for tool in sorted(tools, key=lambda each: each.name):
+        yield f"tool {tool.name}"
+        for line in tool.description.splitlines():
+            yield f"  {line}"
+        schema = msgspec.json.format(msgspec.json.encode(tool.schema, order="sorted"), indent=2)
+        for line in schema.decode("utf-8", "replace").splitlines():
+            yield f"  {line}"
+
+
+def has_more(before: Listing, after: Listing) -> bool:
+    """Return whether a model would read something of `after` that it did not of `before`: new tools, other words."""
+    known = {tool.name: tool for tool in before.tools}
+    return any(known.get(tool.name) != tool for tool in after.tools)
+
+
+def difference(before: Listing, after: Listing) -> str:
+    """Return the patch between two listings."""
+    return unified("tools", before.text, after.text).patch
+
+
+class Listings:
+    """The listings on disk: a file for each definition, by its hash. What can't be read counts as unknown."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, digest: str) -> Listing | None:
+        """Return what a definition's server offered when it was last looked at and agreed to."""
+        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return msgspec.json.decode(read_start(self._file(digest), MCP_FILE.value), type=Listing)
+        return None
+
+    def put(self, digest: str, listing: Listing) -> None:
+        """Remember a listing; where the disk does not take it, the server is asked again next time."""
+        with suppress(OSError):
+            make_private(self._folder)
+            write_atomically(self._file(digest), msgspec.json.encode(listing))
+
+    def forget(self, digest: str) -> None:
+        """Drop what is remembered of a definition."""
+        with suppress(OSError):
+            self._file(digest).unlink(missing_ok=True)
+
+    def _file(self, digest: str) -> Path:
+        return self._folder / f"{digest}.json"

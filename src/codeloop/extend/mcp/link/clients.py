@@ -1,0 +1,157 @@
+"""The ways to reach a server, and which of them is tried after which. Uses the package `mcp`."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from codeloop import __version__
+from codeloop.extend.mcp.asked.requests import ServerRequests
+from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition
+from codeloop.extend.mcp.known.listing import Listing
+from codeloop.extend.mcp.link.connection import ServerConnection
+from codeloop.extend.mcp.link.environment import server_environment
+from codeloop.extend.mcp.link.failures import words_of
+from codeloop.extend.mcp.link.server_log import ServerLog
+from codeloop.extend.mcp.link.server_process import start_server
+from codeloop.extend.mcp.link.transport import http_client, over_http, over_sse, over_stdio, quiet
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import MCP_LIST, MCP_START
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp import Client
+    from mcp.client._transport import Transport
+
+_OLD = frozenset((400, 404, 405, 406))
+"""What servers of the older HTTP transport answer to a message of the newer one."""
+_HANDSHAKE = ("2024", "2025")
+"""How the versions begin that greet with `initialize`."""
+SignIn = Callable[[], "httpx2.Auth | None"]
+
+
+class ServerPlace(Struct, frozen=True):
+    """Where servers run: the project's directory and root, what programs see of our environment, who starts them."""
+
+    directory: Path
+    root: Path
+    environment: dict[str, str]
+    launcher: ProcessLauncher
+
+
+class Wanted(Struct, frozen=True):
+    """A server to connect to: how, what it offered last, where what it says goes, who answers what it asks."""
+
+    how: LocalDefinition | RemoteDefinition
+    known: Listing | None
+    log: ServerLog
+    requests: ServerRequests
+    sign_in: SignIn
+
+    def seconds(self, otherwise: float) -> float:
+        """Return how long one phase may take."""
+        return self.how.timeout / 1000 if self.how.timeout else otherwise
+
+
+async def connect(wanted: Wanted, place: ServerPlace) -> tuple[ServerConnection, Listing]:
+    """Return an open connection and what the server offers.
+
+    Raises the error that prevents it, an exception group perhaps; TimeoutError.
+    """
+    tried: list[ServerConnection] = []
+    for connection in _ways(wanted, place):
+        listing = await connection.open(wanted.seconds(MCP_START.seconds) + wanted.seconds(MCP_LIST.seconds))
+        if listing is not None:
+            return connection, listing
+        tried.append(connection)
+        if not _may_be_older(connection):
+            break
+    first = tried[0]
+    if len(tried) > 1 and not isinstance(wanted.how, LocalDefinition):
+        last = (
+            f"{words_of(tried[-1].fatal)} (tried as streamable HTTP, which was answered with {first.status}, and SSE)"
+        )
+        raise CodeloopError(last) from first.fatal
+    last = tried[-1]
+    if last.ended:
+        raise CodeloopError(last.ended) from last.fatal
+    raise last.fatal or CodeloopError("the connection ended")
+
+
+def _may_be_older(connection: ServerConnection) -> bool:
+    """Return whether the server may only know another way."""
+    if connection.transport == "stdio":
+        return bool(connection.ended)
+    return connection.transport == "sse" or connection.status in _OLD
+
+
+def _ways(wanted: Wanted, place: ServerPlace) -> Iterator[ServerConnection]:
+    is_old = wanted.known is not None and wanted.known.protocol.startswith(_HANDSHAKE)
+    seconds = wanted.seconds(MCP_LIST.seconds)
+    match wanted.how:
+        case LocalDefinition() as how:
+            for mode in ("legacy",) if is_old else ("auto", "legacy"):
+                yield ServerConnection("stdio", partial(_local, wanted, how, place, mode), seconds)
+        case RemoteDefinition() as how:
+            newer = ("http", "legacy" if is_old else "auto")
+            older = ("sse", "legacy")
+            known = wanted.known.transport if wanted.known is not None else ""
+            for transport, mode in (older, newer) if known == "sse" else (newer, older):
+                yield ServerConnection(transport, partial(_remote, wanted, how, transport, mode), seconds)
+
+
+@asynccontextmanager
+async def _local(
+    wanted: Wanted, how: LocalDefinition, place: ServerPlace, mode: str, connection: ServerConnection
+) -> "AsyncGenerator[Client]":
+    """Start a program and greet it. The package is imported while the program starts."""
+    folder = place.directory / Path(how.cwd or "").expanduser()
+    if not folder.is_dir():
+        raise CodeloopError(f"its directory {folder} does not exist")
+    environment = server_environment(place.environment, how.environment)
+    process = await start_server(place.launcher, how.command, folder, environment, wanted.log)
+    try:
+        await asyncio.to_thread(_import)
+        async with _client(over_stdio(process, wanted.log, connection.end), wanted, mode) as client:
+            yield client
+    finally:
+        await process.close()
+
+
+@asynccontextmanager
+async def _remote(
+    wanted: Wanted, how: RemoteDefinition, transport: str, mode: str, connection: ServerConnection
+) -> "AsyncGenerator[Client]":
+    await asyncio.to_thread(_import)
+
+    def heard(status: int) -> None:
+        connection.status = status
+
+    client = http_client(how.url, how.headers, wanted.sign_in(), heard)
+    if transport == "sse":
+        async with _client(over_sse(how.url, client), wanted, mode) as found:
+            yield found
+        return
+    async with client, _client(over_http(how.url, client), wanted, mode) as found:
+        yield found
+
+
+def _client(transport: "Transport", wanted: Wanted, mode: str) -> "Client":
+    from mcp import Client
+    from mcp_types import Implementation
+
+    about = Implementation(name="codeloop", version=__version__)
+    return Client(transport, client_info=about, mode=mode, cache=None, **wanted.requests.callbacks())
+
+
+def _import() -> "type[Client]":
+    """Import the package: half a second, in a thread, so that nothing waits that need not."""
+    from mcp import Client
+
+    quiet()
+    return Client

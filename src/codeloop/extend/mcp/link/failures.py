@@ -1,0 +1,65 @@
+"""What went wrong with a server, in one line for a person or a model."""
+
+from typing import cast
+
+from codeloop.schema.errors import CodeloopError
+
+
+class ServerFailed(CodeloopError):
+    """A server can't be used now; the text says why, and what to do."""
+
+
+class SignInNeeded(CodeloopError):
+    """The server wants somebody to sign in. `can_sign_in`: by OAuth, and not by a header that is configured."""
+
+    def __init__(self, message: str, *, can_sign_in: bool = False) -> None:
+        super().__init__(message)
+        self.can_sign_in = can_sign_in
+
+
+class RegistrationNeeded(CodeloopError):
+    """The server takes only clients that its owner has registered."""
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """Return the errors inside a group, however deep; an error itself if it is none."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    inside = cast("BaseExceptionGroup[BaseException]", error).exceptions
+    return [leaf for each in inside for leaf in leaves(each)]
+
+
+def cause(error: BaseException | None) -> BaseException | None:
+    """Return the one error that says most: of a group, one of ours, else the first."""
+    if error is None:
+        return None
+    found = leaves(error)
+    chained = [each for leaf in found for each in (leaf, leaf.__cause__) if isinstance(each, CodeloopError)]
+    return chained[0] if chained else found[0]
+
+
+def words_of(error: BaseException | None) -> str:
+    """Return an error in words."""
+    found = cause(error)
+    match found:
+        case None:
+            return "the connection ended"
+        case TimeoutError():
+            return "it did not answer in time"
+        case OSError() if found.strerror:
+            return found.strerror
+        case ValueError() if type(found).__name__ == "ValidationError":  # pydantic's
+            return "what it sent is not of the protocol's form"
+        case _:
+            text = str(found).strip().partition("\n")[0]
+            return text or type(found).__name__
+
+
+def request_errors() -> tuple[type[Exception], ...]:
+    """Return what a request can fail with. Imports the package `mcp`, which is loaded when a request was made."""
+    import anyio
+    import httpx2
+    from mcp import MCPError
+
+    package = (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError, httpx2.HTTPError, ExceptionGroup)
+    return (*package, CodeloopError, ValueError, RuntimeError, OSError, TimeoutError)

@@ -1,0 +1,115 @@
+"""A local server's program: started through the launcher, so that it ends with us, with all that it started."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.extend.mcp.link.server_log import ServerLog
+from codeloop.kit.processes import which
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM
+from codeloop.workspace.process.child_process import Pipe
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, ProcessLauncher, keep_from, to_the_end
+
+
+class MessageTooLong(CodeloopError):
+    """A server sent more in one message than is read."""
+
+
+class ServerProcess:
+    """A running program. Its stdin takes lines, its stdout gives lines, its stderr goes to the log."""
+
+    def __init__(self, process: LaunchedProcess, streams: "_Streams", errors: Pipe) -> None:
+        self._process = process
+        self._streams = streams
+        self._errors = errors
+
+    async def lines(self) -> AsyncGenerator[bytes]:
+        """Yield the lines of its stdout until it ends. Raises MessageTooLong."""
+        rest = bytearray()
+        while chunk := await self._streams.reader.read(2**16):
+            rest += chunk
+            if b"\n" in chunk:
+                *lines, last = bytes(rest).split(b"\n")
+                rest = bytearray(last)
+                for line in lines:
+                    yield line
+            elif len(rest) > MCP_MESSAGE.value:
+                raise MessageTooLong(f"it sent a message of more than {MCP_MESSAGE.value:,} bytes")
+
+    async def write(self, line: bytes) -> None:
+        """Write a line to its stdin; waits while it reads nothing. Raises OSError when it has closed it."""
+        self._streams.writer.write(line + b"\n")
+        await self._streams.writer.drain()
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code (negative: the signal); None while it runs."""
+        return self._process.exited.result() if self._process.exited.done() else None
+
+    async def wait_briefly(self, seconds: float) -> None:
+        """Wait for its end, for so long at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.shield(self._process.exited)
+
+    async def close(self) -> None:
+        """End it: its input first, then with its tree by signals. Done even when cancelled."""
+        self._streams.writer.close()
+        try:
+            await to_the_end(self._end())
+        finally:
+            self._streams.output.close()
+            self._errors.close()
+
+    async def _end(self) -> None:
+        await self.wait_briefly(MCP_STOP.seconds)
+        await self._process.end(SHELL_TERM.seconds)
+
+
+class _Streams(Struct, frozen=True):
+    """Our ends of a program's stdin and stdout. `output` keeps the connection that `reader` reads from."""
+
+    writer: asyncio.StreamWriter
+    reader: asyncio.StreamReader
+    output: asyncio.StreamWriter
+
+
+async def start_server(
+    launcher: ProcessLauncher, words: Sequence[str], folder: Path, environment: Mapping[str, str], log: ServerLog
+) -> ServerProcess:
+    """Start a program by its name on the PATH of `environment`, or by its path. Raises CodeloopError."""
+    program = _program(words[0], folder, environment)
+    keep_from(environment)
+    errors = Pipe(log.feed)
+    ours_in, theirs_in = socket.socketpair()
+    ours_out, theirs_out = socket.socketpair()
+    with ExitStack() as on_failure:
+        for close in (errors.close, ours_in.close, ours_out.close):
+            on_failure.callback(close)
+        with theirs_in, theirs_out:
+            descriptors = {0: theirs_in.fileno(), 1: theirs_out.fileno(), 2: errors.writer}
+            try:
+                process = await launcher.start(Launch([program, *words[1:]], folder, environment, descriptors))
+            except OSError as error:
+                where = error.filename or program
+                raise CodeloopError(f"{where} can't be started: {error.strerror}.") from error
+        on_failure.pop_all()
+    errors.listen()
+    _, writer = await asyncio.open_connection(sock=ours_in)
+    reader, output = await asyncio.open_connection(sock=ours_out)
+    return ServerProcess(process, _Streams(writer, reader, output), errors)
+
+
+def _program(name: str, folder: Path, environment: Mapping[str, str]) -> str:
+    if "/" in name:
+        return os.path.normpath(folder / Path(name).expanduser())
+    found = which(name, environment.get("PATH"))
+    if found is None:
+        raise CodeloopError(f"There is no program {name!r} on the PATH. Install it, or give its path as `command`.")
+    return found

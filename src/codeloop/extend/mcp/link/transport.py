@@ -1,0 +1,163 @@
+"""How messages go to and from a server: over its program's stdin and stdout, or over HTTP. Uses the package `mcp`."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from codeloop.extend.mcp.link.failures import SignInNeeded
+from codeloop.extend.mcp.link.server_log import ServerLog
+from codeloop.extend.mcp.link.server_process import MessageTooLong, ServerProcess
+from codeloop.net.proxy import proxy_for
+from codeloop.net.tls import tls_context
+from codeloop.schema.limits import MCP_MESSAGE, MCP_START, MCP_STOP
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.client._transport import Transport, TransportStreams
+
+_REFUSED = frozenset((401, 403))
+_SHOWN = 500  # bytes of a line that is no message
+
+
+def quiet() -> None:
+    """Keep what the package logs out of our terminal: what matters comes as an error or is in the server's log."""
+    for name in ("mcp", "client", "httpx2", "httpcore2"):
+        logger = logging.getLogger(name)
+        logger.propagate = False
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+
+
+@asynccontextmanager
+async def over_stdio(
+    process: ServerProcess, log: ServerLog, ended: Callable[[str], None]
+) -> "AsyncGenerator[TransportStreams]":
+    """Speak with a program that runs; it is ended at the exit. `ended` hears why when it stops by itself."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read() -> None:
+        why = ""
+        try:
+            async for line in process.lines():
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    if line.strip():
+                        log.note(f"[not a message on stdout: {line[:_SHOWN].decode('utf-8', 'replace')}]")
+                    continue
+                await to_session.send(SessionMessage(message))
+            await process.wait_briefly(MCP_STOP.seconds)
+        except MessageTooLong as error:
+            why = str(error)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            pass
+        finally:
+            to_session.close()
+        ended(why or _ending(process.code))
+
+    async def write() -> None:
+        try:
+            async for message in from_session:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await process.write(text.encode())
+        except OSError:  # it reads no more: its end, or its silence, is what is told
+            pass
+
+    tasks = [asyncio.create_task(read()), asyncio.create_task(write())]
+    try:
+        yield read_stream, write_stream
+    finally:
+        write_stream.close()
+        read_stream.close()
+        tasks[0].cancel()
+        await asyncio.wait(tasks, timeout=MCP_STOP.seconds)
+        tasks[1].cancel()
+        await process.close()
+        await asyncio.wait(tasks)
+        from_session.close()
+        to_session.close()
+
+
+def _ending(code: int | None) -> str:
+    if code is None:
+        return "it closed its output"
+    return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+
+
+def http_client(
+    url: str, headers: Mapping[str, str], auth: "httpx2.Auth | None", heard: Callable[[int], None]
+) -> "httpx2.AsyncClient":
+    """Return a client for one server: our proxies and authorities, its headers, answers up to a limit.
+
+    `heard` is told the status of each answer.
+    """
+    import httpx2
+
+    async def came(response: httpx2.Response) -> None:
+        heard(response.status_code)
+        if response.status_code in _REFUSED and auth is None:
+            raise SignInNeeded(f"it answered {response.status_code} {response.reason_phrase}: check its `headers`")
+        _bound(response)
+
+    address = urlsplit(url)
+    port = address.port or (443 if address.scheme == "https" else 80)
+    return httpx2.AsyncClient(
+        headers=dict(headers),
+        auth=auth,
+        verify=tls_context() if address.scheme == "https" else True,
+        trust_env=False,
+        proxy=proxy_for(address.scheme, address.hostname or "", port, os.environ),
+        timeout=httpx2.Timeout(MCP_START.seconds, read=None),
+        event_hooks={"response": [came]},
+    )
+
+
+def _bound(response: "httpx2.Response") -> None:
+    """Read no more of an answer than the limit; events of a stream are bounded one by one."""
+    import httpx2
+
+    stream = response.stream
+    is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    if is_events or not isinstance(stream, httpx2.AsyncByteStream):
+        return
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncGenerator[bytes]:
+            size = 0
+            async for chunk in stream:
+                size += len(chunk)
+                if size > MCP_MESSAGE.value:
+                    raise httpx2.ReadError(f"it sent a message of more than {MCP_MESSAGE.value:,} bytes")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    response.stream = Bounded()
+
+
+def over_http(url: str, client: "httpx2.AsyncClient") -> "Transport":
+    """Speak streamable HTTP."""
+    from mcp.client.streamable_http import streamable_http_client
+
+    return streamable_http_client(url, http_client=client, max_sse_event_size=MCP_MESSAGE.value)
+
+
+def over_sse(url: str, client: "httpx2.AsyncClient") -> "Transport":
+    """Speak the older transport: one stream of events, messages posted beside it. Closes the client."""
+    from mcp.client.sse import sse_client
+
+    def made(headers: Any = None, timeout: Any = None, auth: Any = None) -> "httpx2.AsyncClient":
+        del headers, timeout, auth  # the client has them
+        return client
+
+    return sse_client(url, httpx_client_factory=made)

@@ -1,0 +1,297 @@
+"""One server: what it is doing and why, what it offers, and requests that start it when they need it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from codeloop.extend.mcp.asked.requests import Heard, ServerRequests
+from codeloop.extend.mcp.known.approvals import Approvals
+from codeloop.extend.mcp.known.definition import ServerDefinition
+from codeloop.extend.mcp.known.listing import Listing, Listings, difference, has_more
+from codeloop.extend.mcp.link.clients import ServerPlace, Wanted, connect
+from codeloop.extend.mcp.link.connection import ServerConnection
+from codeloop.extend.mcp.link.failures import (
+    RegistrationNeeded,
+    ServerFailed,
+    SignInNeeded,
+    cause,
+    request_errors,
+    words_of,
+)
+from codeloop.extend.mcp.link.server_log import ServerLog
+from codeloop.schema.limits import MCP_CALL, MCP_RETRY, MCP_RETRY_MOST
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import ToolContext
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+State = Literal[
+    "configured",
+    "known",
+    "starting",
+    "connected",
+    "needs_auth",
+    "needs_client_registration",
+    "failed",
+    "disabled",
+]
+CHANGED = "mcp_changed"
+"""The permission for a server whose definition or tools are not those that were agreed to."""
+Ask = Callable[["Client"], Awaitable[Any]]
+_NOT_FOUND = 404
+
+
+class Remembered(Struct, frozen=True):
+    """What is kept on disk of all servers."""
+
+    listings: Listings
+    approvals: Approvals
+
+
+class ServerStatus(Struct, frozen=True):
+    """What a server is doing; `reason` says why it does not work."""
+
+    state: State
+    reason: str = ""
+
+
+class McpServer:
+    """See the module. `changed` is called when its state or its tools are others than before."""
+
+    def __init__(
+        self,
+        definition: ServerDefinition,
+        place: ServerPlace,
+        remembered: Remembered,
+        log: ServerLog,
+        changed: Callable[[], None],
+    ) -> None:
+        self.definition = definition
+        self.log = log
+        self.listing = remembered.listings.get(definition.digest)
+        self._place = place
+        self._remembered = remembered
+        self._changed = changed
+        self._requests = ServerRequests(
+            definition.name, place.root, log, Heard(self._lists_changed, lambda _uri: changed())
+        )
+        self._connection: ServerConnection | None = None
+        self._opening: asyncio.Task[tuple[ServerConnection, Listing]] | None = None
+        self._found: Listing | None = None
+        self._failures = _Failures()
+        self.is_off = False
+        """A person has switched it off; no call starts it."""
+
+    @property
+    def name(self) -> str:
+        """The name that it is configured under."""
+        return self.definition.name
+
+    @property
+    def status(self) -> ServerStatus:
+        """What it is doing now."""
+        if self.definition.problem:
+            return ServerStatus("failed", self.definition.problem)
+        if not self.definition.is_enabled or self.is_off:
+            return ServerStatus("disabled", "it was switched off" if self.is_off else "`enabled` is false")
+        if self._opening is not None:
+            return ServerStatus("starting")
+        if self._connection is not None and self._connection.is_open:
+            return ServerStatus("connected", "its tools have changed since they were agreed to" if self.pending else "")
+        if self._failures.reason:
+            return ServerStatus(self._failures.state, self._failures.reason)
+        return ServerStatus("configured" if self.listing is None else "known")
+
+    @property
+    def pending(self) -> str:
+        """The patch from the tools that were agreed to, to those that it offers now; "": nothing new."""
+        if self.listing is None or self._found is None or not has_more(self.listing, self._found):
+            return ""
+        return difference(self.listing, self._found)
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether it is connected, or about to be."""
+        return self._opening is not None or (self._connection is not None and self._connection.is_open)
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what has to be agreed to before it may be started: a definition that is not the one of before."""
+        patch = "" if self.is_running else self._remembered.approvals.change(self.definition)
+        return (self._need(patch),) if patch else ()
+
+    def _need(self, patch: str) -> Need:
+        metadata: JSON = {"server": self.name, "diff": patch}
+        return Need(permission=CHANGED, patterns=(self.name,), metadata=metadata)
+
+    async def connect(self) -> Listing:
+        """Connect now, whatever failed before, and return what it offers. Raises ServerFailed."""
+        self._failures = _Failures()
+        await self._connected()
+        return self._found or Listing()
+
+    async def disconnect(self) -> None:
+        """End it; the next request starts it again."""
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            opening.cancel()
+            await asyncio.wait({opening})
+        connection, self._connection = self._connection, None
+        self._failures = _Failures()
+        if connection is not None:
+            await connection.close()
+            self._changed()
+
+    async def request(self, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None) -> JSON:
+        """Make a request, connecting first where needed. `make` takes the client and a callback for its progress.
+
+        A change of its tools is asked about first. Raises ServerFailed, Denied, Rejected.
+        """
+        for is_last in (False, True):
+            connection = await self._connected()
+            if ctx is not None and (patch := self.pending):
+                await ctx.ask(self._need(patch))
+                self._agree()
+            try:
+                with self._requests.during(ctx):
+                    return await self._made(connection, make, ctx)
+            except request_errors() as error:
+                is_lost = connection.transport == "http" and connection.status == _NOT_FOUND
+                if not is_lost or is_last:
+                    raise self._failure(connection, error) from error
+                await self.disconnect()  # the server has forgotten us, so it did nothing
+        raise AssertionError("the second time returns or raises")
+
+    async def _made(
+        self, connection: ServerConnection, make: "Callable[[Client, Any], Awaitable[Any]]", ctx: ToolContext | None
+    ) -> JSON:
+        def report(done: float, total: float | None, words: str | None) -> None:
+            share = f"{done:g} of {total:g}" if total else f"{done:g}"
+            if ctx is not None:
+                ctx.report(title=words or share, metadata={"progress": done, "total": total, "message": words})
+
+        timeout = self.definition.how.timeout if self.definition.how is not None else None
+        return await connection.request(make, timeout / 1000 if timeout else MCP_CALL.seconds, report)
+
+    def _failure(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
+        """Return what a failed request says, and take up that the server is gone if it is."""
+        text = words_of(error)
+        if isinstance(cause(error), SignInNeeded | RegistrationNeeded):
+            self._fail(error)
+            return ServerFailed(f"The MCP server {self.name} can't be used: {self.status.reason}")
+        if not connection.is_open:
+            why = connection.ended or text
+            last = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
+            self._connection = None
+            self._failures = self._failures.after(why)
+            self._changed()
+            return ServerFailed(f"The MCP server {self.name} is gone: {why}.{last} The next call starts it again.")
+        return ServerFailed(f"The MCP server {self.name} answered with an error: {text}")
+
+    async def _connected(self) -> ServerConnection:
+        if self._connection is not None and self._connection.is_open:
+            return self._connection
+        if self.definition.how is None or not self.definition.is_enabled or self.is_off:
+            raise ServerFailed(f"The MCP server {self.name} can't be used: {self.status.reason}.")
+        wait = self._failures.wait()
+        if 0 < wait <= MCP_RETRY.seconds:
+            await asyncio.sleep(wait)
+        elif wait > 0:
+            raise ServerFailed(
+                f"The MCP server {self.name} can't be used: {self._failures.reason}. "
+                f"It is not started again within {wait:.0f} s."
+            )
+        if self._opening is None:
+
+            def sign_in() -> None:
+                return None
+
+            wanted = Wanted(self.definition.how, self.listing, self.log, self._requests, sign_in)
+            self._opening = asyncio.create_task(connect(wanted, self._place))
+            self._opening.add_done_callback(self._opened)
+            self._changed()
+        opening = self._opening
+        await asyncio.wait({opening})
+        if self._connection is None:
+            raise ServerFailed(
+                f"The MCP server {self.name} can't be used: {self._failures.reason or 'it was stopped'}."
+            )
+        return self._connection
+
+    def _opened(self, opening: "asyncio.Task[tuple[ServerConnection, Listing]]") -> None:
+        """Take up how connecting ended."""
+        if self._opening is opening:
+            self._opening = None
+        if opening.cancelled():
+            return
+        error = opening.exception()
+        if error is not None:
+            self._fail(error)
+            return
+        self._connection, self._found = opening.result()
+        self._connection.on_end = self._changed
+        self._failures = _Failures()
+        self._remembered.approvals.agree(self.definition)
+        self._take()
+        self._changed()
+
+    def _fail(self, error: BaseException) -> None:
+        found = cause(error)
+        why = words_of(error)
+        last = self.log.last_line
+        match found:
+            case SignInNeeded() if found.can_sign_in:
+                self._failures = _Failures(f"run `codeloop mcp auth {self.name}`", "needs_auth")
+            case RegistrationNeeded():
+                self._failures = _Failures(why, "needs_client_registration")
+            case _:
+                self._failures = self._failures.after(f"{why}; its last line: {last}" if last else why)
+        self._changed()
+
+    def _take(self) -> None:
+        """Remember what it offers, unless a person has to agree first."""
+        if self._found is not None and not self.pending and self._found != self.listing:
+            self._agree()
+
+    def _agree(self) -> None:
+        if self._found is not None:
+            self.listing = self._found
+            self._remembered.listings.put(self.definition.digest, self._found)
+            self._changed()
+
+    def _lists_changed(self) -> None:
+        """Ask again what it offers."""
+        connection = self._connection
+        if connection is None or not connection.is_open:
+            return
+        asking = asyncio.create_task(connection.listed())
+
+        def heard(done: "asyncio.Task[Listing]") -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._found = done.result()
+                self._take()
+                self._changed()
+
+        asking.add_done_callback(heard)
+
+
+class _Failures(Struct, frozen=True):
+    """Why it does not work, and until when it is not tried again by itself."""
+
+    reason: str = ""
+    state: State = "failed"
+    count: int = 0
+    until: float = 0.0
+
+    def after(self, reason: str) -> "_Failures":
+        """Return these with one more: the wait doubles."""
+        wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
+        return _Failures(reason, "failed", self.count + 1, time.monotonic() + wait)
+
+    def wait(self) -> float:
+        """Return how many seconds are left."""
+        return self.until - time.monotonic()

@@ -1,0 +1,54 @@
+"""All servers of a project, once one of them is needed."""
+
+import asyncio
+from functools import partial
+
+from codeloop.extend.mcp.known.approvals import Approvals
+from codeloop.extend.mcp.known.definition import ServerDefinition
+from codeloop.extend.mcp.known.listing import Listing
+from codeloop.extend.mcp.known.table import McpTable
+from codeloop.extend.mcp.link.clients import ServerPlace
+from codeloop.extend.mcp.link.server_log import ServerLog
+from codeloop.extend.mcp.server import McpServer, Remembered
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
+
+
+class McpServers:
+    """The servers by name, each with its state. `close` ends them, and every process that they started."""
+
+    def __init__(self, table: McpTable) -> None:
+        self.table = table
+        workspace = table.place.workspace
+        self._launcher = ProcessLauncher()
+        self._place = ServerPlace(workspace.directory, workspace.root, workspace.environment, self._launcher)
+        self.by_name = {name: self._server(definition) for name, definition in table.definitions.items()}
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether any of them is being started; one that is connected and waits keeps nobody."""
+        return any(server.status.state == "starting" for server in self.by_name.values())
+
+    @property
+    def listings(self) -> dict[str, Listing]:
+        """What each of them offers, as far as that is known and agreed to."""
+        return {name: server.listing for name, server in self.by_name.items() if server.listing is not None}
+
+    async def add(self, definition: ServerDefinition) -> McpServer:
+        """Add a server, or put another definition in the place of one; it is not connected yet."""
+        before = self.by_name.get(definition.name)
+        if before is not None:
+            await before.disconnect()
+        self.table.definitions[definition.name] = definition
+        server = self.by_name[definition.name] = self._server(definition)
+        return server
+
+    async def close(self) -> None:
+        """End them all."""
+        await asyncio.gather(*(server.disconnect() for server in self.by_name.values()))
+        await self._launcher.close()
+
+    def _server(self, definition: ServerDefinition) -> McpServer:
+        place = self.table.place
+        remembered = Remembered(place.listings, Approvals(place.known))
+        log = ServerLog(place.log(definition.name))
+        return McpServer(definition, self._place, remembered, log, partial(place.tell, definition.name))

@@ -1,0 +1,74 @@
+"""The routes of MCP servers: what they are doing, switched on and off, added, their resources, events."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.project import AddMcp, McpName, McpResource, MCPStatus
+from codeloop.schema.errors import OperationError
+from codeloop.schema.live_events import McpToolsChanged
+from codeloop.schema.operation import MCP_ADD, MCP_CONNECT, MCP_DISCONNECT, MCP_STATUS, RESOURCE_LIST, NoArguments
+from tests.extend.mcp.world import PLAIN
+from tests.server.support.serving import served
+from tests.support.project import call, calls, rig
+
+WORKS = {"type": "local", "command": [sys.executable, str(PLAIN)]}
+FAILS = {"type": "local", "command": ["false"]}
+
+
+async def test_servers_are_shown_switched_on_and_off(tmp_path: Path) -> None:
+    servers = {"p": WORKS, "off": {**WORKS, "enabled": False}, "bad": {"type": "local"}, "fails": FAILS}
+    async with rig(tmp_path, [], mcp=servers) as it:
+        events = it.project.store.follow(None)
+        now = await it.client.call(MCP_STATUS, NoArguments())
+        assert now["p"] == MCPStatus(status="disabled", state="configured")
+        assert now["off"] == MCPStatus(status="disabled")
+        assert now["bad"].status == "failed"
+        assert "command" in (now["bad"].error or "")
+        assert await it.client.call(MCP_CONNECT, McpName(name="p"))
+        assert not await it.client.call(MCP_CONNECT, McpName(name="fails"))
+        now = await it.client.call(MCP_STATUS, NoArguments())
+        assert now["p"] == MCPStatus(status="connected")
+        assert now["fails"] == MCPStatus(status="failed", error="it ended with exit code 1")
+        assert await it.client.call(RESOURCE_LIST, NoArguments()) == {
+            "p:plain://note": McpResource(
+                name="note", uri="plain://note", client="p", description="A note.", mime_type="text/plain"
+            )
+        }
+        assert await it.client.call(MCP_DISCONNECT, McpName(name="p"))
+        now = await it.client.call(MCP_STATUS, NoArguments())
+        assert now["p"] == MCPStatus(status="disabled")
+        async for stamped in events:
+            if isinstance(stamped.event, McpToolsChanged):
+                assert stamped.event.properties.server == "p"
+                break
+
+
+async def test_a_server_is_added_for_as_long_as_the_project_is_open(tmp_path: Path) -> None:
+    script = [
+        calls(call("mcp", "a", tool="new_echo", arguments={"text": "hi"})),
+        calls(call("mcp", "b", tool="p_echo", arguments={"text": "off"})),
+        ScriptedAnswer(text="done"),
+    ]
+    async with rig(tmp_path, script, mcp={"p": WORKS}) as it:
+        now = await it.client.call(MCP_ADD, AddMcp(name="new", config=WORKS))
+        assert now["new"] == MCPStatus(status="connected")
+        await it.client.call(MCP_DISCONNECT, McpName(name="p"))
+        await it.prompt()
+        assert it.results()[0] == "echo: hi"
+        with pytest.raises(OperationError, match=r"mcp\.odd is not a server: Expected `array`, got `int`") as raised:
+            await it.client.call(MCP_ADD, AddMcp(name="odd", config={"type": "local", "command": 1}))
+        assert raised.value.kind == "BadRequest"
+
+
+@pytest.mark.parametrize("action", ["connect", "disconnect"])
+async def test_an_unknown_mcp_server_is_named_as_such(tmp_path: Path, action: str) -> None:
+    async with served(tmp_path) as it:
+        refused = await it.post(f"/mcp/no one/{action}", status=404)
+    assert refused == {
+        "_tag": "McpServerNotFoundError",
+        "name": "no one",
+        "message": "MCP server not found: no one",
+    }

@@ -1,0 +1,94 @@
+"""A table of servers with a real context: calls are made as the toolbox makes them, questions are recorded."""
+
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codeloop.config.paths import Paths, find_paths
+from codeloop.extend.mcp.known.definition import definitions_of
+from codeloop.extend.mcp.known.table import McpTable, TablePlace
+from codeloop.extend.mcp.offer.tools import tools_of
+from codeloop.extend.mcp.server import McpServer
+from codeloop.extend.mcp.servers import McpServers
+from codeloop.tool.tool import ToolResult
+from codeloop.tool.toolbox import Invalid, Toolbox
+from tests.tool.context import TestContext, make_context
+
+PLAIN = Path(__file__).with_name("plain_server.py")
+
+
+@dataclass
+class World:
+    """An open table. `changed`: the servers of which a change was told, in order."""
+
+    table: McpTable
+    ctx: TestContext
+    traces: Path
+    changed: list[str] = field(default_factory=list[str])
+
+    @property
+    def servers(self) -> McpServers:
+        return self.table.running
+
+    def server(self, name: str = "p") -> McpServer:
+        return self.servers.by_name[name]
+
+    @property
+    def toolbox(self) -> Toolbox:
+        return Toolbox(tools_of(self.table))
+
+    async def call(self, tool: str, /, **given: Any) -> ToolResult:
+        """Call a tool of the server `p` through the toolbox, having looked at what it offers."""
+        if not self.table.remembered:
+            await self.server().connect()
+            self.table.__dict__.pop("remembered", None)
+        prepared = self.toolbox.by_name[f"p_{tool}"].loaded
+        return await prepared.run(given, self.ctx)
+
+    async def search(self, **given: Any) -> ToolResult:
+        """Use the one tool."""
+        import msgspec
+
+        prepared = self.toolbox.prepare("mcp", msgspec.json.encode(given).decode())
+        assert not isinstance(prepared, Invalid), prepared
+        return await prepared.run(self.ctx)
+
+    def started(self) -> int:
+        """Return how often the plain server was started."""
+        file = self.traces / "started"
+        return len(file.read_text().split()) if file.exists() else 0
+
+
+def plain(tmp_path: Path, **more: Any) -> dict[str, Any]:
+    """Return the definition of the plain server, which leaves its traces in a folder."""
+    traces = tmp_path / "traces"
+    traces.mkdir(exist_ok=True)
+    return {"type": "local", "command": [sys.executable, str(PLAIN), str(traces)], **more}
+
+
+def paths_of(tmp_path: Path) -> Paths:
+    """Return folders of our own in a temporary one."""
+    return find_paths({"CODELOOP_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)})
+
+
+@asynccontextmanager
+async def world(
+    tmp_path: Path, mcp: dict[str, Any] | None = None, change: Callable[[World], None] = lambda _: None
+) -> AsyncGenerator[World]:
+    """Open the servers of `mcp` (default: the plain one as `p`); all of them have ended afterwards."""
+    ctx = make_context(tmp_path)
+    changed: list[str] = []
+    place = TablePlace(ctx.workspace, paths_of(tmp_path), tmp_path / "logs", changed.append)
+    definitions = definitions_of(mcp if mcp is not None else {"p": plain(tmp_path)}, {})
+    found = World(
+        McpTable(definitions, place, frozenset({"bash", "mcp"}), McpServers), ctx, tmp_path / "traces", changed
+    )
+    change(found)
+    try:
+        yield found
+    finally:
+        await found.table.close()
+        ctx.store.close()
