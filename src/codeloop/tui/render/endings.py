@@ -28,8 +28,8 @@ def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
     if error is not None and not isinstance(error, MessageAbortedError):
         rows += _said(error_message(error), "error", canvas)
         rows += _said(advice, "warning", canvas) if (advice := _advice(error)) else []
-    rows += wrap([Segment("  " + _sums(item), canvas.styles.of("text_muted"))], canvas.width)
-    return rows
+    sums = wrap([Segment(_sums(item), canvas.styles.of("text_muted"))], max(canvas.width - 2, 4))
+    return [*rows, *framed(sums, Segment("  "))]
 
 
 def _sums(item: EndItem) -> str:

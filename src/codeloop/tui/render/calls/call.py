@@ -104,7 +104,7 @@ class ToolCall:
     def text(self, *keys: str) -> str:
         """Return the first of these inputs that is there, as text."""
         values = (self.input.get(key) for key in keys)
-        return next((str(value) for value in values if value not in {None, ""} and not isinstance(value, dict)), "")
+        return next((str(value) for value in values if value and isinstance(value, str | int | float)), "")
 
     def path(self, *keys: str) -> str:
         """Return a path of the input as people read it: relative to the directory that they work in."""
@@ -152,13 +152,18 @@ class ToolCall:
 
     def fields(self, *keys: str) -> list[dict[str, Any]]:
         """Return a list of objects from the metadata, else from the input; what is no object is left out."""
-        for source in (self.metadata, self.input):
-            for key in keys:
-                value = source.get(key)
-                if isinstance(value, list):
-                    found = cast("list[object]", value)
-                    return [cast("dict[str, Any]", each) for each in found if isinstance(each, dict)]
-        return []
+        sources: list[object] = [source[key] for source in (self.metadata, self.input) for key in keys if key in source]
+        return [mapping(each) for each in sequence(sources[0] if sources else None) if isinstance(each, dict)]
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """Return an object of a call's input or metadata; empty, when it is none: models and servers write anything."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def sequence(value: object) -> list[Any]:
+    """Return a list of a call's input or metadata; empty, when it is none."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 _MARKS: dict[Status, tuple[str, str]] = {

@@ -5,12 +5,40 @@ from collections.abc import Callable
 from rich.segment import Segment
 
 from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure, heading
+from codeloop.tui.render.calls.files import change, read
 from codeloop.tui.render.calls.generic import generic
+from codeloop.tui.render.calls.search import files, grep, web_page, web_search
+from codeloop.tui.render.calls.session import batch, invalid, plan_exit, question, skill, task, task_output, todos
+from codeloop.tui.render.calls.shell import bash, bash_kill, bash_output
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.layout import framed
 from codeloop.tui.state.items import ToolItem
 
-_TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {}
+_TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
+    "bash": bash,
+    "bash_output": bash_output,
+    "bash_kill": bash_kill,
+    "read": read,
+    "write": change,
+    "edit": change,
+    "multiedit": change,
+    "apply_patch": change,
+    "grep": grep,
+    "glob": files,
+    "list": files,
+    "webfetch": web_page,
+    "websearch": web_search,
+    "codesearch": web_search,
+    "todowrite": todos,
+    "todoread": todos,
+    "task": task,
+    "task_output": task_output,
+    "question": question,
+    "skill": skill,
+    "plan_exit": plan_exit,
+    "batch": batch,
+    "invalid": invalid,
+}
 
 
 def call_rows(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:

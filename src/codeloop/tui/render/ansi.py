@@ -1,0 +1,130 @@
+"""What programs print, with its colours and without anything else that could steer a terminal."""
+
+import re
+
+from msgspec import Struct
+from msgspec.structs import replace
+from rich.segment import Segment
+from rich.style import Style
+
+from codeloop.kit.terminal_text import inert
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.layout import expand_tabs
+from codeloop.tui.themes.styles import Styles
+from codeloop.tui.themes.themes import numbered
+
+_SEQUENCE = re.compile(
+    r"\x1b\[([0-9;:]*)m"  # colours
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)"
+    r"|\x1b[ -/]*[0-~]|\x1b\Z"
+)
+_OVERSTRUCK = re.compile(r"[^\x08\n]\x08")
+_NAMED = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
+"""The colours of the theme for a program's black, red, green, yellow, blue, magenta, cyan and white."""
+_LOOKS = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
+_ENDS = {22: {"bold", "dim"}, 23: {"italic"}, 24: {"underline"}, 27: {"reverse"}, 29: {"strike"}}
+
+
+class Pen(Struct, frozen=True):
+    """What a program writes with: a colour and a ground (a theme's name, or `#rrggbb`; empty: the base), and looks."""
+
+    colour: str = ""
+    ground: str = ""
+    looks: frozenset[str] = frozenset()
+
+
+class AnsiText:
+    """Reads the lines of an output; colours go on from one line to the next. `base`: the colour of plain text."""
+
+    def __init__(self, styles: Styles, base: str) -> None:
+        self._styles = styles
+        self._base = base
+        self._pen = Pen()
+        self._made: dict[Pen, Style] = {}
+
+    def line(self, text: str) -> Row:
+        """Return a line as a row of any width."""
+        if text.isascii() and text.isprintable():
+            return [Segment(text, self._style())] if text else []
+        row: Row = []
+        at = 0
+        line = _overwritten(text)
+        for found in _SEQUENCE.finditer(line):
+            self._add(row, line[at : found.start()])
+            at = found.end()
+            if found[1] is not None:
+                self._pen = _changed(self._pen, found[1])
+        self._add(row, line[at:])
+        return row
+
+    def _add(self, row: Row, text: str) -> None:
+        if text:
+            row.append(Segment(inert(expand_tabs(text)), self._style()))
+
+    def _style(self) -> Style:
+        style = self._made.get(self._pen)
+        if style is None:
+            style = self._made[self._pen] = self._make(self._pen)
+        return style
+
+    def _make(self, pen: Pen) -> Style:
+        looks = " ".join(sorted(pen.looks))
+        ground = "" if pen.ground.startswith(("#", "ansi_")) else pen.ground
+        colour = pen.colour or ("background" if ground and self._styles.theme.background else self._base)
+        if colour.startswith(("#", "ansi_")):
+            style = self._styles.of("", looks, ground) + Style(color=colour.removeprefix("ansi_"))
+        else:
+            style = self._styles.of(colour, looks, ground)
+        return style if ground == pen.ground else style + Style(bgcolor=pen.ground.removeprefix("ansi_"))
+
+
+def _overwritten(line: str) -> str:
+    """Return what a line looks like in the end: progress bars go back to its beginning, manuals strike over."""
+    line = line.rstrip("\r").rpartition("\r")[2]
+    while "\x08" in line:
+        shorter = _OVERSTRUCK.sub("", line)
+        if shorter == line:
+            return line.replace("\x08", "")
+        line = shorter
+    return line
+
+
+def _changed(pen: Pen, codes: str) -> Pen:
+    numbers = [int(code) if code.isdigit() else 0 for code in re.split("[;:]", codes)] if codes else [0]
+    at = 0
+    while at < len(numbers):
+        code = numbers[at]
+        at += 1
+        match code:
+            case 0:
+                pen = Pen()
+            case _ if code in _LOOKS:
+                pen = replace(pen, looks=pen.looks | {_LOOKS[code]})
+            case _ if code in _ENDS:
+                pen = replace(pen, looks=pen.looks - _ENDS[code])
+            case _ if 30 <= code <= 37 or 90 <= code <= 97:
+                pen = replace(pen, colour=_NAMED[code % 10])
+            case _ if 40 <= code <= 47 or 100 <= code <= 107:
+                pen = replace(pen, ground=_NAMED[code % 10])
+            case 39:
+                pen = replace(pen, colour="")
+            case 49:
+                pen = replace(pen, ground="")
+            case 38 | 48:
+                colour, at = _extended(numbers, at)
+                pen = replace(pen, colour=colour) if code == 38 else replace(pen, ground=colour)
+            case _:
+                pass
+    return pen
+
+
+def _extended(numbers: list[int], at: int) -> tuple[str, int]:
+    """Return a colour of the 256 or of all, and where the next code is."""
+    if at < len(numbers) and numbers[at] == 5 and at + 1 < len(numbers):
+        number = numbers[at + 1]
+        return _NAMED[number % 8] if number < 16 else numbered(min(number, 255)), at + 2
+    if at < len(numbers) and numbers[at] == 2 and at + 3 < len(numbers):
+        parts = [min(part, 255) for part in numbers[at + 1 : at + 4]]
+        return "#" + "".join(f"{part:02x}" for part in parts), at + 4
+    return "", len(numbers)

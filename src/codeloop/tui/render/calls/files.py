@@ -1,0 +1,106 @@
+"""Files that are read, written and changed."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from rich.segment import Segment
+
+from codeloop.kit.terminal_text import inert
+from codeloop.tui.render.calls.call import MOST, CallBody, ToolCall, mapping
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.diff.patch import FilePatch, file_patches
+from codeloop.tui.render.diff.rows import DiffRows
+from codeloop.tui.render.layout import cut_path, expand_tabs, fold
+from codeloop.tui.render.syntax import CodeHighlighter, language_of
+
+DIFF_ROWS = 24
+"""Rows of a diff that are shown until it is opened."""
+_PATH = re.compile(r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
+
+
+def read(call: ToolCall) -> CallBody:
+    """Return which lines of which file were read; the lines, when it is open."""
+    shown = mapping(call.metadata.get("display"))
+    path = call.path("filePath", "path")
+    match shown.get("type"):
+        case "directory":
+            return CallBody(path, [_counted(shown.get("totalEntries"), "entry", "entries")], _lines(call))
+        case "file":
+            first, last = shown.get("lineStart"), shown.get("lineEnd")
+            total = shown.get("totalLines")
+            is_part = first != 1 or last != total
+            subject = f"{path}:{first}-{last}" if is_part and last else path
+            return CallBody(subject, [_counted(total, "line", "lines", "of " if is_part else "")], _lines(call))
+        case _:
+            return CallBody(path)
+
+
+def _counted(count: object, one: str, many: str, before: str = "") -> str:
+    return f"{before}{count} {one if count == 1 else many}"
+
+
+def _lines(call: ToolCall) -> list[Row]:
+    """Return what was read, if it is open: with numbers and in the colours of its language."""
+    shown = mapping(call.metadata.get("display"))
+    if not call.is_open:
+        return []
+    if shown.get("type") == "directory":
+        return call.folded(call.plain(call.output.strip("\n")))
+    text, first = str(shown.get("text", "")), shown.get("lineStart")
+    number = first if isinstance(first, int) else 1
+    code = CodeHighlighter(language_of(call.path("filePath")), call.canvas.styles)
+    lines = text.split("\n")[:MOST]
+    digits = len(str(number + len(lines)))
+    gutter = call.style("diff_line_number")
+    rows: list[Row] = []
+    for at, line in enumerate(lines, number):
+        for index, row in enumerate(fold(code.line(expand_tabs(inert(line))), call.room - digits - 1)):
+            rows.append([Segment(f"{'' if index else at:>{digits}} ", gutter), *row])
+    return call.folded(rows)
+
+
+def change(call: ToolCall) -> CallBody:
+    """Return a change of one file or of several, as diffs."""
+    diff = call.metadata.get("diff")
+    patches = list(file_patches(diff)) if isinstance(diff, str) and call.status != "asking" else []
+    counts = [patch.counts for patch in patches]
+    notes = [f"+{sum(added for added, _ in counts)} -{sum(gone for _, gone in counts)}"] if patches else []
+    room = MOST if call.is_open else DIFF_ROWS
+    rows = list(islice(_diffs(call, patches), room + 2))
+    if len(rows) > room + 1:
+        lines = sum(len(hunk) for patch in patches for hunk in patch.hunks)
+        rows = call.folded(rows[:room], room, above=max(lines - room, 1))
+    return CallBody(_subject(call, patches), [*notes, *_progress(call)], rows)
+
+
+def _subject(call: ToolCall, patches: list[FilePatch]) -> str:
+    path = call.path("filePath", "path")
+    if path:
+        return path
+    names = [call.shown(patch.path) for patch in patches]
+    if not names:
+        raw = getattr(call.part.state, "raw", "") or call.text("patchText")
+        found = _PATH.search(raw)
+        names = [call.shown(found[1])] if found else [call.shown(name) for name in _PATCHED.findall(raw)]
+    return names[0] if len(names) == 1 else f"{len(names)} files" if names else ""
+
+
+def _progress(call: ToolCall) -> list[str]:
+    """Return how much of a text has come that the model is still writing."""
+    raw = getattr(call.part.state, "raw", "")
+    lines = raw.count("\\n") if call.status == "pending" else 0
+    return [f"{lines} lines so far"] if lines > 1 else []
+
+
+def _diffs(call: ToolCall, patches: list[FilePatch]) -> Iterator[Row]:
+    for patch in patches:
+        if len(patches) > 1:
+            added, deleted = patch.counts
+            room = call.room - len(f"  +{added} -{deleted}")
+            yield [
+                Segment(cut_path(inert(call.shown(patch.path)), room), call.style("text", "bold")),
+                Segment(f"  +{added} -{deleted}", call.style("text_muted")),
+            ]
+        yield from DiffRows(patch, call.canvas, call.room).rows()

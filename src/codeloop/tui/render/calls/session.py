@@ -1,0 +1,128 @@
+"""Tools that act on the session: todos, questions, skills, subagents, several calls at once."""
+
+import re
+from typing import Any
+
+from rich.segment import Segment
+from rich.style import Style
+
+from codeloop.client.display.numbers import duration
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
+from codeloop.tui.render.calls.generic import arguments
+from codeloop.tui.render.calls.search import opened
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.layout import cut, framed, wrap
+
+_BOXES = {
+    "completed": ("[x]", "text_muted", "strike"),
+    "in_progress": ("[>]", "primary", "bold"),
+    "cancelled": ("[-]", "text_muted", "strike"),
+    "pending": ("[ ]", "text", ""),
+}
+_REPORT = re.compile(r"<task_result>\n?(.*?)\n?</task_result>", re.DOTALL)
+_REPORT_ROWS = 4
+_SUBJECTS = ("command", "filePath", "pattern", "path", "url", "query", "description", "name")
+
+
+def todos(call: ToolCall) -> CallBody:
+    """Return the task list with a box for each task."""
+    rows: list[Row] = []
+    found = call.fields("todos")
+    for todo in found:
+        box, colour, look = _BOXES.get(str(todo.get("status")), _BOXES["pending"])
+        text = [Segment(inert(" ".join(str(todo.get("content", "")).split())), call.style(colour, look))]
+        rows += framed(wrap(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    "))
+    done = sum(todo.get("status") == "completed" for todo in found)
+    return CallBody(f"{done} of {len(found)} done" if found else "", rows=call.folded(rows, 30), name="todos")
+
+
+def task(call: ToolCall) -> CallBody:
+    """Return what a subagent does: its latest calls while it works, the end of its report afterwards."""
+    child = call.item.child
+    agent = call.text("subagent_type") or (child.agent if child else "")
+    session = call.metadata.get("sessionId")
+    link = child.session_id if child else session if isinstance(session, str) else ""
+    notes = [inert(agent)] if agent else []
+    if child is not None and child.state and child.state not in {"running", "completed"}:
+        notes.append(inert(child.state))
+    if child is not None and child.steps:
+        notes.append(f"{child.steps} step{'' if child.steps == 1 else 's'}")
+    if call.status == "running" or (call.ms or 0) >= 500:
+        notes.append(duration(call.ms or 0))
+    rows: list[Row] = []
+    if child is not None and call.status in {"running", "asking"}:
+        rows = [_small(call, part.tool, _subject(part.state.input), "") for part in child.calls[-3:]]
+    report = _REPORT.search(call.output)
+    if report is not None and report[1].strip():
+        rows += call.folded(call.plain(report[1].strip("\n")), _REPORT_ROWS)
+    if link:
+        hint = Segment(
+            "open the subagent's session", call.style("text_muted", "underline") + Style(meta={"open": link})
+        )
+        rows.append(cut([hint], call.room))
+    return CallBody(call.text("description") or call.title, notes, rows, link=link)
+
+
+def task_output(call: ToolCall) -> CallBody:
+    """Return how a subagent in the background stands."""
+    report = _REPORT.search(call.output)
+    rows = call.folded(call.plain(report[1].strip("\n")), _REPORT_ROWS) if report and report[1].strip() else []
+    state, session = call.metadata.get("state"), call.metadata.get("sessionId")
+    link = session if isinstance(session, str) else ""
+    return CallBody(call.title or call.text("task_id"), [inert(str(state))] if state else [], rows, link=link)
+
+
+def question(call: ToolCall) -> CallBody:
+    """Return the questions with their answers."""
+    given = [sequence(one) for one in sequence(call.metadata.get("answers"))]
+    asked = [one for one in call.fields("questions") if one.get("question")]
+    rows: list[Row] = []
+    for number, one in enumerate(asked):
+        rows += wrap([Segment(inert(" ".join(str(one["question"]).split())), call.style("text_muted"))], call.room)
+        if number < len(given):
+            chosen = ", ".join(str(label) for label in given[number]) or "no answer"
+            answer = wrap([Segment(inert(" ".join(chosen.split())), call.style("text"))], max(call.room - 2, 4))
+            rows += framed(answer, Segment("→ ", call.style("primary")), Segment("  "))
+    count = f"{len(asked)} question{'' if len(asked) == 1 else 's'}" if asked else ""
+    return CallBody(count, rows=call.folded(rows, 20))
+
+
+def skill(call: ToolCall) -> CallBody:
+    """Return which skill was loaded."""
+    return CallBody(call.text("name"), rows=opened(call))
+
+
+def plan_exit(call: ToolCall) -> CallBody:
+    """Return whether the plan may be carried out."""
+    return CallBody("the plan is approved" if call.status == "done" else "carry out the plan?", name="plan")
+
+
+def batch(call: ToolCall) -> CallBody:
+    """Return the calls, each with how it went."""
+    details = call.fields("details")
+    rows: list[Row] = []
+    for number, one in enumerate(call.fields("tool_calls", "toolCalls") or details):
+        given = mapping(one.get("parameters"))
+        result = details[number] if number < len(details) else {}
+        mark = "" if not result else "✓" if result.get("ok") else "✗"
+        subject = str(result.get("title") or "") or _subject(given)
+        rows.append(_small(call, str(one.get("tool", "")), subject, mark))
+    return CallBody(call.title or f"{len(rows)} calls", call.took(), [*call.folded(rows, 12), *opened(call)])
+
+
+def invalid(call: ToolCall) -> CallBody:
+    """Return a call of a tool that there is not, or with arguments that it does not take."""
+    rows = call.folded(call.plain(call.output.strip("\n"), "error"), 4) if call.output.strip() else []
+    return CallBody(call.text("tool"), rows=rows, is_failed=True)
+
+
+def _small(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
+    """Return a call within another one on one row."""
+    before = [Segment(f"{mark} ", call.style("error" if mark == "✗" else "text_muted"))] if mark else []
+    name = Segment(f"{one_line(tool, 30)} ", call.style("text_muted", "bold"))
+    return cut([*before, name, Segment(one_line(subject, 300), call.style("text_muted"))], call.room)
+
+
+def _subject(given: dict[str, Any]) -> str:
+    return next((str(given[key]) for key in _SUBJECTS if given.get(key)), "") or arguments(given)

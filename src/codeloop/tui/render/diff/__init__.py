@@ -1,0 +1,1 @@
+"""Diffs as rows: parsed, their words compared, unified or side by side."""

@@ -1,0 +1,83 @@
+"""Unified diffs taken apart."""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.kit.terminal_text import inert
+from codeloop.tui.render.layout import expand_tabs
+
+Sign = Literal[" ", "+", "-"]
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+class DiffLine(Struct, frozen=True):
+    """A line of one or both sides: its sign, its number on either side (0: not there), its text as it can be shown."""
+
+    sign: Sign
+    old: int
+    new: int
+    text: str
+
+
+class FilePatch(Struct, frozen=True):
+    """What changes in one file, as hunks of lines; `path` as the patch names it."""
+
+    path: str
+    hunks: tuple[tuple[DiffLine, ...], ...]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many lines are added and deleted."""
+        signs = [line.sign for hunk in self.hunks for line in hunk]
+        return signs.count("+"), signs.count("-")
+
+
+def file_patches(text: str) -> Iterator[FilePatch]:
+    """Yield the files of a unified diff, in order; what is no diff gives none."""
+    path, hunks = "", list[tuple[DiffLine, ...]]()
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if (found := _HUNK.match(line)) is not None:
+            hunk, at = _hunk(lines, at + 1, [int(part or 1) for part in found.groups()])
+            hunks.append(hunk)
+            continue
+        if line.startswith(("Index: ", "diff --git ", "--- ")) and hunks:
+            yield FilePatch(path, tuple(hunks))
+            path, hunks = "", []
+        if line.startswith("Index: "):
+            path = line[len("Index: ") :]
+        elif line.startswith(("--- ", "+++ ")) and not path and not line[4:].startswith("/dev/null"):
+            name = line[4:].partition("\t")[0]
+            path = re.sub("^[ab]/", "", name)
+        at += 1
+    if hunks:
+        yield FilePatch(path, tuple(hunks))
+
+
+def _hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[DiffLine, ...], int]:
+    """Return the lines of a hunk, and where the next begins; `ranges`: first line and count of both sides."""
+    old, old_left, new, new_left = ranges
+    found: list[DiffLine] = []
+    while at < len(lines) and (old_left > 0 or new_left > 0 or lines[at].startswith("\\")):
+        sign, text = lines[at][:1], expand_tabs(inert(lines[at][1:].rstrip("\r")))
+        at += 1
+        match sign:
+            case "+":
+                found.append(DiffLine("+", 0, new, text))
+                new, new_left = new + 1, new_left - 1
+            case "-":
+                found.append(DiffLine("-", old, 0, text))
+                old, old_left = old + 1, old_left - 1
+            case " " | "":
+                found.append(DiffLine(" ", old, new, text))
+                old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
+            case "\\":
+                pass
+            case _:
+                return tuple(found), at - 1
+    return tuple(found), at

@@ -1,0 +1,179 @@
+"""The lines of a diff as rows: one below the other, or old and new side by side where there is room."""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from rich.segment import Segment
+from rich.style import Style
+
+from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.diff.patch import DiffLine, FilePatch, Sign
+from codeloop.tui.render.diff.words import Spans, changed_words
+from codeloop.tui.render.layout import fold, padded
+from codeloop.tui.render.syntax import CodeHighlighter, language_of
+
+SPLIT = 110
+"""Cells from which on both sides fit next to each other."""
+_NUMBERED = 20
+"""Cells under which lines have no numbers."""
+_COMPARED = 100
+"""Lines in a row whose words are compared."""
+_SIDES: dict[Sign, str] = {"+": "added", "-": "removed", " ": "context"}
+Pair = tuple[DiffLine | None, DiffLine | None]
+
+
+class DiffRows:
+    """Draws the diff of one file in `room` cells."""
+
+    def __init__(self, patch: FilePatch, canvas: Canvas, room: int) -> None:
+        self._patch = patch
+        self._canvas = canvas
+        self._room = room
+        self._has_grounds = bool(canvas.styles.theme.diff_added_bg and canvas.styles.theme.diff_removed_bg)
+        language = language_of(patch.path) if self._has_grounds else ""
+        self._code = {sign: CodeHighlighter(language, canvas.styles, "", "text") for sign in ("-", "+")}
+        last = max((max(line.old, line.new) for hunk in patch.hunks for line in hunk[-2:]), default=1)
+        self._digits = len(str(last)) if room >= _NUMBERED else 0
+
+    @cached_property
+    def is_split(self) -> bool:
+        """Whether both sides stand next to each other."""
+        wanted = self._canvas.diff
+        return wanted == "split" or (wanted == "auto" and self._room >= SPLIT and self._has_both())
+
+    def _has_both(self) -> bool:
+        added, deleted = self._patch.counts
+        return bool(added and deleted)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows, so that what nobody looks at is not drawn."""
+        for number, hunk in enumerate(self._patch.hunks):
+            if number:
+                gap = "⋯".rjust(self._digits)
+                yield [Segment(gap, self._canvas.styles.of("diff_hunk_header"))]
+            yield from self._side_by_side(hunk) if self.is_split else self._unified(hunk)
+
+    def _unified(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
+        for removed, added in _runs(hunk):
+            words = _compared(removed, added)
+            for line in (*removed, *added):
+                yield from self._line(line, words.get(id(line), []), self._room)
+
+    def _side_by_side(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
+        half = (self._room - 1) // 2
+        for removed, added in _runs(hunk):
+            words = _compared(removed, added)
+            for old, new in _pairs(removed, added):
+                left = self._side(old, words, half, is_new=False)
+                right = self._side(new, words, half, is_new=True) if new is not old else list(self._copy(left, old))
+                blank = [Segment(" " * half, self._canvas.styles.of("text"))]
+                for number in range(max(len(left), len(right))):
+                    yield [
+                        *(left[number] if number < len(left) else blank),
+                        Segment(" "),
+                        *(right[number] if number < len(right) else []),
+                    ]
+
+    def _side(self, line: DiffLine | None, words: dict[int, Spans], room: int, *, is_new: bool) -> list[Row]:
+        if line is None:
+            return []
+        number = line.new if is_new else line.old
+        return list(self._line(line, words.get(id(line), []), room, number))
+
+    def _copy(self, left: Iterable[Row], line: DiffLine | None) -> Iterator[Row]:
+        """Yield the rows of the left side with the line's number on the right one."""
+        for at, row in enumerate(left):
+            yield [Segment(self._numbered(line.new if line and not at else 0), row[0].style), *row[1:]]
+
+    def _numbered(self, number: int) -> str:
+        return str(number or "").rjust(self._digits) if self._digits else ""
+
+    def _line(self, line: DiffLine, changed: Spans, room: int, number: int = 0) -> Iterator[Row]:
+        styles, side = self._canvas.styles, _SIDES[line.sign]
+        ground = f"diff_{side}_bg"
+        edge = ground if side == "context" else f"diff_{side}_line_number_bg"
+        plain = styles.of("text" if self._has_grounds and line.sign != " " else f"diff_{side}", "", ground)
+        gutter = styles.of("diff_line_number", "", edge)
+        mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", ground))
+        shown = Segment(self._numbered(number or line.new or line.old), gutter)
+        first, rest = [shown, mark], [Segment(" " * self._digits, gutter), Segment("   ", plain)]
+        code = self._coloured(line.sign, line.text, plain)
+        if changed:
+            code = _overlaid(code, changed, self._emphasis(line.sign))
+        inner = max(room - self._digits - 3, 4)
+        for at, row in enumerate(fold(code, inner)):
+            yield padded([*(rest if at else first), *row], room, plain)
+
+    def _coloured(self, sign: Sign, text: str, plain: Style) -> Row:
+        if not self._has_grounds:
+            return [Segment(text, plain)]
+        code = self._code["-" if sign == "-" else "+"].line(text)
+        if sign == " ":
+            self._code["-"].line(text)
+            return [Segment(text, plain)]
+        ground = Style(bgcolor=plain.bgcolor)
+        return [Segment(piece, (style or plain) + ground) for piece, style, _ in code]
+
+    def _emphasis(self, sign: Sign) -> Style:
+        """Return what is added to the style of changed words."""
+        theme = self._canvas.styles.theme
+        colour = theme.diff_highlight_added if sign == "+" else theme.diff_highlight_removed
+        if self._has_grounds and colour:
+            return Style(bgcolor=colour.removeprefix("ansi_"))
+        return Style(reverse=True)
+
+
+def _runs(hunk: Iterable[DiffLine]) -> Iterator[tuple[list[DiffLine], list[DiffLine]]]:
+    """Yield what is removed with what is added in its place; a line of both sides is a run of its own."""
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
+    for line in hunk:
+        if line.sign == "+":
+            added.append(line)
+            continue
+        if added or line.sign == " ":
+            if removed or added:
+                yield removed, added
+            removed, added = [], []
+        if line.sign == " ":
+            yield [line], []
+        else:
+            removed.append(line)
+    if removed or added:
+        yield removed, added
+
+
+def _compared(removed: list[DiffLine], added: list[DiffLine]) -> dict[int, Spans]:
+    """Return which words differ in lines that stand for each other, by the line's identity."""
+    found: dict[int, Spans] = {}
+    for old, new in zip(removed[:_COMPARED], added[:_COMPARED], strict=False):
+        found[id(old)], found[id(new)] = changed_words(old.text, new.text)
+    return found
+
+
+def _pairs(removed: list[DiffLine], added: list[DiffLine]) -> Iterator[Pair]:
+    if not added and len(removed) == 1 and removed[0].sign == " ":
+        yield removed[0], removed[0]
+        return
+    for at in range(max(len(removed), len(added))):
+        yield removed[at] if at < len(removed) else None, added[at] if at < len(added) else None
+
+
+def _overlaid(row: Row, spans: Spans, style: Style) -> Row:
+    """Return a row in which the spans have a style besides their own."""
+    found: Row = []
+    place = 0
+    for text, own, _ in row:
+        end, at = place + len(text), place
+        for start, stop in spans:
+            if stop <= at or start >= end:
+                continue
+            begin, last = max(start, at), min(stop, end)
+            if begin > at:
+                found.append(Segment(text[at - place : begin - place], own))
+            found.append(Segment(text[begin - place : last - place], (own or Style()) + style))
+            at = last
+        if at < end:
+            found.append(Segment(text[at - place :], own))
+        place = end
+    return found

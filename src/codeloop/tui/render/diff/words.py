@@ -1,0 +1,52 @@
+"""What differs within two lines that replace each other."""
+
+import re
+from difflib import SequenceMatcher
+
+Spans = list[tuple[int, int]]
+"""Where a line differs, from and to which character."""
+_WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
+_LONGEST = 400
+_MOST = 120
+_ALIKE = 0.4
+"""Share of two lines that has to be the same for their differences to say anything."""
+
+
+def changed_words(old: str, new: str) -> tuple[Spans, Spans]:
+    """Return where two lines differ, word by word; nothing, when they have too little in common."""
+    if len(old) > _LONGEST or len(new) > _LONGEST or old == new:
+        return [], []
+    first, second = _WORD.findall(old), _WORD.findall(new)
+    if len(first) > _MOST or len(second) > _MOST:
+        return [], []
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    blocks = matcher.get_matching_blocks()
+    same = sum(len(word.strip()) for at, _, size in blocks for word in first[at : at + size])
+    whole = max(len("".join(old.split())), len("".join(new.split())), 1)
+    if same / whole < _ALIKE:
+        return [], []
+    return _between(first, [(at, at + size) for at, _, size in blocks]), _between(
+        second, [(at, at + size) for _, at, size in blocks]
+    )
+
+
+def _between(words: list[str], same: list[tuple[int, int]]) -> Spans:
+    """Return the spans of the words that are in none of the ranges; what only spaces part is one."""
+    places = [0]
+    for word in words:
+        places.append(places[-1] + len(word))
+    spans: Spans = []
+    last = 0
+    for start, end in same:
+        if start > last:
+            begin, stop = places[last], places[start]
+            gap = "".join(words[_index(places, spans[-1][1]) : last]) if spans else "x"
+            if not gap.strip():
+                begin = spans.pop()[0]
+            spans.append((begin, stop))
+        last = end
+    return spans
+
+
+def _index(places: list[int], place: int) -> int:
+    return places.index(place)

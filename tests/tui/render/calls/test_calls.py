@@ -1,0 +1,97 @@
+"""What calls of each tool say, beside how they look (which the gallery holds)."""
+
+import pytest
+
+from codeloop.tui.render.calls.calls import call_rows
+from codeloop.tui.state.items import ToolItem
+from tests.tui.drawing import canvas, draw, plain, styled
+from tests.tui.gallery import CALLS, DIFF, TEST_RUN
+from tests.tui.parts import DIRECTORY, NOW, done, failed, pending, running
+
+
+def first(item: ToolItem, width: int = 80) -> str:
+    return plain(draw(item, width)).split("\n")[0]
+
+
+def test_without_details_a_call_is_one_row() -> None:
+    for item in CALLS.values():
+        assert len(draw(item, details=False)) == 1 or (isinstance(item, ToolItem) and item.is_open)
+
+
+def test_a_running_command_shows_the_end_of_its_output_and_the_time() -> None:
+    item = running("bash", {"command": "make"}, {"output": "\n".join(map(str, range(100)))}, seconds=65)
+    rows = plain(draw(item)).split("\n")
+    assert rows[0] == "● bash make  1 min 5 s"
+    assert rows[1] == "  … 92 more lines above"
+    assert rows[-1] == "  99"
+    later = call_rows(item, canvas(80), NOW + 5_000)
+    assert plain(later).startswith("● bash make  1 min 10 s")
+
+
+def test_an_open_command_shows_all_of_its_output() -> None:
+    output = "\n".join(map(str, range(100)))
+    assert plain(draw(done("bash", {"command": "make"}, output, is_open=True))).count("\n") == 100
+
+
+def test_lines_that_the_tool_left_out_are_counted() -> None:
+    item = done("bash", {"command": "make"}, "a\nb", {"truncated": True, "lines": 5_000})
+    assert "… 4,998 more lines above" in plain(draw(item))
+
+
+def test_a_click_on_what_is_folded_opens_the_call() -> None:
+    assert styled(draw(CALLS["bash-failed"])).count("toggle=prt_call") >= 2
+
+
+def test_a_subagent_is_entered_by_its_heading() -> None:
+    assert "open=ses_child" in styled(draw(CALLS["task-running"])).split("\n")[0]
+
+
+def test_arguments_that_stream_in_show_the_file_and_how_far_they_are() -> None:
+    raw = '{"filePath": "' + DIRECTORY + '/src/a.py", "content": "1\\n2\\n3\\n'
+    assert first(pending("write", raw=raw)) == "○ write src/a.py  3 lines so far"
+
+
+def test_a_heading_fits_and_keeps_its_notes() -> None:
+    item = done("bash", {"command": "echo " + "word " * 50}, "", {"exit": 3})
+    assert first(item, 40).endswith("…  exit 3")
+    assert len(first(item, 40)) <= 40
+
+
+@pytest.mark.parametrize(
+    ("metadata", "word"),
+    [({"denied": True}, "not allowed"), ({"rejected": True}, "not allowed"), ({"interrupted": True}, "interrupted")],
+)
+def test_how_a_call_ended_without_a_result(metadata: dict[str, bool], word: str) -> None:
+    assert (
+        first(failed("bash", {"command": "x"}, "because", metadata)) == f"{'■' if 'in' in word else '✗'} bash x  {word}"
+    )
+
+
+def test_what_was_asked_is_not_shown_twice() -> None:
+    assert len(draw(running("edit", {"filePath": "a.py"}, {"diff": DIFF}, is_asking=True))) == 1
+
+
+def test_odd_input_and_metadata_break_nothing() -> None:
+    odd = {"filePath": 3, "command": {"a": 1}, "todos": [1, "x", {}], "questions": [{}], "tool_calls": [{"tool": 1}]}
+    for tool in ("bash", "read", "edit", "grep", "glob", "todowrite", "task", "question", "batch", "webfetch", "skill"):
+        for item in (
+            done(tool, odd, "x"),
+            done(tool, {}, ""),
+            running(tool, odd),
+            pending(tool, odd),
+            failed(tool, {}, ""),
+        ):
+            assert draw(item)
+    for metadata in ({"diff": 3}, {"display": 3}, {"todos": 3}, {"output": 3}, {"answers": 3}, {"details": 3}):
+        for tool in ("bash", "read", "edit", "todowrite", "question", "batch"):
+            assert draw(done(tool, {"questions": [{"question": "q"}]}, "x", metadata, is_open=True))
+
+
+def test_a_large_output_is_cheap_while_it_is_folded() -> None:
+    item = done("bash", {"command": "x"}, TEST_RUN * 5_000)
+    assert len(draw(item)) < 14
+
+
+def test_paths_are_shown_relative_to_the_directory() -> None:
+    assert first(done("read", {"filePath": f"{DIRECTORY}/src/a.py"})) == "✓ read src/a.py"
+    assert first(done("read", {"filePath": "/etc/hosts"})) == "✓ read /etc/hosts"
