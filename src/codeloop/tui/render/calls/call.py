@@ -153,7 +153,7 @@ class ToolCall:
     def fields(self, *keys: str) -> list[dict[str, Any]]:
         """Return a list of objects from the metadata, else from the input; what is no object is left out."""
         sources: list[object] = [source[key] for source in (self.metadata, self.input) for key in keys if key in source]
-        return [mapping(each) for each in sequence(sources[0] if sources else None) if isinstance(each, dict)]
+        return [found for each in sequence(sources[0] if sources else None) if (found := mapping(each))]
 
 
 def mapping(value: object) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from codeloop.kit.terminal_text import inert
 from codeloop.tui.render.calls.call import MOST, CallBody, ToolCall, mapping
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.render.diff.patch import FilePatch, file_patches
+from codeloop.tui.render.diff.patch import PatchedFile, file_patches
 from codeloop.tui.render.diff.rows import DiffRows
 from codeloop.tui.render.layout import cut_path, expand_tabs, fold
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
@@ -75,7 +75,7 @@ def change(call: ToolCall) -> CallBody:
     return CallBody(_subject(call, patches), [*notes, *_progress(call)], rows)
 
 
-def _subject(call: ToolCall, patches: list[FilePatch]) -> str:
+def _subject(call: ToolCall, patches: list[PatchedFile]) -> str:
     path = call.path("filePath", "path")
     if path:
         return path
@@ -94,7 +94,7 @@ def _progress(call: ToolCall) -> list[str]:
     return [f"{lines} lines so far"] if lines > 1 else []
 
 
-def _diffs(call: ToolCall, patches: list[FilePatch]) -> Iterator[Row]:
+def _diffs(call: ToolCall, patches: list[PatchedFile]) -> Iterator[Row]:
     for patch in patches:
         if len(patches) > 1:
             added, deleted = patch.counts

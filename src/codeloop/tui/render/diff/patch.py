@@ -22,7 +22,7 @@ class DiffLine(Struct, frozen=True):
     text: str
 
 
-class FilePatch(Struct, frozen=True):
+class PatchedFile(Struct, frozen=True):
     """What changes in one file, as hunks of lines; `path` as the patch names it."""
 
     path: str
@@ -35,7 +35,7 @@ class FilePatch(Struct, frozen=True):
         return signs.count("+"), signs.count("-")
 
 
-def file_patches(text: str) -> Iterator[FilePatch]:
+def file_patches(text: str) -> Iterator[PatchedFile]:
     """Yield the files of a unified diff, in order; what is no diff gives none."""
     path, hunks = "", list[tuple[DiffLine, ...]]()
     lines = text.split("\n")
@@ -47,7 +47,7 @@ def file_patches(text: str) -> Iterator[FilePatch]:
             hunks.append(hunk)
             continue
         if line.startswith(("Index: ", "diff --git ", "--- ")) and hunks:
-            yield FilePatch(path, tuple(hunks))
+            yield PatchedFile(path, tuple(hunks))
             path, hunks = "", []
         if line.startswith("Index: "):
             path = line[len("Index: ") :]
@@ -56,7 +56,7 @@ def file_patches(text: str) -> Iterator[FilePatch]:
             path = re.sub("^[ab]/", "", name)
         at += 1
     if hunks:
-        yield FilePatch(path, tuple(hunks))
+        yield PatchedFile(path, tuple(hunks))
 
 
 def _hunk(lines: list[str], at: int, ranges: list[int]) -> tuple[tuple[DiffLine, ...], int]:

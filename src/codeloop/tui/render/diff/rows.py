@@ -7,7 +7,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.diff.patch import DiffLine, FilePatch, Sign
+from codeloop.tui.render.diff.patch import DiffLine, PatchedFile, Sign
 from codeloop.tui.render.diff.words import Spans, changed_words
 from codeloop.tui.render.layout import fold, padded
 from codeloop.tui.render.syntax import CodeHighlighter, language_of
@@ -25,7 +25,7 @@ Pair = tuple[DiffLine | None, DiffLine | None]
 class DiffRows:
     """Draws the diff of one file in `room` cells."""
 
-    def __init__(self, patch: FilePatch, canvas: Canvas, room: int) -> None:
+    def __init__(self, patch: PatchedFile, canvas: Canvas, room: int) -> None:
         self._patch = patch
         self._canvas = canvas
         self._room = room
