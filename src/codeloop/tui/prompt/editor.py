@@ -15,6 +15,7 @@ from codeloop.tui.prompt.text.actions import EDITS
 from codeloop.tui.prompt.text.buffer import Buffer
 from codeloop.tui.prompt.text.chips import adopted, is_chip, used
 from codeloop.tui.prompt.text.layout import Layout
+from codeloop.tui.prompt.vim.vim import Vim
 
 _CURSOR = Style(reverse=True)
 
@@ -49,8 +50,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         self.rows = Layout(lambda: self.buffer.chips)
         self.mode: Mode = "prompt"
         self.placeholder = ""
-        self.takes: Callable[[str, str | None], bool] = lambda _key, _character: False
-        """Gets each key before all others (vi's), and says whether it took it."""
+        self.vim: Vim | None = None
         self.pasted: Callable[[str], None] = self.buffer.insert
         self._keys = keys
         self._run = run
@@ -67,7 +67,7 @@ class PromptEditor(PointedWidget, can_focus=True):
 
     def press(self, key: str, character: str | None) -> bool:
         """Do what a key does; return whether it does anything here."""
-        if self.takes(key, character):
+        if self.vim is not None and self.vim.press(key, character):
             self.update()
             return True
         for action in self._keys.get(key, ()):
@@ -98,6 +98,16 @@ class PromptEditor(PointedWidget, can_focus=True):
         self._on_change()
 
     @property
+    def is_writing(self) -> bool:
+        """Return whether letters are inserted: not in vi's other modes."""
+        return self.vim is None or self.vim.mode == "insert"
+
+    @property
+    def selection(self) -> tuple[int, int]:
+        """The selected places."""
+        return self.buffer.selection if self.vim is None else self.vim.selection()
+
+    @property
     def kept(self) -> KeptPrompt:
         """What stands here, as it is kept."""
         text = self.buffer.text
@@ -116,11 +126,6 @@ class PromptEditor(PointedWidget, can_focus=True):
         self.mode = mode
         self.set_class(mode == "shell", "-shell")
         self.update()
-
-    def is_on_edge(self, *, top: bool) -> bool:
-        """Return whether the cursor is in the first row, or in the last one."""
-        row = self.rows.place(self.buffer.cursor)[0]
-        return row == 0 if top else row == self.rows.rows - 1
 
     def _lay_out(self) -> None:
         if not self._cells:
@@ -184,12 +189,15 @@ class PromptEditor(PointedWidget, can_focus=True):
         base, cells = self.rich_style, self.content_size.width
         row = self._top + y
         if not self.buffer.text:
-            return self._empty(y, base).adjust_cell_length(cells, base)
+            muted = base + self.get_component_rich_style("editor--placeholder", partial=True)
+            return _hint("" if y else self.placeholder, muted, has_focus=self.has_focus and not y).adjust_cell_length(
+                cells, base
+            )
         if row >= self.rows.rows:
             return Strip.blank(cells, base)
         offset, text = self.rows.row(row)
         cursor = self.buffer.cursor - offset if self.has_focus else -1
-        start, end = (place - offset for place in self.buffer.selection)
+        start, end = (place - offset for place in self.selection)
         chip = base + self.get_component_rich_style("editor--chip", partial=True)
         chosen = self.get_component_rich_style("editor--selection", partial=True)
         segments: list[Segment] = []
@@ -204,9 +212,8 @@ class PromptEditor(PointedWidget, can_focus=True):
             segments.append(Segment(" ", base + _CURSOR))
         return Strip(Segment.simplify(segments)).adjust_cell_length(cells, base)
 
-    def _empty(self, y: int, base: Style) -> Strip:
-        if y:
-            return Strip([])
-        style = base + self.get_component_rich_style("editor--placeholder", partial=True)
-        first, rest = self.placeholder[:1] or " ", self.placeholder[1:]
-        return Strip([Segment(first, style + _CURSOR if self.has_focus else style), Segment(rest, style)])
+
+def _hint(text: str, style: Style, *, has_focus: bool) -> Strip:
+    """Return the row of an empty prompt."""
+    first, rest = text[:1] or " ", text[1:]
+    return Strip([Segment(first, style + _CURSOR if has_focus else style), Segment(rest, style)])

@@ -15,6 +15,7 @@ from codeloop.tui.prompt.editor import PromptEditor
 from codeloop.tui.prompt.entry import Delivery, PromptEntry
 from codeloop.tui.prompt.keeping import Keeping
 from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
+from codeloop.tui.prompt.outside.external_editor import edit_outside
 from codeloop.tui.prompt.outside.pasting import Pasting
 from codeloop.tui.prompt.pointing import app_of
 from codeloop.tui.prompt.recalling import Recalling
@@ -22,6 +23,7 @@ from codeloop.tui.prompt.sending import Call, Sending, UnknownCommand
 from codeloop.tui.prompt.settings import PromptSettings
 from codeloop.tui.prompt.store import KeptPrompt, PromptStore
 from codeloop.tui.prompt.text.chips import expanded
+from codeloop.tui.prompt.vim.vim import Vim
 
 
 class PromptInput(Widget):
@@ -35,10 +37,12 @@ class PromptInput(Widget):
         self.store = store
         self.editor = PromptEditor(keymap(self.settings.keys), self._run, self._changed)
         self.editor.placeholder = self.settings.placeholder
+        if self.settings.vim:
+            self.editor.vim = Vim(self.editor.buffer, self.editor.do)
         self._popup = CompletionPopup()
         self._completing = Completing(self.editor, self._popup, Candidates(completer, store), store, self._spawn)
         self._recalling = Recalling(self.editor, self._popup, store)
-        self.keeping = Keeping(self.editor, store, self._later, self._note)
+        self.keeping = Keeping(self.editor, store, lambda call: self.set_timer(PROMPT_DRAFT.seconds, call), self._note)
         self._sending = Sending(completer, self._note)
         self._pasting = Pasting(self.editor, self.settings, self._spawn, self._note, lambda: app_of(self).clipboard)
         self.editor.pasted = self._pasting.paste
@@ -63,6 +67,7 @@ class PromptInput(Widget):
             "input_submit": lambda: self.submit(self.settings.delivery),
             "input_queue": lambda: self.submit("queue" if self.settings.delivery == "steer" else "steer"),
             "input_clear": self._clear_or_copy,
+            "editor_open": self._open_editor,
             "input_paste": self._pasting.from_clipboard,
             "shell_leave": self._leave_shell,
         }
@@ -117,6 +122,8 @@ class PromptInput(Widget):
         except OSError as error:
             self._note(f"The history can't be written in {self.store.folder}: {error.strerror or error}.")
         self._recalling.forget()
+        if self.editor.vim is not None:
+            self.editor.vim.reset()
         self.clear()
         self.keeping.write()
         self._spawn(self._send(kept, delivery))
@@ -150,13 +157,17 @@ class PromptInput(Widget):
 
     def _clear_or_copy(self) -> bool:
         buffer = self.editor.buffer
-        start, end = buffer.selection
+        start, end = self.editor.selection
         if start < end:
             app_of(self).copy_to_clipboard(expanded(buffer.chips, buffer.text[start:end]))
             return True
         if not buffer.text and self.editor.mode == "prompt":
             return False
         self.clear()
+        return True
+
+    def _open_editor(self) -> bool:
+        self._spawn(edit_outside(self.editor, app_of(self), self._note))
         return True
 
     def _leave_shell(self) -> bool:
@@ -174,9 +185,6 @@ class PromptInput(Widget):
 
     def _spawn(self, work: Awaitable[None]) -> None:
         self.run_worker(work, exit_on_error=True)
-
-    def _later(self, call: Callable[[], None]) -> None:
-        self.set_timer(PROMPT_DRAFT.seconds, call)
 
     def _note(self, text: str) -> None:
         self.notify(text, markup=False)

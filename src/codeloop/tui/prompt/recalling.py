@@ -30,8 +30,8 @@ class Recalling:
     def actions(self) -> dict[str, Callable[[], bool]]:
         """Return what the keys do."""
         return {
-            "history_previous": lambda: self._editor.is_on_edge(top=True) and self._step(1),
-            "history_next": lambda: self._editor.is_on_edge(top=False) and self._step(-1),
+            "history_previous": lambda: self._is_on_edge(top=True) and self._step(1),
+            "history_next": lambda: self._is_on_edge(top=False) and self._step(-1),
             "history_search": self._search,
         }
 
@@ -40,6 +40,12 @@ class Recalling:
         self._at = 0
         self._changed.clear()
         self.end_search()
+
+    def _is_on_edge(self, *, top: bool) -> bool:
+        """Return whether the cursor is in the first row, or in the last one."""
+        rows = self._editor.rows
+        row = rows.place(self._editor.buffer.cursor)[0]
+        return row == 0 if top else row == rows.rows - 1
 
     def _step(self, step: int) -> bool:
         if self.is_searching:

@@ -215,6 +215,7 @@ def _is_left(path: Path) -> bool:
     alive = path.with_name(f"{path.name.split('.')[-2]}.alive")
     try:
         with locked(alive, 0):
+            alive.unlink(missing_ok=True)
             return True
     except (TimeoutError, OSError):
         return False

@@ -49,7 +49,7 @@ class Completing:
         """Follow what is typed."""
         buffer = self._editor.buffer
         now = None
-        if self._editor.mode == "prompt" and buffer.anchor is None and buffer.text:
+        if self._editor.mode == "prompt" and self._editor.is_writing and buffer.anchor is None and buffer.text:
             now = trigger(buffer.text, buffer.cursor)
         before, self._trigger = self._trigger, now
         if now is not None:

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from codeloop.tui.prompt.text.chips import Chip, Chips, added, foreign
-from codeloop.tui.prompt.text.graphemes import next_edge, previous_edge
+from codeloop.tui.prompt.text.graphemes import next_edge, previous_edge, snapped
 
 _UNDONE = 1_000
 """Groups of changes that can be undone."""
@@ -50,7 +50,7 @@ class Buffer:
             self.anchor = self.cursor
         elif not select:
             self.anchor = None
-        self.cursor = min(max(to, 0), len(self.text))
+        self.cursor = snapped(self.text, to)
         self.column = None
         self._joins = False
 

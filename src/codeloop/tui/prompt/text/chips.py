@@ -81,3 +81,11 @@ def adopted(chips: Chips, text: str, others: Chips) -> str:
                 chips, chip
             )
     return text.translate(renamed)
+
+
+def collapsed(chips: Chips, text: str) -> str:
+    """Return an expanded text in which chips stand again whose content is in it once and unchanged."""
+    for char, chip in chips.items():
+        if chip.sent and text.count(chip.sent) == 1:
+            text = text.replace(chip.sent, char)
+    return text

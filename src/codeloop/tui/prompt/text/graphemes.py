@@ -67,3 +67,13 @@ def width(shown: str) -> int:
 def tab() -> str:
     """Return what a tab is shown as."""
     return " " * _TAB
+
+
+def snapped(text: str, at: int) -> int:
+    """Return the start of the character that a place is in."""
+    if at <= 0 or at >= len(text) or text[at].isascii():
+        return min(max(at, 0), len(text))
+    start = at - 1
+    while start > 0 and at - start < _WINDOW and not text[start].isascii():
+        start -= 1
+    return next((start + first for first, end in spans(text[start : at + _WINDOW]) if start + end > at), at)

@@ -1,0 +1,73 @@
+"""Hands the text of the prompt to the editor that a person has chosen in the environment."""
+
+import asyncio
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from textual.app import App, SuspendNotSupported
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.tui.prompt.editor import PromptEditor
+from codeloop.tui.prompt.store import KeptPrompt
+from codeloop.tui.prompt.text.chips import collapsed, expanded, foreign
+
+
+class EditorFailed(Exception):
+    """The text stays as it was; the words say why, and what to do."""
+
+
+def editor_command(environment: Mapping[str, str]) -> list[str]:
+    """Return the editor with its arguments. Raises EditorFailed."""
+    line = environment.get("VISUAL") or environment.get("EDITOR") or ""
+    if not line.strip():
+        raise EditorFailed("No editor is set. Set VISUAL or EDITOR, for example: export EDITOR=nano.")
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise EditorFailed(f"VISUAL or EDITOR can't be read as a command: {error}.") from error
+
+
+async def edit_outside(editor: PromptEditor, app: App[None], note: Callable[[str], None]) -> None:
+    """Have what stands in the prompt edited, while the app leaves the terminal alone; the session goes on meanwhile."""
+    kept = editor.kept
+    try:
+        command = editor_command(os.environ)
+        with ExitStack() as stack:
+            with suppress(SuspendNotSupported):  # without a terminal there is nothing to hand over
+                stack.enter_context(app.suspend())
+            stack.enter_context(app.batch_update())
+            text = await edited(expanded(kept.chips, kept.text), command)
+    except EditorFailed as error:
+        note(str(error))
+        return
+    finally:
+        app.refresh(layout=True)
+    editor.load(KeptPrompt(collapsed(kept.chips, foreign(kept.chips, text)), kept.mode, kept.chips))
+
+
+async def edited(text: str, command: list[str]) -> str:
+    """Return the text as the editor leaves it, on the terminal of this process. Raises EditorFailed.
+
+    The last line feed is left out: most editors add one.
+    """
+    descriptor, name = tempfile.mkstemp(prefix="prompt-", suffix=".md")
+    os.close(descriptor)
+    path = Path(name)
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+        try:
+            process = await asyncio.create_subprocess_exec(*command, name)
+        except OSError as error:
+            raise EditorFailed(f"{one_line(command[0], 60)} can't be started: {error.strerror}.") from error
+        code = await process.wait()
+        if code != 0:
+            raise EditorFailed(f"{one_line(command[0], 60)} ended with code {code}: the prompt is as it was.")
+        return path.read_text(encoding="utf-8", errors="replace").removesuffix("\n")
+    except OSError as error:
+        raise EditorFailed(f"What was edited can't be read: {error.strerror}.") from error
+    finally:
+        path.unlink(missing_ok=True)
