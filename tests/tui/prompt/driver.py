@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from textual._xterm_parser import XTermParser
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
@@ -104,7 +105,10 @@ class Hand:
         self.pilot = pilot
 
     async def type(self, text: str) -> None:
-        await self.pilot.press(*("ctrl+j" if char == "\n" else char for char in text))
+        """Write a text as a terminal would."""
+        for event in XTermParser().feed(text):
+            self.app.post_message(event)
+        await self.pilot.pause()
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)

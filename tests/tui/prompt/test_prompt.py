@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from codeloop.tui.prompt.messages import PromptSubmitted
+from codeloop.tui.prompt.settings import PromptSettings
 from tests.tui.prompt.driver import prompting
 
 
@@ -33,3 +35,213 @@ async def test_the_prompt_grows_to_a_third_of_the_screen_and_wraps_between_words
         assert hand.screen() == "▌ 3\n▌ 4\n▌ 5\n▌ 6\n▌ 7"
         await hand.press(*["up"] * 5)
         assert hand.screen().splitlines()[0] == "▌ into one row"
+
+
+async def test_readline_keys_move_cut_and_put_back(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        buffer = hand.app.prompt.editor.buffer
+        await hand.type("one two-three four")
+        for key, place in (
+            ("ctrl+a", 0),
+            ("alt+f", 3),
+            ("ctrl+right", 7),
+            ("alt+f", 13),
+            ("alt+b", 8),
+            ("ctrl+left", 4),
+            ("ctrl+f", 5),
+            ("ctrl+b", 4),
+            ("ctrl+e", 18),
+            ("home", 0),
+            ("end", 18),
+        ):
+            await hand.press(key)
+            assert buffer.cursor == place, key
+        await hand.press("ctrl+w")
+        assert hand.app.text == "one two-three "
+        await hand.press("alt+backspace", "ctrl+y", "ctrl+y")
+        assert hand.app.text == "one two-three two-three "
+        await hand.press("ctrl+a", "alt+d", "ctrl+k")
+        assert hand.app.text == ""
+        await hand.press("ctrl+y", "ctrl+u", "ctrl+underscore", "ctrl+underscore", "ctrl+underscore")
+        assert hand.app.text == " two-three two-three "
+        await hand.press("alt+r", "alt+r")
+        assert hand.app.text == " two-three two-three "
+        await hand.press("ctrl+a", "ctrl+d", "delete", "end", "backspace", "ctrl+h")
+        assert hand.app.text == "wo-three two-thre"
+        await hand.press("shift+home", "x")
+        assert hand.app.text == "x"
+        await hand.press("enter")
+
+
+async def test_what_is_selected_is_copied_and_otherwise_ctrl_c_clears(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        await hand.type("one two")
+        await hand.press("shift+left", "shift+left", "ctrl+c")
+        assert hand.app.clipboard == "wo"
+        assert hand.app.text == "one two"
+        await hand.press("right", "ctrl+c")
+        assert hand.app.text == ""
+        await hand.press("ctrl+underscore")
+        assert hand.app.text == "one two"
+
+
+async def test_the_mouse_points_and_selects(tmp_path: Path) -> None:
+    async with prompting(tmp_path, size=(30, 15)) as hand:
+        await hand.type("one two\n漢字 three")
+        editor = hand.app.prompt.editor
+        await hand.pilot.click(editor, offset=(4 + 2, 0))
+        assert editor.buffer.cursor == 4
+        await hand.pilot.click(editor, offset=(2 + 3, 1))
+        assert editor.buffer.cursor == 9
+        await hand.pilot.mouse_down(editor, offset=(2, 0))
+        await hand.pilot.hover(editor, offset=(2 + 3, 0))
+        await hand.pilot.mouse_up(editor, offset=(2 + 3, 0))
+        assert editor.buffer.selection == (0, 3)
+
+
+async def test_shell_mode_begins_with_an_exclamation_mark_and_ends_with_escape(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        editor = hand.app.prompt.editor
+        await hand.type("!ls -l")
+        assert editor.mode == "shell"
+        assert editor.has_class("-shell")
+        assert hand.app.text == "ls -l"
+        await hand.press("backspace")
+        assert editor.mode == "shell"
+        await hand.press("escape")
+        assert editor.mode == "prompt"
+        await hand.press("ctrl+a", "!", "enter")
+        await hand.until(lambda: hand.app.sent)
+        sent = hand.app.sent[0]
+        assert isinstance(sent, PromptSubmitted)
+        assert (sent.entry.text, sent.entry.mode) == ("ls -", "shell")
+        assert editor.mode == "prompt"
+        await hand.press("!", "backspace")
+        assert editor.mode == "prompt"
+        await hand.type("a!")
+        assert (hand.app.text, editor.mode) == ("a!", "prompt")
+
+
+async def test_history_comes_back_with_the_arrow_keys(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        for line in ("one", "two\nlines", "!make"):
+            await hand.type(line)
+            await hand.press("enter")
+        await hand.type("draft")
+        await hand.press("up")
+        assert (hand.app.text, hand.app.prompt.editor.mode) == ("make", "shell")
+        await hand.press("up")
+        assert (hand.app.text, hand.app.prompt.editor.mode) == ("two\nlines", "prompt")
+        await hand.press("up")
+        assert hand.app.text == "two\nlines"
+        await hand.type("!")
+        await hand.press("up")
+        assert hand.app.text == "one"
+        await hand.press("up", "down")
+        assert hand.app.text == "two!\nlines"
+        await hand.press("down", "down", "down", "down")
+        assert (hand.app.text, hand.app.prompt.editor.mode) == ("draft", "prompt")
+        await hand.press("enter")
+        await hand.until(lambda: len(hand.app.sent) == 4)
+    async with prompting(tmp_path) as hand:
+        await hand.press("up", "up", "up")
+        assert hand.app.text == "two\nlines"
+
+
+async def test_history_is_searched_as_it_is_typed(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        for line in ("fix the test", "write the docs", "fix the bug", "!make test"):
+            await hand.type(line)
+            await hand.press("enter")
+        await hand.type("dra")
+        await hand.press("ctrl+r")
+        assert hand.screen() == "▌ dra"
+        await hand.press("backspace", "backspace", "backspace")
+        await hand.type("fix")
+        assert hand.screen() == " fix the bug\n fix the test\n▌ fix"
+        await hand.press("ctrl+r", "enter")
+        assert hand.app.text == "fix the test"
+        assert hand.app.texts[4:] == []
+        await hand.press("ctrl+c", "ctrl+r")
+        assert " ! make test" in hand.screen()
+        await hand.press("down", "tab")
+        assert hand.app.text == "fix the bug"
+        await hand.press("ctrl+r")
+        await hand.type("zzz")
+        await hand.press("escape")
+        assert hand.app.text == "fix the bug"
+        await hand.press("enter")
+        await hand.until(lambda: hand.app.texts[4:] == ["fix the bug"])
+
+
+async def test_what_is_put_aside_comes_back(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        await hand.type("for later")
+        await hand.press("alt+s")
+        assert hand.app.text == ""
+        await hand.type("!now")
+        await hand.press("alt+shift+s")
+        assert (hand.app.text, hand.app.prompt.editor.mode) == ("for later", "prompt")
+        await hand.press("alt+shift+s")
+        assert (hand.app.text, hand.app.prompt.editor.mode) == ("now", "shell")
+
+
+async def test_a_command_is_told_from_a_prompt(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        for line in ("/model a/b", "/new", " /new", "/etc/hosts is broken", "/tmp is full", "/models"):
+            await hand.type(line)
+            await hand.press("enter")
+        await hand.until(lambda: len(hand.app.sent) == 6)
+        assert hand.app.texts == ["/model a/b", "/new ", " /new", "/etc/hosts is broken", "/tmp is full", "/models "]
+        await hand.type("/nwe")
+        await hand.press("enter")
+        await hand.until(lambda: hand.app.text == "/nwe")
+        notes = [note.message for note in hand.app._notifications]
+        assert notes == ["Unknown command: /nwe. Did you mean `/new`? To send it as a prompt, put a space first."]
+
+
+async def test_keys_choose_whether_a_prompt_steers_or_waits(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        await hand.type("a")
+        await hand.press("enter", "b", "ctrl+s")
+        await hand.until(lambda: len(hand.app.sent) == 2)
+        assert [each.delivery for each in hand.app.sent if isinstance(each, PromptSubmitted)] == ["steer", "queue"]
+
+
+async def test_the_keys_are_the_persons(tmp_path: Path) -> None:
+    keys = {"input_submit": "ctrl+return", "input_newline": "return", "history_search": "none"}
+    async with prompting(tmp_path, PromptSettings(keys=keys)) as hand:
+        await hand.type("a")
+        await hand.press("enter", "b", "ctrl+r", "ctrl+enter")
+        await hand.until(lambda: hand.app.texts == ["a\nb"])
+
+
+async def test_vi_keys_when_they_are_wanted(tmp_path: Path) -> None:
+    async with prompting(tmp_path, PromptSettings(vim=True)) as hand:
+        await hand.type("one two")
+        await hand.press("escape", "b", "c", "w", "x", "escape")
+        assert hand.app.text == "one x"
+        await hand.press("v", "b", "b")
+        assert hand.app.prompt.editor.selection == (0, 5)
+        await hand.press("escape", "enter")
+        await hand.until(lambda: hand.app.texts == ["one x"])
+        await hand.type("typed again")
+        assert hand.app.text == "typed again"
+        await hand.press("escape", "k")
+        assert hand.app.text == "one x"
+
+
+async def test_right_to_left_wide_and_joined_characters_stay_as_they_were_typed(tmp_path: Path) -> None:
+    text = "שלום עולם العربية 漢字 e\u0301👍🏽👨\u200d👩\u200d👧🇩🇪 \u202ehidden"
+    async with prompting(tmp_path, size=(40, 20)) as hand:
+        await hand.type(text)
+        assert "<U+202E>hidden" in hand.screen()
+        buffer = hand.app.prompt.editor.buffer
+        steps = 0
+        while buffer.cursor:
+            await hand.press("left")
+            steps += 1
+        assert steps == len(text) - 1 - 1 - 4 - 1 - 1  # the hidden character belongs to the blank before it
+        assert "\u202e" not in hand.screen()
+        await hand.press("enter")
+        await hand.until(lambda: hand.app.texts == [text])

@@ -1,8 +1,11 @@
 """What keys do in the prompt: rows that a person's `keybinds` replace by their id."""
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
+
+from codeloop.tui.keys import Keymap
 
 
 class PromptBinding(Struct, frozen=True):
@@ -19,7 +22,8 @@ BINDINGS: tuple[PromptBinding, ...] = (
     PromptBinding("completion_previous", "up,ctrl+p", "Choose the completion above"),
     PromptBinding("completion_next", "down,ctrl+n", "Choose the completion below"),
     PromptBinding("completion_close", "escape", "Close the completions"),
-    PromptBinding("shell_leave", "escape,backspace", "Leave shell mode"),
+    PromptBinding("shell_leave", "escape", "Leave shell mode"),
+    PromptBinding("shell_erase", "backspace", "Leave shell mode, at its start"),
     PromptBinding("input_submit", "enter", "Send the prompt"),
     PromptBinding("input_queue", "ctrl+s", "Send the prompt the other way: after the turn, or into it"),
     PromptBinding("input_newline", "shift+enter,ctrl+enter,alt+enter,ctrl+j", "Begin a new line"),
@@ -31,8 +35,8 @@ BINDINGS: tuple[PromptBinding, ...] = (
     PromptBinding("editor_open", "<leader>e", "Change the prompt in $VISUAL or $EDITOR"),
     PromptBinding("stash_push", "alt+s", "Put the prompt aside"),
     PromptBinding("stash_pop", "alt+shift+s", "Take back what was put aside last"),
-    PromptBinding("input_undo", "ctrl+-,super+z", "Undo"),
-    PromptBinding("input_redo", "ctrl+.,alt+_,super+shift+z", "Redo"),
+    PromptBinding("input_undo", "ctrl+-,ctrl+_,super+z", "Undo"),
+    PromptBinding("input_redo", "ctrl+.,alt+r,super+shift+z", "Redo"),
     PromptBinding("input_move_left", "left,ctrl+b", "Left"),
     PromptBinding("input_move_right", "right,ctrl+f", "Right"),
     PromptBinding("input_move_up", "up", "Up"),
@@ -49,8 +53,8 @@ BINDINGS: tuple[PromptBinding, ...] = (
     PromptBinding("input_visual_line_end", "alt+e", "To the end of the row"),
     PromptBinding("input_select_visual_line_home", "alt+shift+a", "Select to the start of the row"),
     PromptBinding("input_select_visual_line_end", "alt+shift+e", "Select to the end of the row"),
-    PromptBinding("input_buffer_home", "ctrl+home,alt+<", "To the start of the prompt"),
-    PromptBinding("input_buffer_end", "ctrl+end,alt+>", "To the end of the prompt"),
+    PromptBinding("input_buffer_home", "ctrl+home", "To the start of the prompt"),
+    PromptBinding("input_buffer_end", "ctrl+end", "To the end of the prompt"),
     PromptBinding("input_select_buffer_home", "ctrl+shift+home", "Select to the start of the prompt"),
     PromptBinding("input_select_buffer_end", "ctrl+shift+end", "Select to the end of the prompt"),
     PromptBinding("input_select_all", "super+a", "Select all"),
@@ -69,59 +73,27 @@ BINDINGS: tuple[PromptBinding, ...] = (
 )
 """Of several actions on one key, the first one that has something to do is taken."""
 
-_NAMES = {
-    "return": "enter",
-    "esc": "escape",
-    "del": "delete",
-    "pgup": "pageup",
-    "pgdn": "pagedown",
-    "pgdown": "pagedown",
-    "-": "minus",
-    "_": "underscore",
-    ".": "full_stop",
-    ",": "comma",
-    "/": "slash",
-    "\\": "backslash",
-    "<": "less_than_sign",
-    ">": "greater_than_sign",
-    "[": "left_square_bracket",
-    "]": "right_square_bracket",
-    "'": "apostrophe",
-    ";": "semicolon",
-    "=": "equals_sign",
-    "+": "plus",
-    "?": "question_mark",
-    "!": "exclamation_mark",
-    "@": "at",
-    "#": "number_sign",
-}
-_MODIFIERS = {"option": "alt", "meta": "alt", "cmd": "super", "win": "super", "control": "ctrl"}
-_SAME = {"ctrl+minus": "ctrl+underscore", "ctrl+enter": "ctrl+j"}
-"""What terminals without a newer protocol say for a key."""
+_LETTER = re.compile(r"(.+\+)?([A-Z])\Z")
 
 
-def pressed(key: str) -> tuple[str, ...]:
-    """Return the names under which a key of a binding (`ctrl+return`, `alt+-`) arrives."""
-    *modifiers, name = key.split("+") if not key.endswith("+") else [*key[:-1].rstrip("+").split("+"), "+"]
-    held = sorted(_MODIFIERS.get(each.lower(), each.lower()) for each in modifiers if each)
-    name = _NAMES.get(name.lower(), name.lower() if len(name) > 1 else name)
-    found = ["+".join([*held, name])]
-    if "shift" in held and len(name) == 1 and name.isalpha():  # a letter arrives as a capital, too
-        found.append("+".join([*(each for each in held if each != "shift"), name.upper()]))
-    return tuple(found + [_SAME[each] for each in found if each in _SAME])
-
-
-def keymap(chosen: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return the actions of each key as it arrives; `chosen`: a person's keys by action, `none` for no key.
+def keymap(chosen: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+    """Return the actions of each key; `chosen`: a person's `keybinds`.
 
     Keys after the leader are not here: who reads the leader runs the action.
     """
+    keys = Keymap({row.id: row.keys for row in BINDINGS}, chosen).keys
     found: dict[str, tuple[str, ...]] = {}
-    for row in BINDINGS:
-        keys = chosen.get(row.id, row.keys)
-        for key in keys.split(",") if keys != "none" else ():
-            if key.strip() and "<leader>" not in key:
-                for name in pressed(key.strip()):
-                    if row.id not in found.get(name, ()):
-                        found[name] = (*found.get(name, ()), row.id)
+    for action, names in keys.items():
+        for name in names:
+            found[name] = (*found.get(name, ()), action)
     return found
+
+
+def arrived(key: str) -> str:
+    """Return the one name of a key that terminals report in several ways, as a capital letter with shift."""
+    key = key.replace("\r", "enter")
+    capital = _LETTER.match(key)
+    if capital is None or not capital[1]:
+        return key
+    held = sorted({*capital[1].rstrip("+").split("+"), "shift"})
+    return "+".join([*held, capital[2].lower()])

@@ -1,6 +1,7 @@
 """The text field of the prompt: draws the rows that are visible, and hands keys to the buffer."""
 
 from collections.abc import Callable, Mapping
+from unicodedata import category
 
 from rich.segment import Segment
 from rich.style import Style
@@ -8,6 +9,7 @@ from textual import events
 from textual.geometry import Offset, Size
 from textual.strip import Strip
 
+from codeloop.tui.prompt.bindings import arrived
 from codeloop.tui.prompt.entry import Mode
 from codeloop.tui.prompt.pointing import PointedWidget, app_of
 from codeloop.tui.prompt.store import KeptPrompt
@@ -61,7 +63,7 @@ class PromptEditor(PointedWidget, can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         """Take a key, unless nothing here has a use for it."""
-        if self.press(event.key, event.character if event.is_printable else None):
+        if self.press(arrived(event.key), typed(event)):
             event.stop()
             event.prevent_default()
 
@@ -217,3 +219,11 @@ def _hint(text: str, style: Style, *, has_focus: bool) -> Strip:
     """Return the row of an empty prompt."""
     first, rest = text[:1] or " ", text[1:]
     return Strip([Segment(first, style + _CURSOR if has_focus else style), Segment(rest, style)])
+
+
+def typed(event: events.Key) -> str | None:
+    """Return the character that a key types; also one that only joins others, as some scripts and emoji need."""
+    char = event.character
+    if char is None or any(event.key.startswith(f"{held}+") for held in ("alt", "ctrl", "super", "hyper", "meta")):
+        return None
+    return char if char.isprintable() or category(char) == "Cf" else None

@@ -24,6 +24,7 @@ from codeloop.tui.prompt.settings import PromptSettings
 from codeloop.tui.prompt.store import KeptPrompt, PromptStore
 from codeloop.tui.prompt.text.chips import expanded
 from codeloop.tui.prompt.vim.vim import Vim
+from codeloop.tui.terminal.sequences import learn_keys
 
 
 class PromptInput(Widget):
@@ -70,10 +71,12 @@ class PromptInput(Widget):
             "editor_open": self._open_editor,
             "input_paste": self._pasting.from_clipboard,
             "shell_leave": self._leave_shell,
+            "shell_erase": lambda: self._leave_shell(at_start=True),
         }
 
     def compose(self) -> ComposeResult:
         """Compose the list and the editor."""
+        learn_keys()
         yield self._popup
         yield self.editor
 
@@ -170,8 +173,8 @@ class PromptInput(Widget):
         self._spawn(edit_outside(self.editor, app_of(self), self._note))
         return True
 
-    def _leave_shell(self) -> bool:
-        if self.editor.mode != "shell" or (self.editor.buffer.cursor and self.editor.buffer.text):
+    def _leave_shell(self, *, at_start: bool = False) -> bool:
+        if self.editor.mode != "shell" or (at_start and self.editor.buffer.cursor):
             return False
         self.editor.enter("prompt")
         return True

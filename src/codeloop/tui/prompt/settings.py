@@ -13,7 +13,7 @@ class PromptSettings(Struct, frozen=True):
     A pasted text of more than `chip_lines` lines or `chip_characters` characters becomes a chip.
     """
 
-    keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    keys: Mapping[str, object] = field(default_factory=dict[str, object])
     delivery: Delivery = "steer"
     vim: bool = False
     placeholder: str = "Ask, or name a task"

@@ -84,7 +84,7 @@ class Buffer:
 
     def insert_chip(self, chip: Chip) -> None:
         """Insert a chip in place of the selection."""
-        self.replace(*self.selection, added(self.chips, chip))
+        self.replace(*self.selection, added(self.chips, chip, self.text))
 
     def delete(self, start: int, end: int, *, kill: bool = False) -> None:
         """Delete what is between two places; `kill`: yank brings it back."""

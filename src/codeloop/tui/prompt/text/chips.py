@@ -38,10 +38,10 @@ def is_chip(char: str) -> bool:
     return len(char) == 1 and _FIRST <= ord(char) <= _LAST
 
 
-def added(chips: Chips, chip: Chip) -> str:
-    """Put a chip among the others under a label of its own, and return its character."""
+def added(chips: Chips, chip: Chip, text: str = "") -> str:
+    """Put a chip among the others, under a label that no other one in the text has, and return its character."""
     char = chr(max((ord(each) for each in chips), default=_FIRST - 1) + 1)
-    taken = {each.label for each in chips.values()}
+    taken = {each.label for each in used(chips, text).values()}
     label, number = chip.label, 2
     while label in taken:
         label, number = f"{chip.label[:-1]} #{number}]", number + 1

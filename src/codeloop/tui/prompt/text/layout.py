@@ -122,12 +122,9 @@ class Layout:
         row = word = 0  # where the row and the word in it begin
         filled = since = 0  # cells of the row, and of it since the word began
         for glyph in self.glyphs(line):
-            if filled + glyph.cells > cells and not (glyph.shown == " " and filled == cells):
-                at = word if word > row else glyph.start
-                if at > row or glyph.start > row:
-                    breaks.append(at)
-                    filled = since if at == word else 0
-                    row = at
+            while glyph.start > row and filled + glyph.cells > cells and not (glyph.shown == " " and filled == cells):
+                filled, row = (since, word) if word > row else (0, glyph.start)
+                breaks.append(row)
             filled += glyph.cells
             since += glyph.cells
             if glyph.shown == " ":

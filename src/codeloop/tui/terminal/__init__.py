@@ -1,0 +1,1 @@
+"""What a terminal can do, and how it says so."""
