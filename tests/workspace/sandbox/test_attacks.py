@@ -6,14 +6,15 @@ import shutil
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
-from codeloop.workspace.process.shells import ShellCommand, ShellContext
+from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import SandboxGrants, SandboxPlace
-from codeloop.workspace.sandbox.sandbox import BACKENDS
+from codeloop.workspace.sandbox.sandbox import BACKENDS, SandboxRefused
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 
@@ -125,14 +126,14 @@ async def test_what_a_person_replaces_meanwhile_is_kept_all_the_same(it: Attacke
     (it.root / "new").rename(path)
     outcome = await it.run(f"echo x >> {name}; cat .env")
     assert path.read_text() == SECRET or it.backend == "landlock"
-    if name == ".env" and it.backend == "namespaces":
+    if name == ".env" and it.backend != "landlock":
         assert SECRET not in outcome.output
 
 
 async def test_a_policy_that_went_wrong_does_not_end_the_use_of_its_kind(it: Attacked) -> None:
     policy = it.shells.policy(it.place, SandboxConfig(network="off"))
     gone = replace(policy, writable=(*policy.writable, it.home / "gone"))
-    if it.backend == "namespaces":
+    if it.backend != "landlock":
         with pytest.raises(OSError, match="No such file"):
             await it.shells.sandboxes.enter(gone)
     assert (await it.run("true")).code == 0
@@ -230,6 +231,21 @@ async def test_a_linked_work_tree_commits(it: Attacked) -> None:
     before = (it.root / ".git/config").read_text()
     await other.run(f"echo '[core] x = y' >> {it.root}/.git/config")
     assert (it.root / ".git/config").read_text() == before
+
+
+async def test_bubblewrap_is_taken_where_namespaces_are_not_to_be_had(tmp_path: Path) -> None:
+    shells = Shells()
+    shells.sandboxes.refused["namespaces"] = "not on this machine"
+    try:
+        place = SandboxPlace(tmp_path, tmp_path, tmp_path, {"PATH": os.defpath, "HOME": "/nonexistent"})
+        sandbox = await shells.sandboxes.enter(shells.policy(place, SandboxConfig(network="off")))
+        if reason := shells.sandboxes.refused.get("bubblewrap"):
+            pytest.skip(reason)
+        assert (sandbox.backend, sandbox.holds) == ("bubblewrap", True)
+    except SandboxRefused as error:
+        pytest.skip(str(error))
+    finally:
+        await shells.close()
 
 
 def test_a_kind_of_sandbox_is_tried_here() -> None:

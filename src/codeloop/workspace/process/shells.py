@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -22,7 +23,7 @@ from codeloop.workspace.sandbox.locations import SOCKETS
 from codeloop.workspace.sandbox.policy import NOTHING, Policies, SandboxGrants, SandboxPlace, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, keep_from
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles, SetAside
-from codeloop.workspace.sandbox.sandbox import Sandbox, Sandboxes
+from codeloop.workspace.sandbox.sandbox import AllowedHosts, Sandbox, Sandboxes
 
 _SYSTEM = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
 _PLAIN = ("--noprofile", "--norc")
@@ -82,7 +83,7 @@ class Shells:
         self.jobs = Jobs()
         self.launcher = ProcessLauncher()
         self.sandboxes = Sandboxes(self.launcher)
-        self._refused: dict[str, int] = {}
+        self._refused: WeakKeyDictionary[AllowedHosts, dict[str, int]] = WeakKeyDictionary()
         self._own = set(SOCKETS)
         self._policies: dict[tuple[Path, Path], Policies] = {}
         self._states: dict[str, ShellState] = {}
@@ -194,10 +195,11 @@ class Shells:
 
     def _blocked(self, place: ShellContext, sandbox: Sandbox, directory: Path, output: str) -> list[str]:
         """Return what a sandboxed command was kept from, by its output and by what the proxy refused."""
-        hosts, refused = self.sandboxes.hosts, None
+        hosts, refused = self.sandboxes.hosts(sandbox), None
         if hosts is not None:
-            refused = hosts.refused(place.session, self._refused.get(place.session, 0))
-            self._refused[place.session] = hosts.count
+            seen = self._refused.setdefault(hosts, {})
+            refused = hosts.refused(place.session, seen.get(place.session, 0))
+            seen[place.session] = hosts.count
         home = Path(place.environment.get("HOME") or "/nonexistent")
         return blocked(output, sandbox.policy, directory, home, refused)
 

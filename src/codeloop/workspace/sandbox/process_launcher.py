@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from array import array
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -194,6 +194,29 @@ class Forker:
             on_failure.pop_all()
         return Forker(self.mark, ours)
 
+    async def enter_by(self, wrapped: Callable[[Sequence[str]], Sequence[str]], rows: Sequence[str]) -> "Forker":
+        """Return one that works in a sandbox that another program makes. Raises OSError as `enter` does.
+
+        `wrapped`: makes the command of that program of the one that it runs there.
+        """
+        ours, theirs = socket.socketpair()
+        channel, inside = socket.socketpair()
+        with ExitStack() as on_failure, channel:
+            on_failure.callback(ours.close)
+            with theirs, inside:
+                arguments = wrapped(own_program("inside", "3", self.mark))
+                # What it says when it fails comes back the same way.
+                launch = Launch(arguments, Path("/"), {}, {3: inside.fileno(), 2: inside.fileno()})
+                channel.settimeout(0)
+                await self.start(launch)
+                await _send(channel, (self.mark, *rows), (theirs.fileno(),))
+            await _readable(channel)
+            answer = channel.recv(_ANSWERS)
+            if answer != b"ready":
+                raise OSError(answer.decode(errors="replace").removeprefix("failed ").strip() or "it ended at once")
+            on_failure.pop_all()
+        return Forker(self.mark, ours)
+
     async def end(self) -> None:
         """End everything that was started here and still runs. Nothing can be started any more."""
         await asyncio.gather(*(process.end() for process in self._processes))
@@ -212,11 +235,7 @@ class Forker:
             on_failure.callback(ours.close)
             with theirs:
                 self._pass(kind, theirs)
-            data = os.fsencode("\0".join(request))
-            head = len(data).to_bytes(4, "big")
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))] if fds else []
-            ours.sendmsg([head], rights)
-            await asyncio.get_running_loop().sock_sendall(ours, data)
+            await _send(ours, request, fds)
             on_failure.pop_all()
         return ours
 
@@ -289,6 +308,14 @@ async def to_the_end(ending: Awaitable[object]) -> None:
 def own_program(function: str, descriptor: str, mark: str) -> tuple[str, ...]:
     """Return the command that runs a function of the launcher's `main`."""
     return (sys.executable, "-I", "-S", "-c", _PROGRAM.format(function=function), str(_ROOT), descriptor, mark)
+
+
+async def _send(channel: socket.socket, request: Sequence[str], fds: Sequence[int]) -> None:
+    """Send a message as the launcher's `receive` takes it."""
+    data = os.fsencode("\0".join(request))
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))] if fds else []
+    channel.sendmsg([len(data).to_bytes(4, "big")], rights)
+    await asyncio.get_running_loop().sock_sendall(channel, data)
 
 
 async def _readable(channel: socket.socket) -> None:

@@ -5,7 +5,8 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -24,8 +25,8 @@ _TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
 _CONTAINER_MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _LINKS = 40
 """How many links in a row the system follows."""
-Backend = Literal["namespaces", "landlock"]
-BACKENDS: tuple[Backend, ...] = ("namespaces", "landlock") if sys.platform == "linux" else ()
+Backend = Literal["namespaces", "bubblewrap", "landlock"]
+BACKENDS: tuple[Backend, ...] = ("namespaces", "bubblewrap", "landlock") if sys.platform == "linux" else ()
 
 
 class AllowedHosts(Protocol):
@@ -62,6 +63,11 @@ class Sandbox(Struct, frozen=True):
     places: tuple[bytes, ...]
 
     @property
+    def network(self) -> Forker | None:
+        """Return where its network is: bubblewrap can't make one that several share, so it has its own."""
+        return self.forker if self.backend == "bubblewrap" else None
+
+    @property
     def holds(self) -> bool:
         """Return whether all of the policy is enforced: Landlock can't hide a file in a project that may be written."""
         return self.backend != "landlock" or not self.policy.has_secrets
@@ -84,7 +90,7 @@ class Sandboxes:
         self._network: Forker | None = None
         self._temporary: Path | None = None
         self._open: list[Sandbox] = []
-        self.hosts: AllowedHosts | None = None
+        self._hosts: dict[Forker | None, AllowedHosts] = {}
         self._listed: tuple[str, ...] | None = None
 
     async def enter(self, policy: SandboxPolicy) -> Sandbox:
@@ -103,6 +109,7 @@ class Sandboxes:
         for each in [one for one in self._open if one is not found and one.forker.is_idle]:
             if each.policy == policy or len(self._open) > SANDBOX_BOXES.value:
                 self._open.remove(each)
+                await self._forget_hosts(each.forker)
                 await each.forker.end()
         return found
 
@@ -116,7 +123,7 @@ class Sandboxes:
             top = next((each for each in _TEMPORARY if path.is_relative_to(each)), None)
             seen = [*policy.writable, *policy.visible]
             is_seen = any(path.is_relative_to(each) or each.is_relative_to(path) for each in seen)
-            if sandbox.backend != "namespaces" or self._temporary is None or top is None or is_seen:
+            if sandbox.backend == "landlock" or self._temporary is None or top is None or is_seen:
                 return path
             real = Path(os.path.realpath(self._temporary / path.relative_to(top)))
             if real.is_relative_to(self._temporary):
@@ -130,9 +137,7 @@ class Sandboxes:
 
     async def close(self) -> None:
         """End every sandbox with what runs in it."""
-        if self.hosts is not None:
-            await self.hosts.close()
-            self.hosts = None
+        await self._forget_hosts()
         for sandbox in self._open:
             await sandbox.forker.end()
         self._open.clear()
@@ -148,19 +153,24 @@ class Sandboxes:
         kept = {name: value for name, value in environment.items() if name not in SOCKETS}
         if sandbox.backend == "landlock":
             return {**kept, "TMPDIR": str(self._temporary)}
-        hosts = await self._allowed(sandbox.policy, environment)
+        hosts = await self._allowed(sandbox, environment)
         return kept if hosts is None else {**kept, **await hosts.environment(session)}
 
-    async def _allowed(self, policy: SandboxPolicy, environment: Mapping[str, str]) -> AllowedHosts | None:
-        """Return what leads to the policy's hosts; None where it has no list. A changed list ends the one before.
+    def hosts(self, sandbox: Sandbox) -> AllowedHosts | None:
+        """Return what lets the commands of a sandbox reach hosts; None when it was not needed yet, or never is."""
+        return self._hosts.get(sandbox.network)
+
+    async def _allowed(self, sandbox: Sandbox, environment: Mapping[str, str]) -> AllowedHosts | None:
+        """Return what leads to the policy's hosts; None where it has no list. A changed list ends those before.
 
         Raises OSError for an entry that names no host.
         """
+        policy = sandbox.policy
         listed = policy.hosts if policy.network == "hosts" else None
-        if self.hosts is not None and self._listed != listed:
-            await self.hosts.close()
-            self.hosts = None
-        if listed is not None and self.hosts is None:
+        if self._listed != listed:
+            await self._forget_hosts()
+            self._listed = listed
+        if listed is not None and sandbox.network not in self._hosts:
             home, root = Path(environment.get("HOME") or "/nonexistent"), policy.writable[0]
             read: Callable[..., Any] = load("workspace.sandbox.network.hosts:read_hosts")
             of_user: Callable[..., list[str]] = load("workspace.sandbox.network.user_hosts:user_hosts")
@@ -169,8 +179,15 @@ class Sandboxes:
                 hosts = read(listed, of_user(home, environment, root))
             except ValueError as error:
                 raise OSError(0, f"the hosts of the sandbox are wrong: {error}") from None
-            self.hosts, self._listed = network(hosts, environment, self.listener), listed
-        return self.hosts
+            listen = sandbox.network.listener if sandbox.network is not None else self.listener
+            self._hosts[sandbox.network] = network(hosts, environment, listen)
+        return self.hosts(sandbox)
+
+    async def _forget_hosts(self, *networks: Forker | None) -> None:
+        """Cut what leads to hosts, from all networks or from these."""
+        for network in networks or tuple(self._hosts):
+            if hosts := self._hosts.pop(network, None):
+                await hosts.close()
 
     async def _make(self, policy: SandboxPolicy, places: tuple[bytes, ...]) -> Sandbox:
         if self._temporary is None:
@@ -193,6 +210,9 @@ class Sandboxes:
         rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}"]
         for name in ("writable", "protected", "visible", "hidden"):
             rows += [f"{name} {path}" for path in getattr(policy, name)]
+        if backend == "bubblewrap":
+            wrapped: Callable[..., Sequence[str]] = load("workspace.sandbox.bubblewrap:wrapped")
+            return await self._launcher.enter_by(partial(wrapped, policy=policy, temporary=self._temporary), rows)
         if backend == "landlock" or policy.network == "on":
             return await self._launcher.enter(rows)
         return await (await self._own_network()).enter([*rows, "nested"])

@@ -12,7 +12,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import SandboxPlace
-from codeloop.workspace.sandbox.sandbox import SandboxRefused
+from codeloop.workspace.sandbox.sandbox import Sandboxes, SandboxRefused
 
 GET = """
 import sys, urllib.request
@@ -36,6 +36,12 @@ try:
 except OSError as error:
     print(error)
 """
+
+
+@pytest.fixture(params=["namespaces", "bubblewrap"], autouse=True)
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each test run in each kind of sandbox that has a network of its own."""
+    monkeypatch.setattr(Sandboxes.__init__, "__defaults__", ((request.param,), None))
 
 
 class Session:
@@ -68,8 +74,7 @@ async def session(tmp_path: Path, *hosts: str, network: str = "hosts", **variabl
             sandbox = await shells.sandboxes.enter(shells.policy(SandboxPlace(root, root, root, environment), config))
         except SandboxRefused as error:
             pytest.skip(str(error))
-        if sandbox.backend != "namespaces":
-            pytest.skip("needs namespaces")
+        assert sandbox.backend != "landlock"
         yield found
     finally:
         await shells.close()

@@ -30,6 +30,9 @@ def confine(plan: Plan) -> None:
             mount_all(plan)
             _give_up_rights()
             scope()
+        case "bubblewrap":
+            _give_up_rights()
+            scope()
         case "landlock":
             _give_up_rights()
             restrict(plan)

@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,12 +23,12 @@ _FLAGS = {
 _OWN_DEV = ("pts", "shm")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
-_RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "current-system", "booted-system", "opengl-driver", "host")
+RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "current-system", "booted-system", "opengl-driver", "host")
 """What programs need of /run; the rest of it are sockets of services."""
 _PROC_READ_ONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi")
 _PROC_HIDDEN = ("kcore", "keys", "timer_list")
-_TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
-_REPLACED = (*_TEMPORARY, "/dev", "/run", "/proc")
+TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
+REPLACED = (*TEMPORARY, "/dev", "/run", "/proc")
 _OWN_PID_MAX = (6, 14)
 """Since this Linux each PID namespace has its own limit of processes; before, there is one for the machine."""
 _LEAST_PID_MAX = 301
@@ -50,40 +51,40 @@ def mount_all(plan: Plan) -> None:
     _mount_proc(plan.bounds.most)
     # Of /proc, what belongs to the machine is turned read-only below.
     writable = {*plan.writable, *(f"/dev/{name}" for name in _OWN_DEV), "/proc"}
-    for place in _TEMPORARY:
+    for place in TEMPORARY:
         if os.path.realpath(place) == place and Path(place).is_dir():
             _bind(temporary, place)
             writable.add(place)
     for path, fd in opened.items():
-        if path in writable or _is_below(path, _REPLACED):
+        if path in writable or is_below(path, REPLACED):
             _point(path, fd)
             _bind(fd, path)
     _turn_read_only(writable, {*plan.visible, *plan.protected} - writable)
-    for path in _pinned(plan):
+    for path in pinned(plan.writable, plan.protected):
         _bind(path, path)
     # As they are mounted now, writable or not: what is protected or hidden may hold some of them.
-    kept = {path: _open(path) for path in opened if _is_below(path, (*plan.protected, *plan.hidden))}
+    kept = {path: _open(path) for path in opened if is_below(path, (*plan.protected, *plan.hidden))}
     for path in (*plan.protected, *(f"/proc/{name}" for name in _PROC_READ_ONLY)):
         if os.path.lexists(path):
             _bind(path, path)
             _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _flags_of(path))
     for path, fd in kept.items():
-        if _is_below(path, plan.protected):
+        if is_below(path, plan.protected):
             _bind(fd, path)
     for path in (*plan.hidden, *(f"/proc/{name}" for name in _PROC_HIDDEN)):
         if os.path.lexists(path):
-            _hide(path, empty, {each: fd for each, fd in kept.items() if _is_below(each, (path,))})
+            _hide(path, empty, {each: fd for each, fd in kept.items() if is_below(each, (path,))})
     for fd in (*opened.values(), *kept.values(), *empty, temporary):
         os.close(fd)
     os.chdir("/")
 
 
-def _pinned(plan: Plan) -> list[str]:
+def pinned(writable: Collection[str], protected: Iterable[str]) -> list[str]:
     """Return the folders between what is writable and what is protected in it: with them renamed, it would not be."""
     found: set[str] = set()
-    for path in plan.protected:
+    for path in protected:
         above = str(Path(path).parent)
-        while above not in plan.writable and _is_below(above, plan.writable):
+        while above not in writable and is_below(above, writable):
             found.add(above)
             above = str(Path(above).parent)
     return sorted(found)
@@ -120,7 +121,7 @@ def _mount_dev() -> None:
 def _mount_run() -> None:
     if not Path("/run").is_dir():
         return
-    paths = [path for name in _RUN if os.path.lexists(path := f"/run/{name}")]
+    paths = [path for name in RUN if os.path.lexists(path := f"/run/{name}")]
     links = {path: str(Path(path).readlink()) for path in paths if Path(path).is_symlink()}
     kept = {path: _open(path) for path in paths if path not in links}
     _mount("tmpfs", "/run", "tmpfs", _NOSUID | _NODEV, "mode=755")
@@ -201,7 +202,7 @@ def _flags_of(path: str) -> int:
 
 def _empty() -> tuple[int, int]:
     """Return an empty file and an empty folder that nobody may open."""
-    place = _TEMPORARY[0]
+    place = TEMPORARY[0]
     _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "mode=755,size=64k")
     os.close(os.open(f"{place}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o000))
     Path(f"{place}/folder").mkdir(mode=0o000)
@@ -235,6 +236,6 @@ def _open(path: str) -> int:
     return os.open(path, os.O_PATH | os.O_CLOEXEC)
 
 
-def _is_below(path: str, places: "set[str] | tuple[str, ...]") -> bool:
+def is_below(path: str, places: Iterable[str]) -> bool:
     """Return whether a path is one of the places or lies below one."""
     return any(path == place or path.startswith(f"{place}/") for place in places)

@@ -34,7 +34,7 @@ def prove(plan: Plan) -> None:
     if not _is_done(ours, os.O_CREAT | os.O_WRONLY):
         raise PermissionError(errno.EPERM, "nothing can be written in its temporary folder", ours)
     Path(ours).unlink()
-    if plan.kind == "namespaces" and os.getpid() != 1:
+    if plan.kind != "landlock" and os.getpid() != 1:
         raise PermissionError(errno.EPERM, "it has no processes of its own")
 
 
