@@ -93,6 +93,13 @@ def streams(bench: Bench) -> None:
     measured(bench)
 
 
+def rendering(bench: Bench) -> None:
+    """Measure drawing; what it needs is loaded last, as above."""
+    from bench.rendering import rendering as measured
+
+    measured(bench)
+
+
 MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     version: ("version",),
     scripted_answer: ("answer", "answer-cpu", "answer-memory", "answer-python", "answer-modules"),
@@ -124,6 +131,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     serving.fifty: ("fifty", "fifty-growth"),
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
     streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
+    rendering: ("render-messages", "render-live", "render-live-slow"),
 }
 
 

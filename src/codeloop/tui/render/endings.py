@@ -1,5 +1,6 @@
 """The end of a turn, and what the program says between."""
 
+from rich.cells import cell_len
 from rich.segment import Segment
 
 from codeloop.client.display.numbers import count, dollars, duration
@@ -28,11 +29,24 @@ def end_rows(item: EndItem, canvas: Canvas) -> list[Row]:
     if error is not None and not isinstance(error, MessageAbortedError):
         rows += _said(error_message(error), "error", canvas)
         rows += _said(advice, "warning", canvas) if (advice := _advice(error)) else []
-    sums = wrap([Segment(_sums(item), canvas.styles.of("text_muted"))], max(canvas.width - 2, 4))
+    style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
+    sums = [row for line in _lines(_sums(item), room) for row in wrap([Segment(line, style)], room)]
     return [*rows, *framed(sums, Segment("  "))]
 
 
-def _sums(item: EndItem) -> str:
+def _lines(words: list[str], room: int) -> list[str]:
+    """Return words with points between, in lines that end after a whole one."""
+    lines = [words[0]]
+    for word in words[1:]:
+        longer = f"{lines[-1]} · {word}"
+        if cell_len(longer) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def _sums(item: EndItem) -> list[str]:
     message = item.message
     about = "~" if item.is_estimated else ""
     cached = f" ({count(item.cached)} cached)" if item.cached else ""
@@ -45,7 +59,7 @@ def _sums(item: EndItem) -> str:
         f"{about}{count(item.tokens_in)} in{cached}, {count(item.tokens_out)} out",
         *([about + dollars(item.cost)] if item.cost else []),
     ]
-    return " · ".join(word for word in words if word)
+    return [word for word in words if word]
 
 
 def _advice(error: MessageError) -> str:

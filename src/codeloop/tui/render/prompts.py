@@ -1,15 +1,16 @@
 """What a person said: a bar on the left, the text as it was typed, and what is attached."""
 
 from rich.segment import Segment
+from rich.style import Style
 
 from codeloop.kit.terminal_text import inert_answer, one_line
-from codeloop.schema.part import AgentPart, FilePart, SubtaskPart, TextPart
+from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.layout import expand_tabs, padded, wrap
 from codeloop.tui.state.items import PromptItem
+from codeloop.tui.terminal.images import placeholder
 
 BAR = "▌"
-_KINDS = {"image/": "image", "application/pdf": "PDF", "audio/": "audio", "video/": "video"}
 _CHIP = 60
 
 
@@ -25,10 +26,9 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
         if isinstance(part, TextPart) and not part.synthetic and not part.ignored:
             for line in inert_answer(part.text.strip("\n")).split("\n"):
                 rows += wrap([Segment(expand_tabs(line), text_style)], inner)
-    chips = [chip for part in item.parts if (chip := _chip(part))]
-    if chips:
-        muted = styles.of("text_muted", "", ground)
-        rows += wrap([Segment("  ".join(chips), muted)], inner)
+    muted = styles.of("text_muted", "", ground)
+    chips = [chip for part in item.parts for chip in _chip(part, muted)]
+    rows += wrap(chips, inner) if chips else []
     note = "undone, redo brings it back" if item.is_undone else "queued" if item.is_queued else ""
     if note:
         rows += wrap([Segment(note, styles.of("warning" if item.is_queued else "text_muted", "", ground))], inner)
@@ -37,15 +37,15 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
     return [padded([*before, *row], canvas.width, fill) for row in rows or [[]]]
 
 
-def _chip(part: object) -> str:
+def _chip(part: Part, style: Style) -> Row:
+    """Return what is attached in brackets; a click on a picture shows it."""
     match part:
-        case FilePart(mime=mime, filename=name, url=url):
-            kind = next((word for start, word in _KINDS.items() if mime.startswith(start)), "file")
-            shown = name or ("" if url.startswith("data:") else url.removeprefix("file://").partition("?")[0])
-            return f"[{kind} {one_line(shown, _CHIP)}]" if shown else f"[{kind}]"
+        case FilePart(id=key, mime=mime):
+            look = style + Style(meta={"image": key}) if mime.startswith("image/") else style
+            return [Segment(placeholder(part), look), Segment("  ", style)]
         case AgentPart(name=name):
-            return f"[@{one_line(name, _CHIP)}]"
+            return [Segment(f"[@{one_line(name, _CHIP)}]  ", style)]
         case SubtaskPart(agent=agent, description=description):
-            return f"[{one_line(agent, _CHIP)}: {one_line(description, _CHIP)}]"
+            return [Segment(f"[{one_line(agent, _CHIP)}: {one_line(description, _CHIP)}]  ", style)]
         case _:
-            return ""
+            return []

@@ -194,11 +194,16 @@ def heading(call: ToolCall, body: CallBody) -> Row:
     room = call.room - width_of([name]) - 1
     wanted = min(width_of(ending), room // 2)
     subject_style = call.style("text_muted" if status == "pending" else "text") + click
-    subject = cut([Segment(" ".join(inert(body.subject[:4000]).split()), subject_style)], room - wanted)
+    subject = cut([Segment(_on_one_line(body.subject), subject_style)], room - wanted)
     row = [Segment(f"{mark} ", call.style(colour) + click), name]
     if body.subject:
         row += [Segment(" ", click), *subject]
     return cut([*row, *ending], call.canvas.width)
+
+
+def _on_one_line(text: str) -> str:
+    lines = (" ".join(line.split()) for line in inert(text[:4000]).strip().split("\n"))
+    return " ⏎ ".join(line for line in lines if line)
 
 
 def failure(call: ToolCall) -> list[Row]:

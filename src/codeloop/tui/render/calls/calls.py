@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 from rich.segment import Segment
+from rich.style import Style
 
+from codeloop.schema.part import ToolStateCompleted
 from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure, heading
 from codeloop.tui.render.calls.files import change, read
 from codeloop.tui.render.calls.generic import generic
@@ -11,8 +13,9 @@ from codeloop.tui.render.calls.search import files, grep, web_page, web_search
 from codeloop.tui.render.calls.session import batch, invalid, plan_exit, question, skill, task, task_output, todos
 from codeloop.tui.render.calls.shell import bash, bash_kill, bash_output
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.layout import framed
+from codeloop.tui.render.layout import cut, framed
 from codeloop.tui.state.items import ToolItem
+from codeloop.tui.terminal.images import placeholder
 
 _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
     "bash": bash,
@@ -48,4 +51,12 @@ def call_rows(item: ToolItem, canvas: Canvas, now: int) -> list[Row]:
     first = heading(call, body)
     if not canvas.details and not call.is_open:
         return [first]
-    return [first, *framed([*body.rows, *failure(call)], Segment(" " * MARGIN))]
+    return [first, *framed([*body.rows, *failure(call), *_attached(call)], Segment(" " * MARGIN))]
+
+
+def _attached(call: ToolCall) -> list[Row]:
+    """Return a row for each picture or document that came with the result; a click shows it."""
+    state = call.part.state
+    files = state.attachments if isinstance(state, ToolStateCompleted) else None
+    look = call.style("text_muted")
+    return [cut([Segment(placeholder(file), look + Style(meta={"image": file.id}))], call.room) for file in files or ()]

@@ -16,6 +16,8 @@ from codeloop.tui.render.syntax import CodeHighlighter, language_of
 
 DIFF_ROWS = 24
 """Rows of a diff that are shown until it is opened."""
+NEW_ROWS = 10
+"""The same where nothing was there before, so that there is less to check."""
 _PATH = re.compile(r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
 
@@ -67,7 +69,8 @@ def change(call: ToolCall) -> CallBody:
     patches = list(file_patches(diff)) if isinstance(diff, str) and call.status != "asking" else []
     counts = [patch.counts for patch in patches]
     notes = [f"+{sum(added for added, _ in counts)} -{sum(gone for _, gone in counts)}"] if patches else []
-    room = MOST if call.is_open else DIFF_ROWS
+    is_new = not any(gone for _, gone in counts)
+    room = MOST if call.is_open else NEW_ROWS if is_new else DIFF_ROWS
     rows = list(islice(_diffs(call, patches), room + 2))
     if len(rows) > room + 1:
         lines = sum(len(hunk) for patch in patches for hunk in patch.hunks)

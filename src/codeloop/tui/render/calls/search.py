@@ -4,11 +4,11 @@ import re
 
 from rich.segment import Segment
 
-from codeloop.client.display.numbers import count
 from codeloop.kit.terminal_text import inert
 from codeloop.tui.render.calls.call import CallBody, ToolCall
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.layout import expand_tabs, fold
+from codeloop.tui.terminal.images import size_text
 
 _LINE = re.compile(r"(\d+)([:-]) ?(.*)")
 
@@ -55,7 +55,7 @@ def web_page(call: ToolCall) -> CallBody:
     """Return which page was fetched; its text, when it is open."""
     size, status = call.metadata.get("bytes"), call.metadata.get("status")
     notes = [f"status {status}"] if isinstance(status, int) and status != 200 else []
-    notes += [f"{count(size)}B"] if isinstance(size, int) else []
+    notes += [size_text(size)] if isinstance(size, int) else []
     return CallBody(call.text("url"), [*notes, *call.took()], opened(call))
 
 

@@ -1,0 +1,211 @@
+"""Pictures: what is known of one without drawing it, which way of drawing a terminal knows, and drawing it.
+
+A conversation shows a line of text in a picture's place. Of the three ways, two leave pixels on the screen that know
+nothing of the text: they stay where they were when rows scroll below them. So a picture is shown by itself, on a screen
+of its own, while the program waits.
+"""
+
+import base64
+import binascii
+import re
+import struct
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.part import FilePart
+
+Protocol = Literal["kitty", "iterm", "sixel", ""]
+MOST_BYTES = 20_000_000
+"""Bytes of a picture that are read."""
+_CHUNK = 4096
+_COLOURS = 200
+_CELL = (10, 20)
+"""Pixels of a cell, where the terminal does not say."""
+_NAME = 60
+_JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
+_ITERM = frozenset({"iTerm.app", "WezTerm", "vscode", "mintty", "Tabby", "Hyper", "rio"})
+_SIXEL = ("foot", "mlterm", "yaft", "contour", "xterm-sixel")
+_HEAD = 65_536
+"""Characters of base64 in which a picture says how large it is."""
+
+
+class PictureBox(Struct, frozen=True):
+    """Room for a picture: columns and rows, and the pixels of a cell."""
+
+    columns: int
+    rows: int
+    cell: tuple[int, int] = _CELL
+
+    def fitted(self, width: int, height: int) -> "PictureBox":
+        """Return the room that a picture takes within this one, of its own shape and at most of its own size."""
+        wide, high = self.columns * self.cell[0], self.rows * self.cell[1]
+        share = min(wide / max(width, 1), high / max(height, 1), 1.0)
+        columns = max(round(width * share / self.cell[0]), 1)
+        rows = max(round(height * share / self.cell[1]), 1)
+        return PictureBox(min(columns, self.columns), min(rows, self.rows), self.cell)
+
+
+def data_of(part: FilePart) -> bytes:
+    """Return the bytes of an attachment; none, when they are not to be had here."""
+    try:
+        if part.url.startswith("data:"):
+            return _decoded(part.url.partition(",")[2])[:MOST_BYTES]
+        place = urlsplit(part.url)
+        if place.scheme == "file" and place.netloc in {"", "localhost"}:
+            with Path(unquote(place.path)).open("rb") as file:
+                return file.read(MOST_BYTES)
+    except (OSError, ValueError):
+        pass
+    return b""
+
+
+def placeholder(part: FilePart) -> str:
+    """Return what stands in an attachment's place: `[image shot.png 640x480, 34 kB]`."""
+    kind = "image" if part.mime.startswith("image/") else "PDF" if part.mime == "application/pdf" else "file"
+    name = part.filename or ("" if part.url.startswith("data:") else unquote(urlsplit(part.url).path))
+    facts: list[str] = []
+    encoded = part.url.partition(",")[2] if part.url.startswith("data:") else ""
+    if encoded:
+        width, height = dimensions(_decoded(encoded[:_HEAD]))
+        facts = [*([f"{width}x{height}"] if width else []), size_text(len(encoded.rstrip("=")) * 3 // 4)]
+    words = [word for word in (kind, one_line(name, _NAME) if name else "", ", ".join(facts)) if word]
+    return f"[{' '.join(words)}]"
+
+
+def _decoded(encoded: str) -> bytes:
+    try:
+        return base64.b64decode(encoded)
+    except (ValueError, binascii.Error):
+        return b""
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes as people read it: 950 B, 34 kB, 1.2 MB."""
+    if size < 1_000:
+        return f"{size} B"
+    return f"{size / 1_000:.0f} kB" if size < 999_500 else f"{size / 1_000_000:.1f} MB"
+
+
+def dimensions(head: bytes) -> tuple[int, int]:
+    """Return a picture's width and height by its first bytes; 0 where they do not say."""
+    try:
+        if head.startswith(b"\x89PNG\r\n\x1a\n"):
+            return struct.unpack(">II", head[16:24])
+        if head.startswith((b"GIF87a", b"GIF89a")):
+            return struct.unpack("<HH", head[6:10])
+        if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+            return _webp(head)
+        if head.startswith(b"\xff\xd8"):
+            return _jpeg(head)
+    except (struct.error, IndexError):
+        pass
+    return 0, 0
+
+
+def _webp(head: bytes) -> tuple[int, int]:
+    match head[12:16]:
+        case b"VP8X":
+            return int.from_bytes(head[24:27], "little") + 1, int.from_bytes(head[27:30], "little") + 1
+        case b"VP8L":
+            bits = int.from_bytes(head[21:25], "little")
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case _:
+            width, height = struct.unpack("<HH", head[26:30])
+            return width & 0x3FFF, height & 0x3FFF
+
+
+def _jpeg(head: bytes) -> tuple[int, int]:
+    at = 2
+    while at + 9 < len(head) and head[at] == 0xFF:
+        if head[at + 1] in _JPEG_SIZES:
+            height, width = struct.unpack(">HH", head[at + 5 : at + 9])
+            return width, height
+        at += 2 + int.from_bytes(head[at + 2 : at + 4], "big")
+    return 0, 0
+
+
+def protocol_of(environment: Mapping[str, str], attributes: str = "") -> Protocol:
+    """Return how a terminal draws pictures, by its environment; `attributes`: its answer to `ESC [ c`, if it was asked.
+
+    Within tmux and screen: not at all, as these do not hand it on.
+    """
+    term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
+    if environment.get("TMUX") or environment.get("STY") or term.startswith(("tmux", "screen", "dumb")):
+        return ""
+    if environment.get("KITTY_WINDOW_ID") or "kitty" in term or "ghostty" in (term, program) or term == "xterm-ghostty":
+        return "kitty"
+    if program in _ITERM or environment.get("LC_TERMINAL") == "iTerm2":
+        return "iterm"
+    if term.startswith(_SIXEL) or "4" in _attributes(attributes):
+        return "sixel"
+    return "kitty" if environment.get("KONSOLE_VERSION", "") >= "220400" else ""
+
+
+def _attributes(answer: str) -> list[str]:
+    found = re.search(r"\x1b\[\?([\d;]+)c", answer)
+    return found[1].split(";")[1:] if found else []
+
+
+def drawn(data: bytes, protocol: Protocol, box: PictureBox) -> str:
+    """Return what draws a picture at the cursor in at most a box. Raises ValueError when it is no picture.
+
+    It is decoded and encoded anew, so that no byte of a file reaches the terminal as it came.
+    """
+    import io
+
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data)) as opened:
+            image = opened.convert("RGBA" if protocol != "sixel" else "RGB")
+    except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
+        raise ValueError(f"it can't be decoded: {error}") from error
+    room = box.fitted(image.width, image.height)
+    image.thumbnail((room.columns * room.cell[0], room.rows * room.cell[1]))
+    if protocol == "sixel":
+        few = image.quantize(_COLOURS)
+        return _sixels(few.tobytes(), few.getpalette() or [], few.width)
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    encoded = base64.b64encode(out.getvalue()).decode("ascii")
+    if protocol == "iterm":
+        where = f"inline=1;size={out.tell()};width={room.columns};height={room.rows};preserveAspectRatio=1"
+        return f"\x1b]1337;File={where}:{encoded}\x07"
+    chunks = [encoded[at : at + _CHUNK] for at in range(0, len(encoded), _CHUNK)]
+    first = f"a=T,f=100,q=2,c={room.columns},r={room.rows},"
+    return "".join(
+        f"\x1b_G{'' if at else first}m={int(at < len(chunks) - 1)};{chunk}\x1b\\" for at, chunk in enumerate(chunks)
+    )
+
+
+def _sixels(pixels: bytes, palette: list[int], width: int) -> str:
+    """Return pixels (numbers of the palette, row by row) as sixels: bands of six rows, each colour by itself."""
+    height = len(pixels) // width
+    colours = [
+        f"#{at};2;{red * 100 // 255};{green * 100 // 255};{blue * 100 // 255}"
+        for at, (red, green, blue) in enumerate(zip(palette[::3], palette[1::3], palette[2::3], strict=True))
+    ]
+    bands = (pixels[top * width : (top + 6) * width] for top in range(0, height, 6))
+    return (
+        f'\x1bP0;1q"1;1;{width};{height}' + "".join(colours) + "-".join(_band(band, width) for band in bands) + "\x1b\\"
+    )
+
+
+def _band(band: bytes, width: int) -> str:
+    rows = [band[at : at + width] for at in range(0, len(band), width)]
+    lines: list[str] = []
+    for colour in sorted(set(band)):
+        bits = [sum(1 << at for at, row in enumerate(rows) if row[x] == colour) for x in range(width)]
+        lines.append(f"#{colour}" + "".join(_run(bit, len(list(group))) for bit, group in groupby(bits)))
+    return "$".join(lines)
+
+
+def _run(bit: int, count: int) -> str:
+    char = chr(63 + bit)
+    return f"!{count}{char}" if count > 3 else char * count
