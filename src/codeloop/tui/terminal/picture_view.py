@@ -1,0 +1,84 @@
+"""A picture on a screen of its own, while the terminal UI leaves the terminal alone."""
+
+import asyncio
+import fcntl
+import os
+import shutil
+import struct
+import sys
+import tempfile
+import termios
+from pathlib import Path
+
+from textual.app import App, SuspendNotSupported
+
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.part import FilePart
+from codeloop.tui.terminal.images import PictureBox, Protocol, data_of, drawn, placeholder, protocol_of
+
+_CLEAR = "\x1b[2J\x1b[H"
+_BELOW = 4
+"""Rows for the words around the picture."""
+_SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+
+
+async def show_picture(app: App[None], part: FilePart) -> str:
+    """Show a picture until Enter is pressed, in a window of its own where the terminal can't.
+
+    Returns what a person has to be told; empty, if it was shown.
+    """
+    data = await asyncio.to_thread(data_of, part)
+    if not data:
+        return f"{placeholder(part)} is not here any more."
+    protocol = protocol_of(os.environ)
+    if not protocol:
+        return await _opened(part, data)
+    try:
+        with app.suspend():
+            await asyncio.to_thread(_shown_until_enter, part, data, protocol)
+    except SuspendNotSupported:
+        return await _opened(part, data)
+    except OSError as error:
+        return f"{placeholder(part)} can't be shown: {error.strerror}."
+    except ValueError as error:
+        return f"{placeholder(part)} can't be shown: {error}."
+    finally:
+        app.refresh(layout=True)
+    return ""
+
+
+def _shown_until_enter(part: FilePart, data: bytes, protocol: Protocol) -> None:
+    with Path("/dev/tty").open("r+b", buffering=0) as terminal:
+        terminal.write(picture_screen(part, data, protocol, _room(terminal.fileno())).encode())
+        terminal.readline()
+        terminal.write(_CLEAR.encode())
+
+
+def picture_screen(part: FilePart, data: bytes, protocol: Protocol, box: PictureBox) -> str:
+    """Return a cleared screen with the picture and how to go back. Raises ValueError when it is no picture."""
+    room = PictureBox(box.columns, max(box.rows - _BELOW, 1), box.cell)
+    picture = drawn(data, protocol, room)
+    return f"{_CLEAR}{inert(placeholder(part))}  Press Enter to go back.\r\n\r\n{picture}\r\n"
+
+
+def _room(descriptor: int) -> PictureBox:
+    """Return the terminal's size, with the pixels of a cell if it says so."""
+    answer = fcntl.ioctl(descriptor, termios.TIOCGWINSZ, bytes(8))
+    rows, columns, width, height = struct.unpack("HHHH", answer)
+    rows, columns = rows or 24, columns or 80
+    cell = (width // columns, height // rows)
+    return PictureBox(columns, rows, cell) if all(cell) else PictureBox(columns, rows)
+
+
+async def _opened(part: FilePart, data: bytes) -> str:
+    """Have the desktop's own program open a copy of the picture, which stays in the temporary folder."""
+    opener = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
+    has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    descriptor, name = tempfile.mkstemp(prefix="picture-", suffix=_SUFFIXES.get(part.mime, ""))
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    if opener is None or not has_screen or part.mime not in _SUFFIXES:
+        return f"This terminal can't show pictures. A copy is at {name}."
+    silent = asyncio.subprocess.DEVNULL
+    await asyncio.create_subprocess_exec(opener, name, stdin=silent, stdout=silent, stderr=silent)
+    return ""
