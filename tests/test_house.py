@@ -77,7 +77,7 @@ HEAVY = frozenset(
 # Rooms whose classes derive from a framework's, each with the one module that imports it: its own command.
 FRAMEWORK_ROOMS = {"tui": "", "server": "cli/commands/serve.py", "acp": ""}
 
-# The one module that imports others of ours late. Tables say what: `room.module:name`; in `cli`, `module:name` too.
+# The one module that imports others of ours late. Tables say what: `room.module:name`; in `cli` and `tui` without the room.
 LAZY = "kit/lazy.py"
 TARGET = re.compile(r"(?:[a-z_]\w*\.)*[a-z_]\w*:[A-Za-z_]\w*")
 
@@ -333,7 +333,7 @@ def late_imports() -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = {}
     for path in python_files(SRC / "codeloop"):
         own = ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
-        bases = ("codeloop", "codeloop.cli") if own.startswith("codeloop.cli.") else ("codeloop",)
+        bases = ("codeloop", *(room for room in ("codeloop.cli", "codeloop.tui") if own.startswith(f"{room}.")))
         texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
         targets = [text.split(":") for text in texts if isinstance(text, str) and TARGET.fullmatch(text)]
         found[own] = {

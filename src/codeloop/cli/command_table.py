@@ -9,7 +9,20 @@ import click
 from codeloop import __version__
 from codeloop.cli.bootstrap import INTERRUPTED
 from codeloop.cli.group import LazyGroup, problem_of
-from codeloop.cli.options import AGENT, AUTO, CONFIG, CONTINUE, DIR, FORK, MODEL, PROFILE, SESSION, THINKING, TRUST
+from codeloop.cli.options import (
+    AGENT,
+    AUTO,
+    CONFIG,
+    CONTINUE,
+    DIR,
+    FORK,
+    MODEL,
+    PLAIN,
+    PROFILE,
+    SESSION,
+    THINKING,
+    TRUST,
+)
 from codeloop.kit import fault_injection
 from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError
@@ -84,6 +97,7 @@ IS_PROMPT = "codeloop.is_prompt"
 @PROFILE
 @TRUST
 @THINKING
+@PLAIN
 @DIR
 @CONFIG
 @click.version_option(__version__, message="%(version)s")

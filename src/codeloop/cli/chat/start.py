@@ -16,7 +16,7 @@ from codeloop.cli.chat.screen import Screen
 from codeloop.cli.chat.slash_commands import take_line
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Outlet, standard
-from codeloop.cli.target.target import OpenTarget
+from codeloop.cli.target.target import OpenTarget, asks_trust
 from codeloop.kit.lazy import load
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.errors import UsageProblem
@@ -35,8 +35,10 @@ def begin(words: Sequence[str], flags: dict[str, Any], commands: Collection[str]
         raise UsageProblem(f"{directory} and --dir name two directories. Leave one of them out.")
     given: dict[str, Any] = {**flags, "directory": directory or flags.get("directory")}
     options = Options(message=tuple(prompt), **given)
-    if not _has_terminal():
+    if not has_terminal():
         return load("cli.run.one_shot:run_once")(options)
+    if has_screen(options):
+        return load("cli.terminal_ui:show_terminal_ui")(options)
     return asyncio.run(converse(options, load("cli.target.local:open_local")))
 
 
@@ -73,13 +75,13 @@ async def converse(options: Options, open_target: OpenTarget) -> int:
     """Hold a conversation and return the exit code. Raises CodeloopError if it can't begin."""
     outlet = Outlet(asyncio.get_running_loop())
     stdout, stderr = standard(outlet)
-    if not _has_terminal():
+    if not has_terminal():
         screen = Screen(stdout, stderr, Plain(stdout, None), thinking=options.thinking)
     else:  # which takes answers and notes, in their order
         typing = Plain(stdout, stdout) if os.environ.get("TERM", "dumb") == "dumb" else Editor(stdout)
         screen = Screen(stdout, stdout, typing, thinking=options.thinking)
     try:
-        async with open_target(options, screen.typing.terminal) as target:
+        async with open_target(options, asks_trust(screen.typing.terminal)) as target:
             code = await Chat(target, options, screen).run(take_line)
             await outlet.drain()
             return code
@@ -87,5 +89,11 @@ async def converse(options: Options, open_target: OpenTarget) -> int:
         outlet.abandon()
 
 
-def _has_terminal() -> bool:
+def has_terminal() -> bool:
+    """Return whether a person sits at stdin and stdout."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
+def has_screen(options: Options) -> bool:
+    """Return whether the terminal UI can be shown, and the person wants it."""
+    return has_terminal() and sys.stderr.isatty() and not options.plain and os.environ.get("TERM", "dumb") != "dumb"

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from codeloop.cli.chat.start import converse
+from codeloop.cli.chat.start import converse, has_screen
 from codeloop.cli.options import (
     AGENT,
     CONTINUE,
@@ -14,6 +14,7 @@ from codeloop.cli.options import (
     FORK,
     MODEL,
     PASSWORD,
+    PLAIN,
     PROFILE,
     SESSION,
     THINKING,
@@ -21,6 +22,7 @@ from codeloop.cli.options import (
     Options,
 )
 from codeloop.cli.target.remote import open_remote
+from codeloop.kit.lazy import load
 
 
 @click.command()
@@ -35,9 +37,13 @@ from codeloop.cli.target.remote import open_remote
 @MODEL
 @PROFILE
 @THINKING
+@PLAIN
 def attach(url: str, **flags: Any) -> None:
     """Start a conversation on the server at URL: type a prompt, or /help for other commands.
 
     Without a terminal, each line of stdin is a prompt, answered before the next one is sent.
     """
-    sys.exit(asyncio.run(converse(Options(message=(), attach=url, **flags), open_remote)))
+    options = Options(message=(), attach=url, **flags)
+    if has_screen(options):
+        sys.exit(load("cli.terminal_ui:show_terminal_ui")(options))
+    sys.exit(asyncio.run(converse(options, open_remote)))

@@ -9,12 +9,11 @@ from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.questions.prompter import Prompter, ask_line
 from codeloop.cli.questions.reply_words import chosen, meaning
-from codeloop.cli.questions.trust_text import changes_text
+from codeloop.cli.questions.trust_text import trust_question
 from codeloop.client.asking import origin
 from codeloop.client.client import Client
 from codeloop.client.display.permission_text import CUT, EVERYTHING, Asking, in_words, marked
-from codeloop.config.trust.changes import trust_changes
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 
@@ -122,14 +121,8 @@ def _question(question: QuestionInfo, who: str, most: int) -> str:
 
 async def trusts(terminal: Output, settings: ProjectSettings) -> bool:
     """Ask whether to trust a project whose configuration needs that, or has changed since it was trusted."""
-    root, ignored = one_line(str(settings.place.root), 4_096), settings.loaded.ignored
-    about = f"{root} has its own configuration: {one_line(', '.join(ignored), 2_000)}\n"
-    if settings.distrust is not None:
-        changes = trust_changes(settings.paths, settings.place.root, settings.place.directory)
-        about = f"{changes_text(changes, colour=has_colour(sys.stderr))}\n{inert(settings.distrust)}.\n"
     question = (
-        f"\n{about}"
-        "It can run programs and choose where your prompts and keys go.\n"
+        f"\n{trust_question(settings, colour=has_colour(sys.stderr))}"
         "  y  trust this directory from now on (`codeloop trust --remove` revokes it)\n"
         "  n  ignore its risky settings, and ask again next time\n"
     )

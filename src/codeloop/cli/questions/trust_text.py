@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.style import Look, paint
+from codeloop.config.trust.changes import trust_changes
 from codeloop.config.trust.state import TrustChange
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import inert, one_line
 
 _LOOKS: dict[str, Look] = {"+": "green", "-": "red", "@": "cyan"}
 _MOST = 400
@@ -19,3 +21,13 @@ def changes_text(changes: Sequence[TrustChange], *, colour: bool) -> str:
         lines += [paint(line, _LOOKS[line[0]], colour=colour) if line[:1] in _LOOKS else line for line in patch]
     left = len(lines) - _MOST
     return "\n".join(lines[:_MOST]) + (f"\n({left} more lines: read the files before you say yes)" if left > 0 else "")
+
+
+def trust_question(settings: ProjectSettings, *, colour: bool) -> str:
+    """Return what a project has that needs trust, or how it has changed since, and what that means."""
+    root, ignored = one_line(str(settings.place.root), 4_096), settings.loaded.ignored
+    about = f"{root} has its own configuration: {one_line(', '.join(ignored), 2_000)}\n"
+    if settings.distrust is not None:
+        changes = trust_changes(settings.paths, settings.place.root, settings.place.directory)
+        about = f"{changes_text(changes, colour=colour)}\n{inert(settings.distrust)}.\n"
+    return f"{about}It can run programs and choose where your prompts and keys go.\n"

@@ -17,7 +17,7 @@ from codeloop.cli.run.message import RunMessage, is_stdin_unread, message_of, pa
 from codeloop.cli.run.signals import Signals, to_the_end
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.selection import check_agent, chosen_session, model_of, session_of
-from codeloop.cli.target.target import OpenTarget
+from codeloop.cli.target.target import OpenTarget, asks_trust
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.extend.commands import COMPACT
@@ -123,7 +123,7 @@ class OneShot:
 
     async def turn(self, message: RunMessage) -> Outcome:
         """Open the project, find or create the session, run the turn. Raises CodeloopError."""
-        async with self._open_target(self._options, self._terminal) as target:
+        async with self._open_target(self._options, asks_trust(self._terminal)) as target:
             if target.link is not None:
                 target.link.heard = lambda text: self.view.note(f"codeloop: {text}")
             for note in target.notes:

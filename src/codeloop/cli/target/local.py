@@ -1,6 +1,6 @@
 """A project opened in this process for `run` or a conversation."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -8,29 +8,28 @@ from codeloop.app.project import open_project
 from codeloop.app.prompt_parts import mime_of
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
-from codeloop.cli.output.streams import Output
 from codeloop.cli.target.recording import Recording, recording
+from codeloop.cli.target.target import AskTrust
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target
 from codeloop.config.trust.store import trust
-from codeloop.kit.lazy import load
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 
 
 @asynccontextmanager
-async def open_local(options: Options, terminal: Output | None) -> AsyncGenerator[Target]:
-    """Open the project of `--dir`, after asking for trust at a terminal."""
+async def open_local(options: Options, ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
+    """Open the project of `--dir`, after asking for trust where a person can be asked."""
     with recording(options.record, replace=options.force) if options.record else nullcontext() as record:
-        async with _opened(options, terminal, record) as target:
+        async with _opened(options, ask_trust, record) as target:
             yield target
 
 
 @asynccontextmanager
-async def _opened(options: Options, terminal: Output | None, record: Recording | None) -> AsyncGenerator[Target]:
+async def _opened(options: Options, ask_trust: AskTrust | None, record: Recording | None) -> AsyncGenerator[Target]:
     startup = _startup(options, record.path if record is not None else None)
-    project = await open_project(await ask_trust(startup, terminal) if terminal is not None else startup)
+    project = await open_project(await trusted(startup, ask_trust) if ask_trust is not None else startup)
     try:
         client = LocalClient(project)
         notes = tuple(f"codeloop: {warning}" for warning in project.settings.loaded.warnings)
@@ -75,7 +74,7 @@ def _attachment(path: Path) -> FilePartInput:
     return FilePartInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)
 
 
-async def ask_trust(startup: Startup, terminal: Output) -> ProjectSettings:
+async def trusted(startup: Startup, ask_trust: AskTrust) -> ProjectSettings:
     """Ask whether to trust the directory if its configuration needs that, and return what it is opened with.
 
     A yes is stored, a no is asked again next time.
@@ -83,8 +82,7 @@ async def ask_trust(startup: Startup, terminal: Output) -> ProjectSettings:
     settings = find_settings(startup)
     if settings.trusted or not (settings.loaded.ignored or settings.distrust):
         return settings
-    trusts: Callable[[Output, ProjectSettings], Awaitable[bool]] = load("cli.questions.ask_person:trusts")
-    if not await trusts(terminal, settings):
+    if not await ask_trust(settings):
         return settings
     trust(settings.paths, settings.place.root, settings.place.directory)
     return find_settings(startup)

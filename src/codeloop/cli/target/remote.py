@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from codeloop.cli.options import Options
-from codeloop.cli.output.streams import Output
+from codeloop.cli.target.target import AskTrust
 from codeloop.client.http import HttpClient
 from codeloop.client.target import Target
 from codeloop.config.paths import find_paths
@@ -23,9 +23,8 @@ CLEAR = "codeloop: The password is sent unencrypted, because the address is http
 
 
 @asynccontextmanager
-async def open_remote(options: Options, terminal: Output | None) -> AsyncGenerator[Target]:
+async def open_remote(options: Options, _ask_trust: AskTrust | None = None) -> AsyncGenerator[Target]:
     """Connect to the server of `--attach`; the directory is that of `--dir`, else the server's own."""
-    del terminal
     client = connected(options.attach or "", options.directory, options.username, options.password)
     try:
         place = await client.call(PATH_GET, NoArguments())

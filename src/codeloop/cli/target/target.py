@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
 
+from codeloop.app.settings import ProjectSettings
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Output
 from codeloop.client.client import Client
@@ -13,8 +14,10 @@ from codeloop.kit.lazy import load
 T = TypeVar("T")
 
 
-OpenTarget = Callable[[Options, Output | None], AbstractAsyncContextManager[Target]]
-"""Opens what the options name; the second argument is the terminal, if there is one. Raises CodeloopError."""
+AskTrust = Callable[[ProjectSettings], Awaitable[bool]]
+"""Asks a person whether to trust a project."""
+OpenTarget = Callable[[Options, AskTrust | None], AbstractAsyncContextManager[Target]]
+"""Opens what the options name; the second argument asks for trust, if there is a person. Raises CodeloopError."""
 
 
 def with_client(command: Callable[[Client], Awaitable[T]]) -> T:
@@ -23,3 +26,14 @@ def with_client(command: Callable[[Client], Awaitable[T]]) -> T:
     The project's modules load here, so that completing a command's options does not wait for them.
     """
     return load("cli.target.project:run_with_client")(command)
+
+
+def asks_trust(terminal: Output | None) -> AskTrust | None:
+    """Return what asks for trust at a terminal; None: nobody can be asked."""
+    if terminal is None:
+        return None
+
+    async def ask(settings: ProjectSettings) -> bool:
+        return await load("cli.questions.ask_person:trusts")(terminal, settings)
+
+    return ask

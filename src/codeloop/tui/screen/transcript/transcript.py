@@ -14,8 +14,8 @@ from textual.strip import Strip
 
 from codeloop.tui.render.canvas import Canvas
 from codeloop.tui.render.items import Renderer
+from codeloop.tui.screen.transcript.blocks import Blocks
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
-from codeloop.tui.transcript.blocks import Blocks
 
 ItemsOf = Callable[[str], list[Item]]
 MARGIN = 2
@@ -114,6 +114,10 @@ class Transcript(ScrollView):
         """Scroll to the end, and stay there."""
         self.follows = True
         self.scroll_to(y=self.max_scroll_y, animate=False)
+
+    def to_start(self) -> None:
+        """Scroll to the first row."""
+        self._go(0)
 
     def by(self, rows: float) -> None:
         """Scroll by some rows; up is negative."""

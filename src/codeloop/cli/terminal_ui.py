@@ -1,0 +1,58 @@
+"""The terminal UI as the command line starts it: with the project or the server that the options name."""
+
+import os
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from codeloop.app.settings import ProjectSettings
+from codeloop.cli.options import Options
+from codeloop.cli.target.selection import check_agent, check_model, chosen_session, model_of, session_of
+from codeloop.client.client import Client
+from codeloop.client.target import Target
+from codeloop.config.paths import find_paths
+from codeloop.kit.lazy import load
+from codeloop.schema.message import Session
+from codeloop.tui.settings.launch import AskTrust, UiLaunch
+
+
+def show_terminal_ui(options: Options) -> int:
+    """Show the terminal UI until the person leaves; return the exit code. Raises CodeloopError if it can't begin."""
+    paths = find_paths(os.environ)
+    directory = (options.directory or Path()).absolute()
+
+    def opened(ask_trust: AskTrust) -> AbstractAsyncContextManager[Target]:
+        async def trusts(settings: ProjectSettings) -> bool:
+            return await ask_trust(load("cli.questions.trust_text:trust_question")(settings, colour=False))
+
+        place = "cli.target.local:open_local" if options.attach is None else "cli.target.remote:open_remote"
+        return load(place)(options, trusts)
+
+    async def chosen(target: Target) -> Session | None:
+        found = await chosen_session(target, options)
+        client = target.client if found is None else target.client_of(found)
+        await check_agent(client, options.agent)
+        if (model := model_of(options.model)) is not None:
+            await check_model(client, model)
+        return None if found is None else await session_of(client, options, found)
+
+    async def created(client: Client) -> Session:
+        return await session_of(client, options, None)
+
+    folders = [paths.reference, paths.config, directory / ".opencode", directory / ".codeloop"]
+    return load("tui.start:run_terminal_ui")(
+        UiLaunch(
+            opened=opened,
+            chosen=chosen,
+            created=created,
+            directory=str(directory),
+            state_folder=paths.state / "tui",
+            settings_files=tuple(folder / "tui.json" for folder in folders),
+            theme_folders=tuple(folder / "themes" for folder in folders),
+            prompt=" ".join(options.message).strip(),
+            agent=options.agent,
+            model=model_of(options.model),
+            thinking=options.thinking or None,
+            server=options.attach or "",
+            command=f"codeloop attach {options.attach} --session" if options.attach else "codeloop --session",
+        )
+    )

@@ -1,0 +1,25 @@
+"""What the sidebar shows is asked for: after a turn, when another session is shown, when it is opened."""
+
+from codeloop.schema.api.session_requests import SessionDiffQuery
+from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, NoArguments
+from codeloop.tui.screen.sidebar import Beside, Sidebar
+from codeloop.tui.ui import Ui
+
+
+async def refresh(ui: Ui, _words: str = "") -> None:
+    """Ask what has changed since, if the sidebar is shown. Raises CodeloopError."""
+    if not ui.appearance.has_sidebar(ui.size.width) or ui.sessions is None:
+        return
+    client, session = ui.client, ui.tab.session
+    files = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True)) if session else []
+    mcp = {name: each.status for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
+    lsp = {each.name: each.status for each in await client.call(LSP_STATUS, NoArguments())}
+    ui.query_one(Sidebar).beside = Beside(files, mcp, lsp)
+    ui.draw()
+
+
+async def toggle(ui: Ui, _words: str) -> None:
+    """Show the sidebar, or hide it."""
+    ui.appearance.sidebar = "hide" if ui.appearance.has_sidebar(ui.size.width) else "show"
+    ui.draw()
+    await refresh(ui)

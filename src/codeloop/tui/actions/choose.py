@@ -1,0 +1,55 @@
+"""Commands that choose what is for the next prompts."""
+
+from codeloop.kit.suggest import meant, near
+from codeloop.schema.api.session_requests import SessionId, UpdateSession
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.operation import SESSION_GET, SESSION_UPDATE
+from codeloop.schema.permission import PROFILE, PROFILES
+from codeloop.schema.wire import replace
+from codeloop.tui.ui import Ui
+
+
+async def next_agent(ui: Ui, _words: str) -> None:
+    """Give the next prompts to the next agent."""
+    _step_agent(ui, 1)
+
+
+async def previous_agent(ui: Ui, _words: str) -> None:
+    """Give the next prompts to the agent before."""
+    _step_agent(ui, -1)
+
+
+async def next_variant(ui: Ui, _words: str) -> None:
+    """Let the model think with the next of its efforts; after the last one, as it does by itself."""
+    model = ui.choices.model_of(ui.tab)
+    variants = ui.choices.variants(ui.tab)
+    if model is None or not variants:
+        raise UsageProblem("This model has no variants.")
+    names: list[str | None] = [None, *variants]
+    at = names.index(model.variant) if model.variant in names else 0
+    ui.tab.model = replace(model, variant=names[(at + 1) % len(names)])
+    ui.draw()
+
+
+async def profile(ui: Ui, words: str) -> None:
+    """Say or set what needs no question in this session."""
+    session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
+    name = words.strip()
+    if not name:
+        chosen = (session.metadata or {}).get(PROFILE)
+        ui.say(f"profile {chosen or 'as configured'}; there are {', '.join(PROFILES)}")
+        return
+    if name not in PROFILES:
+        raise UsageProblem(f"There is no profile {name}.{meant(near(name, PROFILES))} Choose {', '.join(PROFILES)}.")
+    metadata = {**(session.metadata or {}), PROFILE: name}
+    await ui.client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, metadata=metadata))
+    ui.say(f"From the next call on, profile {name} holds in this session.", "success")
+
+
+def _step_agent(ui: Ui, by: int) -> None:
+    names = [agent.name for agent in ui.choices.primary]
+    if names:
+        now = ui.choices.agent_of(ui.tab)
+        at = names.index(now) if now in names else 0
+        ui.tab.agent = names[(at + by) % len(names)]
+        ui.draw()

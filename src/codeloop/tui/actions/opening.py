@@ -1,0 +1,37 @@
+"""The project behind the screen: opened while the first screen is shown, closed when the person leaves."""
+
+from collections.abc import Callable
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.event import Event
+from codeloop.tui.actions.sending import send
+from codeloop.tui.prompt.entry import PromptEntry
+from codeloop.tui.settings.launch import AskTrust
+from codeloop.tui.state.open_sessions import OpenSessions
+from codeloop.tui.ui import Ui
+
+
+async def open_target(ui: Ui, ask_trust: AskTrust, changed: Callable[[Event], object]) -> None:
+    """Open what the UI was started with, and keep it until the person leaves. An error ends the program.
+
+    `changed`: called when sessions have changed.
+    """
+    try:
+        async with ui.launch.opened(ask_trust) as target:
+            sessions = OpenSessions(target, changed, ui.choices.heard)
+            await sessions.start()
+            found = await ui.launch.chosen(target)
+            ui.sessions = sessions
+            await ui.choices.connect(target)
+            ui.is_open.set()
+            for note in target.notes:
+                ui.say(note.removeprefix("codeloop: "), "warning")
+            if found is not None:
+                await ui.open_tab(found)
+            if ui.launch.prompt:
+                ui.aside(send(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))
+            ui.draw()
+            await ui.is_leaving.wait()
+            await sessions.stop()
+    except CodeloopError as error:
+        ui.exit(1, message=str(error))

@@ -1,0 +1,78 @@
+"""What a person says goes to the session, which its first prompt creates."""
+
+from codeloop.schema.api.session_inputs import (
+    FilePartInput,
+    InvokeCommand,
+    MessageWithParts,
+    Prompt,
+    RunLimits,
+    RunShell,
+    TextPartInput,
+)
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import Session
+from codeloop.schema.operation import COMMAND, PROMPT, SESSION_SHELL
+from codeloop.tui.prompt.entry import Delivery, PromptEntry
+from codeloop.tui.screen.session_tab import SessionTab
+from codeloop.tui.ui import Ui
+
+LIMITS = RunLimits(attended=True)
+
+
+async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery) -> None:
+    """Send a prompt, or a line for the shell. Raises CodeloopError."""
+    del delivery
+    session = await _session(ui, tab)
+    client, model, agent = ui.client, ui.choices.model_of(tab), ui.choices.agent_of(tab)
+    if entry.mode == "shell":
+        shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
+        await client.call(SESSION_SHELL, shell)
+        return
+    parts = [TextPartInput(text=entry.text), *entry.files, *entry.agents]
+    prompt = Prompt(
+        session_id=session.id,
+        parts=parts,
+        message_id=new_id("msg"),
+        model=model,
+        agent=agent,
+        variant=model.variant if model else None,
+        limits=LIMITS,
+    )
+    _tell(ui, await client.call(PROMPT, prompt))
+
+
+async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
+    """Run a command of the project. Raises CodeloopError."""
+    session = await _session(ui, tab)
+    model = ui.choices.model_of(tab)
+    command = InvokeCommand(
+        session_id=session.id,
+        command=name,
+        arguments=words,
+        message_id=new_id("msg"),
+        model=f"{model.provider_id}/{model.model_id}" if model else None,
+        agent=ui.choices.agent_of(tab),
+        parts=list(files),
+        limits=LIMITS,
+    )
+    _tell(ui, await ui.client.call(COMMAND, command))
+
+
+async def _session(ui: Ui, tab: SessionTab) -> Session:
+    """Return a tab's session; a new one, if it has none."""
+    tab.forget_notices()
+    async with tab.creating:  # a second prompt waits for the session that the first one creates
+        if tab.session is None:
+            await ui.is_open.wait()
+            session = await ui.launch.created(ui.client)
+            await ui.open_tab(session, tab)
+            return session
+    tab.transcript.to_end()
+    return tab.session
+
+
+def _tell(ui: Ui, answer: MessageWithParts) -> None:
+    """Say why a turn ended, unless it is simply done or the conversation shows it."""
+    stop = answer.stop
+    if stop is not None and stop.reason not in {"done", "aborted", "error"} and stop.message:
+        ui.say(stop.message, "warning")

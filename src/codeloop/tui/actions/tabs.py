@@ -1,0 +1,58 @@
+"""Commands that open, close and change tabs, and that leave."""
+
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.operation import SESSION_GET
+from codeloop.tui.ui import Ui
+
+MOST = 9
+"""Tabs at a time."""
+
+
+async def new(ui: Ui, words: str) -> None:
+    """Show a new session, in a tab of its own if the shown one is in use."""
+    if len(ui.tabs) >= MOST and all(tab.view is not None for tab in ui.tabs):
+        raise UsageProblem(f"There are {MOST} tabs already. Close one first ({ui.keys.shown('tab_close')}).")
+    tab = await ui.open_tab(None)
+    if words:
+        tab.prompt.insert(words)
+
+
+async def close(ui: Ui, _words: str) -> None:
+    """Close the shown tab; its session goes on."""
+    await ui.close_tab(ui.tab)
+
+
+async def following(ui: Ui, _words: str) -> None:
+    """Show the next tab."""
+    _step(ui, 1)
+
+
+async def preceding(ui: Ui, _words: str) -> None:
+    """Show the tab before."""
+    _step(ui, -1)
+
+
+async def parent(ui: Ui, _words: str) -> None:
+    """Show the session whose subagent is shown."""
+    session = ui.session
+    if session.parent_id is None:
+        raise UsageProblem("This session is no subagent's.")
+    await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session.parent_id)))
+
+
+async def child(ui: Ui, session_id: str) -> None:
+    """Show a subagent's session."""
+    await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session_id)))
+
+
+async def leave(ui: Ui, _words: str) -> None:
+    """Leave the program; asks for the key again while a turn runs that would be stopped."""
+    is_busy = any(tab.view is not None and tab.view.is_busy for tab in ui.tabs)
+    if not is_busy or ui.launch.server or ui.again("A turn is running and would be stopped: again to leave"):
+        ui.exit(0)
+
+
+def _step(ui: Ui, by: int) -> None:
+    tabs = ui.tabs
+    ui.show_tab(tabs[(tabs.index(ui.tab) + by) % len(tabs)])

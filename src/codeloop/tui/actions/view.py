@@ -1,0 +1,98 @@
+"""Commands that change what is shown: scrolling, switches, the status."""
+
+from codeloop.client.display.numbers import dollars, spent
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.message import NO_TOKENS
+from codeloop.tui.ui import Ui
+
+WIDTH = 80
+
+
+async def page_up(ui: Ui, _words: str) -> None:
+    """Scroll a page up, but for one row."""
+    ui.tab.transcript.by(1 - ui.tab.transcript.size.height)
+
+
+async def page_down(ui: Ui, _words: str) -> None:
+    """Scroll a page down, but for one row."""
+    ui.tab.transcript.by(ui.tab.transcript.size.height - 1)
+
+
+async def half_up(ui: Ui, _words: str) -> None:
+    """Scroll half a page up."""
+    ui.tab.transcript.by(-(ui.tab.transcript.size.height // 2))
+
+
+async def half_down(ui: Ui, _words: str) -> None:
+    """Scroll half a page down."""
+    ui.tab.transcript.by(ui.tab.transcript.size.height // 2)
+
+
+async def line_up(ui: Ui, _words: str) -> None:
+    """Scroll one row up."""
+    ui.tab.transcript.by(-1)
+
+
+async def line_down(ui: Ui, _words: str) -> None:
+    """Scroll one row down."""
+    ui.tab.transcript.by(1)
+
+
+async def first(ui: Ui, _words: str) -> None:
+    """Scroll to the first message, which is read first if it is not known yet."""
+    view = ui.tab.view
+    while ui.sessions is not None and view is not None and view.cursor is not None:
+        await ui.sessions.older(view)
+    ui.draw()
+    ui.tab.transcript.to_start()
+
+
+async def last(ui: Ui, _words: str) -> None:
+    """Scroll to the end, and stay there."""
+    ui.tab.transcript.to_end()
+
+
+async def previous_prompt(ui: Ui, _words: str) -> None:
+    """Scroll to the prompt above."""
+    _to_prompt(ui, -1)
+
+
+async def next_prompt(ui: Ui, _words: str) -> None:
+    """Scroll to the prompt below."""
+    _to_prompt(ui, 1)
+
+
+async def thinking(ui: Ui, _words: str) -> None:
+    """Show or hide the model's thinking."""
+    ui.appearance.thinking = not ui.appearance.thinking
+    ui.restyle()
+
+
+async def details(ui: Ui, _words: str) -> None:
+    """Show or hide what calls gave."""
+    ui.appearance.details = not ui.appearance.details
+    ui.restyle()
+
+
+async def status(ui: Ui, _words: str) -> None:
+    """Say where this is, who answers, and what it has cost."""
+    session, model = ui.tab.session, ui.choices.model_of(ui.tab)
+    lines = [ui.launch.server, session.directory if session else ui.launch.directory]
+    if session is not None:
+        tokens = session.tokens or NO_TOKENS
+        lines.append(f"{session.id}  {one_line(session.title, WIDTH)}")
+        lines.append(" · ".join((*spent(tokens, session.cost or 0.0),)) or dollars(0.0))
+    name = f"{model.provider_id}/{model.model_id}" if model is not None else "as configured"
+    lines.append(f"agent {ui.choices.agent_of(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.name}")
+    ui.say("\n".join(filter(None, lines)))
+
+
+async def suspend(ui: Ui, _words: str) -> None:
+    """Go back to the shell until it is told to go on."""
+    ui.action_suspend_process()
+
+
+def _to_prompt(ui: Ui, step: int) -> None:
+    view = ui.tab.view
+    if view is not None:
+        ui.tab.transcript.prompt_near(step, [prompt.id for prompt in view.log.prompts()])

@@ -1,0 +1,171 @@
+"""The terminal UI: its screen, and what keys and messages of its parts set off."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from codeloop.schema.event import Event
+from codeloop.schema.live_events import FileEdited, SessionIdle
+from codeloop.tui.actions.beside import refresh
+from codeloop.tui.actions.opening import open_target
+from codeloop.tui.actions.sending import run_slash, send
+from codeloop.tui.commands import BY_ID, BY_SLASH, UiCommand, action_of
+from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
+from codeloop.tui.questions.panel import RequestPanel
+from codeloop.tui.questions.send import send as send_answer
+from codeloop.tui.screen.session_tab import SessionTab
+from codeloop.tui.screen.sidebar import Sidebar
+from codeloop.tui.screen.status_bar import StatusBar
+from codeloop.tui.screen.tab_bar import TabBar
+from codeloop.tui.screen.transcript.transcript import Transcript
+from codeloop.tui.ui import Ui
+
+FRAME = 1 / 30
+"""Seconds between two drawings while something changes."""
+
+
+class TerminalUI(Ui):
+    """The program on the screen."""
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    Screen { background: $background; color: $foreground; }
+    #tabs { width: 1fr; height: 1fr; }
+    """
+    opening: asyncio.Task[None] | None = None
+    """Opens the project, and closes it once the person leaves."""
+    problems: Sequence[str] = ()
+    """What is wrong with the settings; said on the first screen."""
+    _drawn = 0.0
+    _is_due = False
+
+    def compose(self) -> ComposeResult:
+        """Give the screen: the names of the tabs, the tabs, of which one is shown, and the status."""
+        yield TabBar(self.appearance.styles)
+        with Horizontal():
+            yield Vertical(id="tabs")
+            yield Sidebar(self.appearance.styles)
+        yield StatusBar(self.appearance.styles)
+
+    async def on_mount(self) -> None:
+        """Show a new session's tab; the project opens once that is on the screen."""
+        self.restyle()
+        await self.open_tab(None)
+        for problem in self.problems:
+            self.say(problem, "warning")
+        self.call_after_refresh(self._begin)
+
+    def soon(self, event: Event) -> None:
+        """Draw with the next frame what has changed."""
+        if isinstance(event, SessionIdle | FileEdited):
+            self.aside(refresh(self))
+        if not self._is_due:
+            self._is_due = True
+            self.set_timer(max(self._drawn + FRAME - time.monotonic(), 0.001), self._frame)
+
+    async def closed(self) -> None:
+        """Wait until the project is closed."""
+        self.is_leaving.set()
+        if self.opening is not None:
+            await self.opening
+        self.choices.close()
+
+    def run_command(self, command: UiCommand, words: str = "") -> None:
+        """Run a command."""
+        self.aside(action_of(command)(self, words))
+
+    async def on_event(self, event: events.Event) -> None:
+        """Take the keys that go before what has the focus: the leader, what follows it, and a few others."""
+        if isinstance(event, events.Key) and not event.is_forwarded and len(self.screen_stack) == 1:
+            was_waiting = self.keys.is_waiting
+            press = self.keys.press(event.key)
+            rows = [BY_ID[name] for name in press.commands if name in BY_ID]
+            if press.waits or was_waiting:
+                self._led(rows)
+                return
+            if early := next((row for row in rows if row.early), None):
+                self.run_command(early)
+                return
+        await super().on_event(event)
+
+    def on_key(self, event: events.Key) -> None:
+        """Run the command of a key that nothing else has taken."""
+        if len(self.screen_stack) > 1:
+            return
+        row = next((BY_ID[name] for name in self.keys.press(event.key).commands if name in BY_ID), None)
+        if row is not None:
+            event.stop()
+            self.run_command(row)
+
+    @on(PromptSubmitted)
+    def _submitted(self, event: PromptSubmitted) -> None:
+        self.aside(send(self, self.tab, event.entry, event.delivery))
+
+    @on(PromptSlashCommand)
+    def _slash(self, event: PromptSlashCommand) -> None:
+        if (row := BY_SLASH.get(event.name)) is not None:
+            self.run_command(row, event.words)
+        else:
+            self.aside(run_slash(self, self.tab, event.name, event.words, event.files))
+
+    @on(RequestPanel.Answered)
+    def _answered(self, event: RequestPanel.Answered) -> None:
+        self.aside(send_answer(self.client, event.request, event.answer))
+
+    @on(RequestPanel.Early)
+    def _early(self, event: RequestPanel.Early) -> None:
+        self.tab.prompt.editor.post_message(event.event)
+
+    @on(Transcript.Pointed)
+    def _pointed(self, event: Transcript.Pointed) -> None:
+        if event.kind == "link":
+            self.open_url(event.value)
+        else:
+            self.run_command(BY_ID["session_child_first"], event.value)
+
+    @on(Transcript.Toggled)
+    def _toggled(self, event: Transcript.Toggled) -> None:
+        if self.tab.view is not None:
+            self.tab.view.toggle(event.key, event.message_id)
+            self.tab.sync()
+
+    @on(Transcript.NearTop)
+    def _near_top(self, _event: Transcript.NearTop) -> None:
+        if self.sessions is not None and self.tab.view is not None:
+            self.aside(self._older(self.tab))
+
+    @on(TabBar.Chosen)
+    def _chosen(self, event: TabBar.Chosen) -> None:
+        self.show_tab(self.tabs[event.place])
+
+    async def _older(self, tab: SessionTab) -> None:
+        if self.sessions is not None and tab.view is not None:
+            await self.sessions.older(tab.view)
+            self.draw()
+
+    def _led(self, rows: list[UiCommand]) -> None:
+        """Show that the leader waits, or run what followed it."""
+        if rows:
+            self.run_command(rows[0])
+        elif self.keys.is_waiting:
+            self.set_timer(self.choices.settings.leader_timeout / 1000, self._unled)
+        self.draw()
+
+    def _unled(self) -> None:
+        self.keys.is_waiting = False
+        self.draw()
+
+    def _frame(self) -> None:
+        self._is_due, self._drawn = False, time.monotonic()
+        self.draw()
+
+    def _begin(self) -> None:
+        self.opening = asyncio.create_task(open_target(self, self._trusts, self.soon))
+
+    async def _trusts(self, question: str) -> bool:
+        from_actions = action_of(BY_ID["trust"])
+        return bool(await from_actions(self, question))

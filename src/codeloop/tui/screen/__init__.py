@@ -1,0 +1,1 @@
+"""The parts of the screen around and below what is said."""

@@ -1,0 +1,127 @@
+"""One session on the screen: what was said, what waits, what is asked, and the prompt."""
+
+import asyncio
+from collections.abc import Callable
+
+from textual.app import ComposeResult
+from textual.widget import Widget
+
+from codeloop.client.display.permission_text import Asking
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.message import ModelRef, Session
+from codeloop.schema.part import ToolPart
+from codeloop.tui.prompt.prompt import PromptInput
+from codeloop.tui.questions.panel import RequestPanel
+from codeloop.tui.render.canvas import Canvas
+from codeloop.tui.screen.transcript.transcript import Transcript
+from codeloop.tui.state.items import Item, NoticeItem
+from codeloop.tui.state.session_view import Request, SessionView
+from codeloop.tui.themes.styles import Styles
+
+NOTICES = "notices"
+"""The place of what the program says, below the last message."""
+
+
+class SessionTab(Widget):
+    """A session, or a new one that its first prompt creates. `view` is None until there is one."""
+
+    DEFAULT_CSS = """
+    SessionTab { layout: vertical; height: 1fr; }
+    """
+
+    def __init__(self, canvas: Canvas, colours: Callable[[], Styles], prompt: PromptInput) -> None:
+        super().__init__()
+        self.view: SessionView | None = None
+        self.transcript = Transcript(canvas)
+        self.prompt = prompt
+        self.panel = RequestPanel(colours)
+        self.agent: str | None = None
+        """For the next prompts; None: as the session's last one."""
+        self.model: ModelRef | None = None
+        """For the next prompts; None: as the session's last one."""
+        self.creating = asyncio.Lock()
+        """Held while the session of the first prompt is created."""
+        self._notices: list[NoticeItem] = []
+
+    def compose(self) -> ComposeResult:
+        """Give the parts, top to bottom."""
+        yield self.transcript
+        yield self.panel
+        yield self.prompt
+
+    @property
+    def session(self) -> Session | None:
+        """The session as last seen."""
+        return self.view.session if self.view is not None else None
+
+    @property
+    def title(self) -> str:
+        """What the tab is called."""
+        return self.session.title if self.session is not None else "New session"
+
+    def show(self, view: SessionView) -> None:
+        """Show a session from now on."""
+        self.view = view
+        self.sync(everything=True)
+
+    def empty(self) -> None:
+        """Show no session any more."""
+        self.view = None
+        self._notices.clear()
+        self.panel.hide()
+        self.sync()
+
+    def restyle(self, canvas: Canvas) -> None:
+        """Draw everything for another canvas."""
+        self.transcript.restyle(canvas)
+        self.panel.draw()
+
+    def take_focus(self) -> None:
+        """Give the keys to what is asked, else to the prompt."""
+        if self.panel.request is not None:
+            self.panel.focus()
+        else:
+            self.prompt.focus()
+
+    def say(self, notice: NoticeItem) -> None:
+        """Show something that the program says, until the next prompt."""
+        self._notices.append(notice)
+        self.sync()
+
+    def forget_notices(self) -> None:
+        """Take away what the program said."""
+        self._notices.clear()
+
+    def sync(self, *, everything: bool = False) -> None:
+        """Show what has changed."""
+        ids, changed = list[str](), set[str]()
+        if self.view is not None:
+            ids = self.view.log.ids
+            changed = set(ids) | self.view.changes() if everything else self.view.changes()
+        self.transcript.sync([*ids, NOTICES], {*changed, NOTICES}, self._items)
+        self._ask()
+
+    def _items(self, message_id: str) -> list[Item]:
+        if message_id == NOTICES or self.view is None:
+            return [*self._notices]
+        return self.view.items(message_id)
+
+    def _ask(self) -> None:
+        """Show the oldest request that waits for a person, or none."""
+        waiting = list(self.view.requests.values()) if self.view is not None else []
+        asked = self.panel.request
+        if asked is not None and all(request.id != asked.id for request in waiting):
+            self.panel.withdraw(asked.id)
+            self.prompt.focus()
+        if waiting:
+            self.panel.show(waiting[0], self._asking(waiting[0]), len(waiting))
+
+    def _asking(self, request: Request) -> Asking:
+        """Return which tool asks, and which subagent; what the log does not hold is left out."""
+        view, asked = self.view, request.tool
+        child = view.children.known.get(request.session_id) if view is not None else None
+        who = f"subagent {child.agent or ''} “{one_line(child.title, 80)}”" if child is not None else ""
+        known = view.log.messages.get(asked.message_id) if view is not None and asked is not None else None
+        parts = (part for part in (known.parts.values() if known is not None else ()) if isinstance(part, ToolPart))
+        tool = next((part.tool for part in parts if asked is not None and part.call_id == asked.call_id), "")
+        return Asking(one_line(tool, 80), who)

@@ -1,0 +1,157 @@
+"""What stands beside a conversation: the tasks, the changed files, what it has used, the servers."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from codeloop.client.display.numbers import count, dollars
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.message import SnapshotFileDiff
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.screen.status_bar import Standing
+from codeloop.tui.state.session_view import SessionView
+from codeloop.tui.themes.styles import Styles
+
+WIDTH = 36
+MARKS = {"completed": ("[x]", "text_muted"), "in_progress": ("[>]", "accent"), "cancelled": ("[-]", "text_muted")}
+SHOWN = 30
+"""Files that are listed."""
+
+
+class Beside(Struct, frozen=True):
+    """What the sidebar shows besides the session: changed files, and the state of servers by their names."""
+
+    files: Sequence[SnapshotFileDiff] = ()
+    mcp: Mapping[str, str] = {}
+    lsp: Mapping[str, str] = {}
+
+
+class Sidebar(ScrollView):
+    """Rows in sections; a section without anything to say is left out."""
+
+    DEFAULT_CSS = """
+    Sidebar { width: 36; height: 1fr; display: none; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    """
+
+    def __init__(self, styles: Styles) -> None:
+        super().__init__()
+        self._colours = styles
+        self._rows: list[Row] = []
+        self.beside = Beside()
+
+    def show(self, view: SessionView | None, standing: Standing, styles: Styles) -> None:
+        """Show these."""
+        self._colours = styles
+        rows = self._sections(view, self.beside, standing)
+        if rows != self._rows:
+            self._rows = rows
+            self.virtual_size = Size(WIDTH, len(rows))
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Return one row."""
+        at = y + round(self.scroll_y)
+        base = self._colours.of("text", on="background_panel")
+        row = self._rows[at] if at < len(self._rows) else []
+        return Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
+
+    def _sections(self, view: SessionView | None, beside: Beside, standing: Standing) -> list[Row]:
+        styles = self._colours
+        title = view.session.title if view is not None else "New session"
+        rows: list[Row] = [[], *_wrapped(one_line(title, 200), styles, "bold")]
+        if view is not None:
+            rows += [[], _heading("Context", styles), *self._used(view, standing)]
+            if view.todos:
+                rows += [[], _heading("Tasks", styles)]
+            for todo in view.todos:
+                mark, colour = MARKS.get(todo.status, ("[ ]", "text"))
+                rows += _item(mark, one_line(todo.content, 200), styles, colour)
+        rows += self._files(beside.files)
+        for name, states in (("MCP", beside.mcp), ("LSP", beside.lsp)):
+            if states:
+                rows += [[], _heading(name, styles)]
+            rows += [self._server(server, state) for server, state in states.items()]
+        return rows
+
+    def _used(self, view: SessionView, standing: Standing) -> list[Row]:
+        styles = self._colours
+        last = view.log.last_answer
+        used = last.tokens.all if last is not None else 0
+        share = f" of {count(standing.window)}, {used * 100 // standing.window} %" if standing.window else ""
+        muted = styles.of("text_muted")
+        return [
+            [Segment(f"{count(used)} tokens{share}", muted)],
+            [Segment(f"{dollars(view.session.cost or 0.0, view.session.tokens)} spent", muted)],
+        ]
+
+    def _files(self, files: Sequence[SnapshotFileDiff]) -> list[Row]:
+        styles = self._colours
+        if not files:
+            return []
+        rows: list[Row] = [[], _heading(f"Changed files ({len(files)})", styles)]
+        for diff in files[:SHOWN]:
+            sums = f"+{diff.additions} -{diff.deletions}"
+            room = WIDTH - 5 - len(sums)
+            name = _end(one_line(diff.file or "", 500), room)
+            gap = " " * (room - cell_len(name) + 1)
+            added, removed = sums.split(" ")
+            rows.append(
+                [
+                    Segment(name + gap, styles.of("text_muted")),
+                    Segment(added, styles.of("diff_added")),
+                    Segment(" "),
+                    Segment(removed, styles.of("diff_removed")),
+                ]
+            )
+        if len(files) > SHOWN:
+            rows.append([Segment(f"and {len(files) - SHOWN} more", styles.of("text_muted"))])
+        return rows
+
+    def _server(self, name: str, state: str) -> Row:
+        styles = self._colours
+        good = state in {"connected", "known", "configured"}
+        colour = "success" if good else "text_muted" if state == "disabled" else "error"
+        return [
+            Segment("• ", styles.of(colour)),
+            Segment(one_line(name, 18), styles.of("text")),
+            Segment(f" {one_line(state, 12)}", styles.of("text_muted")),
+        ]
+
+
+def _heading(text: str, styles: Styles) -> Row:
+    return [Segment(text, styles.of("text", "bold"))]
+
+
+def _item(mark: str, text: str, styles: Styles, colour: str) -> list[Row]:
+    first, *more = _lines(text, WIDTH - 8)
+    style = styles.of(colour)
+    return [[Segment(f"{mark} {first}", style)], *([Segment(f"    {line}", style)] for line in more)]
+
+
+def _wrapped(text: str, styles: Styles, look: str) -> list[Row]:
+    return [[Segment(line, styles.of("text", look))] for line in _lines(text, WIDTH - 4)]
+
+
+def _lines(text: str, room: int) -> list[str]:
+    lines = [""]
+    for word in text.split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(joined) <= room or not lines[-1]:
+            lines[-1] = joined if cell_len(joined) <= room else set_cell_size(joined, room)
+        else:
+            lines.append(set_cell_size(word, room) if cell_len(word) > room else word)
+    return lines
+
+
+def _end(text: str, room: int) -> str:
+    """Return the end of a path, which tells more than its beginning."""
+    if cell_len(text) <= room:
+        return text
+    while cell_len(text) > room - 1:
+        text = text[1:]
+    return "…" + text

@@ -1,0 +1,122 @@
+"""The last row of the screen: what goes on, and what it has used."""
+
+import time
+
+from msgspec import Struct
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual.strip import Strip
+from textual.widget import Widget
+
+from codeloop.client.display.numbers import count, dollars
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.live_events import Retry
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.state.session_view import SessionView
+from codeloop.tui.themes.styles import Styles
+
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class Standing(Struct, frozen=True):
+    """What the bar shows besides the session: who answers, where, how much the model takes (tokens; 0: unknown).
+
+    `problem`: what is wrong with the connection. `waiting`: the leader key was pressed.
+    """
+
+    agent: str = ""
+    model: str = ""
+    place: str = ""
+    window: int = 0
+    problem: str = ""
+    hint: str = ""
+    waiting: str = ""
+    moves: bool = True
+
+
+class StatusBar(Widget):
+    """One row; `tick` turns the wheel while a turn runs."""
+
+    DEFAULT_CSS = """
+    StatusBar { height: 1; dock: bottom; background: $background; }
+    """
+
+    def __init__(self, styles: Styles) -> None:
+        super().__init__()
+        self.styles_of = styles
+        self._standing = Standing()
+        self._view: SessionView | None = None
+        self._since = 0.0
+
+    def show(self, view: SessionView | None, standing: Standing, styles: Styles) -> None:
+        """Show a session's state."""
+        was_busy = self._view is not None and self._view is view and self._since > 0
+        self._view, self._standing, self.styles_of = view, standing, styles
+        if view is None or not view.is_busy:
+            self._since = 0.0
+        elif not was_busy:
+            self._since = time.time()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Return the row."""
+        del y
+        width, styles = self.size.width, self.styles_of
+        right = self._sums()
+        left = self._left(max(width - sum(cell_len(each.text) for each in right) - 3, 10))
+        used = sum(cell_len(each.text) for each in (*left, *right))
+        gap = Segment(" " * max(width - used - 2, 0))
+        row = [Segment(" "), *left, gap, *right, Segment(" ")]
+        base = styles.of("text_muted", on="background")
+        return Strip(row).apply_style(base).adjust_cell_length(width, base)
+
+    def _left(self, room: int) -> Row:
+        styles, standing = self.styles_of, self._standing
+        if standing.waiting:
+            return [Segment(f"{standing.waiting} …", styles.of("accent", "bold"))]
+        if standing.problem:
+            return [Segment(one_line(standing.problem, room), styles.of("error"))]
+        row: Row = []
+        if self._view is not None and self._view.is_busy:
+            row = [*self._busy(self._view, styles), Segment("  ")]
+        who = " ".join(filter(None, (standing.agent, standing.model)))
+        for text, style in ((who, styles.of("text")), (standing.place, styles.of("text_muted"))):
+            left = room - sum(cell_len(each.text) for each in row)
+            if text and left > 8:
+                row += [Segment(_cut(text, left - 2), style), Segment("  ")]
+        return row
+
+    def _busy(self, view: SessionView, styles: Styles) -> Row:
+        now = time.time()
+        if isinstance(view.status, Retry):
+            seconds = max(view.status.next / 1000 - now, 0)
+            words = f"retry {view.status.attempt} in {seconds:.0f} s: {one_line(view.status.message, 60)}"
+            return [Segment(words, styles.of("warning"))]
+        frame = FRAMES[int(now * 10) % len(FRAMES)] if self._standing.moves else "*"
+        asks = "waits for you" if view.requests else f"{max(now - self._since, 0):.0f}s"
+        return [Segment(f"{frame} {asks}", styles.of("warning" if view.requests else "primary"))]
+
+    def _sums(self) -> Row:
+        styles, standing = self.styles_of, self._standing
+        parts: list[tuple[str, str]] = []
+        if self._view is not None:
+            last = self._view.log.last_answer
+            used = last.tokens.all if last is not None else 0
+            if used and standing.window:
+                share = used * 100 // standing.window
+                look = "error" if share >= 90 else "warning" if share >= 75 else "text_muted"
+                parts.append((f"{count(used)} ({share} %)", look))
+            elif used:
+                parts.append((count(used), "text_muted"))
+            if cost := self._view.session.cost:
+                parts.append((dollars(cost, self._view.session.tokens), "text_muted"))
+        if standing.hint and self.size.width >= 60:
+            parts.append((standing.hint, "text_muted"))
+        row: Row = []
+        for text, colour in parts:
+            row += [Segment("  "), Segment(text, styles.of(colour))]
+        return row[1:]
+
+
+def _cut(text: str, room: int) -> str:
+    return text if cell_len(text) <= room else set_cell_size(text, max(room - 1, 1)) + "…"

@@ -1,0 +1,68 @@
+"""The names of the tabs, in one row above them; there is none while there is one tab."""
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.screen.session_tab import SessionTab
+from codeloop.tui.themes.styles import Styles
+
+WIDTH = 24
+
+
+class TabBar(Widget):
+    """Marks the tab that is shown, those that work (`*`) and those that wait for a person (`?`)."""
+
+    DEFAULT_CSS = """
+    TabBar { height: 1; dock: top; display: none; background: $background; }
+    """
+
+    class Chosen(Message):
+        """A tab was clicked."""
+
+        def __init__(self, place: int) -> None:
+            super().__init__()
+            self.place = place
+
+    def __init__(self, styles: Styles) -> None:
+        super().__init__()
+        self._colours = styles
+        self._row: Row = []
+
+    def show(self, tabs: Sequence[SessionTab], shown: SessionTab, styles: Styles) -> None:
+        """Show these tabs."""
+        self._colours = styles
+        self.display = len(tabs) > 1
+        row: Row = []
+        for place, tab in enumerate(tabs):
+            is_busy = tab.view is not None and tab.view.is_busy
+            mark = "? " if tab.view is not None and tab.view.requests else "* " if is_busy else ""
+            style = styles.of("text", "bold", on="background_element") if tab is shown else styles.of("text_muted")
+            if mark == "? " and tab is not shown:
+                style = styles.of("warning")
+            text = f" {place + 1} {mark}{one_line(tab.title, WIDTH)} "
+            row += [Segment(text, style), Segment(" ")]
+        if row != self._row:
+            self._row = row
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Return the row."""
+        del y
+        base = self._colours.of("text_muted", on="background")
+        return Strip(self._row).apply_style(base).adjust_cell_length(self.size.width, base)
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell which tab was clicked."""
+        before = 0
+        for place, segment in enumerate(self._row[::2]):
+            before += segment.cell_length + 1
+            if event.x < before:
+                self.post_message(self.Chosen(place))
+                return

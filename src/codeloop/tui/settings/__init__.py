@@ -1,0 +1,1 @@
+"""What a person can set, and what the program is started with."""

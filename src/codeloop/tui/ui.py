@@ -1,0 +1,188 @@
+"""What the actions work with: the open sessions as tabs, and ways to show things."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from textual.app import App
+from textual.containers import Vertical
+from textual.timer import Timer
+
+from codeloop.client.client import Client
+from codeloop.schema.errors import CodeloopError, UsageProblem
+from codeloop.schema.message import Session
+from codeloop.tui.choices import Choices
+from codeloop.tui.screen.session_tab import SessionTab
+from codeloop.tui.screen.sidebar import Sidebar
+from codeloop.tui.screen.status_bar import StatusBar
+from codeloop.tui.screen.tab_bar import TabBar
+from codeloop.tui.settings.keys import Keymap
+from codeloop.tui.settings.launch import UiLaunch
+from codeloop.tui.settings.look import Appearance
+from codeloop.tui.state.items import Look, NoticeItem
+from codeloop.tui.state.open_sessions import OpenSessions
+
+TICK = 0.25
+"""Seconds between two turns of what moves while a turn runs."""
+AGAIN = 5.0
+"""Seconds in which a key that was pressed once has to be pressed again."""
+
+
+class Ui(App[int]):
+    """Sessions of one target, each in a tab of which one is shown."""
+
+    def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
+        super().__init__()
+        self.launch = launch
+        self.appearance = appearance
+        self.keys = keys
+        self.choices = choices
+        """What can be chosen, and what is for the next prompts."""
+        self.sessions: OpenSessions | None = None
+        """None until the project is open."""
+        self.shown: SessionTab | None = None
+        """The tab that is shown."""
+        self.is_open = asyncio.Event()
+        self.is_leaving = asyncio.Event()
+        self.hint = ""
+        """What the status bar says for a moment."""
+        self._asides: set[asyncio.Task[Any]] = set()
+        self._asked: tuple[str, float] = ("", 0.0)
+        self._ticker: Timer | None = None
+        self.register_theme(appearance.theme)
+        self.theme = appearance.theme.name
+
+    @property
+    def tab(self) -> SessionTab:
+        """The tab that is shown."""
+        return self.shown if self.shown is not None else self.query_one(SessionTab)
+
+    @property
+    def tabs(self) -> list[SessionTab]:
+        """All tabs, from left to right."""
+        return list(self.query(SessionTab))
+
+    @property
+    def client(self) -> Client:
+        """What reaches the session that is shown, or the directory. Raises UsageProblem before the project is open."""
+        if self.sessions is None:
+            raise UsageProblem("The project is still being opened.")
+        return self.sessions.client_of(self.tab.session) if self.tab.session else self.sessions.client
+
+    @property
+    def session(self) -> Session:
+        """The session that is shown. Raises UsageProblem if there is none yet."""
+        if self.tab.session is None:
+            raise UsageProblem("There is no session yet; it starts with the first prompt.")
+        return self.tab.session
+
+    async def open_tab(self, session: Session | None, into: SessionTab | None = None) -> SessionTab:
+        """Show a session: in the tab that has it, in `into`, in an empty one, else in a new one; None: a new session.
+
+        Raises CodeloopError.
+        """
+        same = (tab for tab in self.tabs if session is not None and tab.session and tab.session.id == session.id)
+        tab = next(same, into) or next((tab for tab in self.tabs if tab.view is None), None)
+        if tab is None:
+            canvas = self.appearance.canvas(self.launch.directory)
+            tab = SessionTab(canvas, lambda: self.appearance.styles, self.choices.prompt())
+            await self.query_one("#tabs", Vertical).mount(tab)
+        if session is not None and self.sessions is not None and tab.session != session:
+            await self._forget(tab)
+            tab.show(await self.sessions.open(session))
+        if into is None or into is self.shown or self.shown is None:
+            self.show_tab(tab)
+        return tab
+
+    async def close_tab(self, tab: SessionTab) -> None:
+        """Take a tab away; what its session does goes on."""
+        others = [each for each in self.tabs if each is not tab]
+        await self._forget(tab)
+        if others:
+            await tab.remove()
+            self.show_tab(others[-1])
+        else:
+            self.show_tab(tab)
+
+    def show_tab(self, tab: SessionTab) -> None:
+        """Show one of the tabs."""
+        self.shown = tab
+        for each in self.tabs:
+            each.display = each is tab
+        tab.sync(everything=True)
+        tab.take_focus()
+        self.draw()
+
+    def restyle(self) -> None:
+        """Draw everything in the theme and with the switches that are chosen."""
+        self.register_theme(self.appearance.theme)
+        self.theme = self.appearance.theme.name
+        for tab in self.tabs:
+            tab.restyle(self.appearance.canvas(self.launch.directory))
+        self.draw()
+
+    def say(self, text: str, look: Look = "info") -> None:
+        """Say something below the conversation that is shown."""
+        self.tab.say(NoticeItem(f"notice:{time.monotonic_ns()}", text, look))
+
+    def aside(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        """Do something that nothing waits for; what is refused is said."""
+        task = asyncio.create_task(work)
+        self._asides.add(task)
+        task.add_done_callback(self._over)
+        return task
+
+    def again(self, what: str) -> bool:
+        """Return whether a key is pressed again; the first time, say that it has to be: `what` begins with its name."""
+        before, until = self._asked
+        if before == what and time.monotonic() < until:
+            self._asked, self.hint = ("", 0.0), ""
+            return True
+        self._asked, self.hint = (what, time.monotonic() + AGAIN), what
+        self.set_timer(AGAIN, self.draw)
+        self.draw()
+        return False
+
+    def draw(self) -> None:
+        """Show what has changed."""
+        changed = set[str]()
+        if self.sessions is not None:
+            changed, self.sessions.changed = self.sessions.changed, set()
+        if self.shown is None:
+            return
+        if self.shown.session is not None and self.shown.session.id in changed:
+            self.shown.sync()
+        if any(tab.view is not None and tab.view.is_busy for tab in self.tabs):
+            self._ticker = self._ticker or self.set_interval(TICK, self.tick)
+            self._ticker.resume()
+        elif self._ticker is not None:
+            self._ticker.pause()
+        if self._asked[1] < time.monotonic():
+            self.hint = ""
+        standing = self.choices.standing(self.tab, self.keys, self.hint)
+        self.query_one(StatusBar).show(self.tab.view, standing, self.appearance.styles)
+        sidebar = self.query_one(Sidebar)
+        sidebar.display = self.appearance.has_sidebar(self.size.width)
+        if sidebar.display:
+            sidebar.show(self.tab.view, standing, self.appearance.styles)
+        self.query_one(TabBar).show(self.tabs, self.tab, self.appearance.styles)
+
+    def tick(self) -> None:
+        """Draw what moves while a turn runs."""
+        if self.shown is not None:
+            self.shown.transcript.tick()
+        self.draw()
+
+    async def _forget(self, tab: SessionTab) -> None:
+        if tab.session is not None and self.sessions is not None:
+            self.sessions.close(tab.session.id)
+        tab.empty()
+
+    def _over(self, task: "asyncio.Task[Any]") -> None:
+        self._asides.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if not isinstance(error, CodeloopError):
+            raise error
+        self.say(str(error), "error")

@@ -1,0 +1,92 @@
+"""The whole terminal UI without a terminal, over a real project whose model is a script."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from codeloop.client.client import Client
+from codeloop.client.target import Target
+from codeloop.schema.api.session_inputs import FilePartInput
+from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.message import Session
+from codeloop.schema.operation import SESSION_CREATE
+from codeloop.tui.app import TerminalUI
+from codeloop.tui.settings.launch import AskTrust, UiLaunch
+from codeloop.tui.start import made
+from tests.support.project import Rig
+
+
+class Played:
+    """The UI, and ways to use it as a person does."""
+
+    def __init__(self, ui: TerminalUI, pilot: Pilot[int]) -> None:
+        self.ui = ui
+        self.pilot = pilot
+
+    def screen(self) -> str:
+        """Return the text on the screen, without blanks at the ends of its rows."""
+        strips = self.ui.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips).rstrip()
+
+    async def type(self, text: str, *keys: str) -> None:
+        """Type a text, then press keys."""
+        names = {" ": "space", "/": "slash", ".": "full_stop", "\n": "ctrl+j", "!": "exclamation_mark", "-": "minus"}
+        await self.pilot.press(*(names.get(char, char) for char in text), *keys)
+
+    async def until(self, ready: Callable[[], object], most: float = 20) -> None:
+        """Wait for something to be on the screen or true."""
+        waited = 0.0
+        while not ready():
+            assert waited < most, f"it never came:\n{self.screen()}"
+            await self.pilot.pause(0.02)
+            waited += 0.02
+        await self.pilot.pause()
+
+    async def sees(self, *texts: str) -> None:
+        """Wait until texts are on the screen."""
+        await self.until(lambda: all(text in self.screen() for text in texts))
+
+
+@asynccontextmanager
+async def played(
+    rig: Rig,
+    state: Path,
+    *,
+    session: Session | None = None,
+    size: tuple[int, int] = (80, 24),
+    settings: tuple[Path, ...] = (),
+    **launch: Any,
+) -> AsyncGenerator[Played]:
+    """Run the UI over an open project; `session`: the one to resume."""
+
+    def attachment(path: Path) -> FilePartInput:
+        return FilePartInput(mime="text/plain", url=path.as_uri())
+
+    @asynccontextmanager
+    async def opened(_ask: AskTrust) -> AsyncGenerator[Target]:
+        yield Target(rig.client, str(rig.work), lambda _session: rig.client, attachment)
+
+    async def chosen(_target: Target) -> Session | None:
+        return session
+
+    async def created(client: Client) -> Session:
+        return await client.call(SESSION_CREATE, CreateSession())
+
+    ui = made(
+        UiLaunch(
+            opened=opened,
+            chosen=chosen,
+            created=created,
+            directory=str(rig.work),
+            state_folder=state,
+            settings_files=settings,
+            **launch,
+        )
+    )
+    async with ui.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield Played(ui, pilot)
+    await ui.closed()

@@ -1,0 +1,106 @@
+"""A conversation as a person has it: prompts, answers, questions, undo, tabs."""
+
+from pathlib import Path
+
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.operation import SESSION_GET
+from tests.support.project import both_clients, call, calls, rig
+from tests.tui.app.played import played
+
+__all__ = ["both_clients"]
+
+
+async def test_a_prompt_is_answered_and_the_session_goes_on(tmp_path: Path) -> None:
+    answers = [ScriptedAnswer(text="A **first** answer."), ScriptedAnswer(text="The second one.")]
+    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("say something", "enter")
+        await ui.sees("say something", "first", "build")
+        await ui.type("and more", "enter")
+        await ui.sees("The second one.")
+        assert ui.ui.session.id != desk.session_id
+        assert len(desk.project.store.sessions()) == 2
+
+
+async def test_a_session_that_is_resumed_is_shown_at_its_end(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text=f"Answer {n}.\n\n" + "line\n\n" * 6) for n in range(12)]) as desk:
+        for n in range(12):
+            await desk.prompt(f"prompt {n}")
+        session = await desk.client.call(SESSION_GET, SessionId(session_id=desk.session_id))
+        async with played(desk, tmp_path / "state", session=session) as ui:
+            await ui.sees("prompt 11")
+            await ui.pilot.press("pageup", "pageup", "pageup")
+            await ui.sees("prompt 9")
+            await ui.pilot.press("ctrl+g")
+            await ui.sees("prompt 0")
+            await ui.pilot.press("ctrl+alt+g")
+            await ui.sees("prompt 11")
+
+
+async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(tmp_path: Path) -> None:
+    answers = [calls(call("write", filePath="{directory}/new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
+    async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("write it", "enter")
+        await ui.until(lambda: ui.ui.tab.panel.is_ready)
+        assert "new.txt" in ui.screen()
+        await ui.pilot.press("y")
+        await ui.sees("Written.")
+        assert (desk.work / "new.txt").read_text() == "one\n"
+        await ui.type("/undo", "enter")
+        await ui.until(lambda: not (desk.work / "new.txt").exists())
+        await ui.sees("Taken back from here on")
+
+
+async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_path: Path) -> None:
+    answers = [calls(call("write", filePath="{directory}/new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
+    async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("write it", "enter")
+        await ui.until(lambda: ui.ui.tab.panel.request is not None)
+        await ui.type("yes")
+        assert ui.ui.tab.panel.request is not None
+        assert ui.ui.tab.prompt.entry.text == "yes"
+        assert not (desk.work / "new.txt").exists()
+
+
+async def test_a_turn_is_stopped_with_the_key_pressed_twice(tmp_path: Path) -> None:
+    slow = ScriptedAnswer(text="word " * 400, deltas=400, delay_ms=20)
+    async with rig(tmp_path, [slow]) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("go on", "enter")
+        await ui.sees("word word")
+        await ui.pilot.press("escape")
+        await ui.sees("esc again to stop the turn")
+        await ui.pilot.press("escape")
+        await ui.until(lambda: ui.ui.tab.view is not None and not ui.ui.tab.view.is_busy)
+        assert "word word" in ui.screen()
+
+
+async def test_two_sessions_work_at_once_in_two_tabs(tmp_path: Path) -> None:
+    answers = [ScriptedAnswer(text="slow " * 100, deltas=100, delay_ms=10), ScriptedAnswer(text="From the second.")]
+    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("first", "enter")
+        await ui.sees("slow slow")
+        await ui.pilot.press("ctrl+x", "n")
+        await ui.until(lambda: len(ui.ui.tabs) == 2)
+        await ui.type("second", "enter")
+        await ui.sees("From the second.", "1 *")
+        await ui.pilot.press("ctrl+x", "left")
+        await ui.sees("slow slow")
+        await ui.pilot.press("ctrl+x", "w")
+        await ui.until(lambda: len(ui.ui.tabs) == 1)
+
+
+async def test_a_first_prompt_from_the_command_line_is_sent(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="At your service.")]) as desk:
+        async with played(desk, tmp_path / "state", prompt="hello") as ui:
+            await ui.sees("hello", "At your service.")
+
+
+async def test_leaving_while_a_turn_runs_asks_for_the_key_again(tmp_path: Path) -> None:
+    slow = ScriptedAnswer(text="word " * 400, deltas=400, delay_ms=20)
+    async with rig(tmp_path, [slow]) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("go on", "enter")
+        await ui.sees("word word")
+        await ui.pilot.press("ctrl+c")
+        await ui.sees("again to leave")
+        await ui.pilot.press("ctrl+c")
+        assert ui.ui.return_code == 0
