@@ -75,9 +75,10 @@ HEAVY = frozenset(
     }
 )
 # Rooms whose classes derive from a framework's, each with the one module that imports it: its own command.
-FRAMEWORK_ROOMS = {"tui": "", "server": "cli/commands/serve.py", "acp": ""}
+FRAMEWORK_ROOMS = {"tui": "cli/terminal_ui.py", "server": "cli/commands/serve.py", "acp": ""}
 
-# The one module that imports others of ours late. Tables say what: `room.module:name`; in `cli` and `tui` without the room.
+# The one module that imports others of ours late. Tables say what: `room.module:name`; in `cli` and `tui` also
+# `module:name`.
 LAZY = "kit/lazy.py"
 TARGET = re.compile(r"(?:[a-z_]\w*\.)*[a-z_]\w*:[A-Za-z_]\w*")
 

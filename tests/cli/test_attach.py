@@ -222,9 +222,9 @@ def test_a_conversation_in_a_terminal(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_the_turn_and_then_the_conversation(tmp_path: Path) -> None:
     with stage(tmp_path, steps(WAIT, DONE), **UNCONFINED) as it:
-        terminal = Terminal(it.desk, "attach", it.url, term="xterm")
+        terminal = Terminal(it.desk, "attach", it.url, "--plain", term="xterm")
         terminal.wait_for("> ")
-        terminal.type("gx\x7fo", end="\r")
+        terminal.type("go")
         it.until("begun")
         shell = int(it.until("pid").read_text())
         terminal.child.send_signal(signal.SIGINT)
@@ -244,11 +244,11 @@ def test_a_question_of_the_model_is_answered_and_one_answered_elsewhere_taken_ba
     with stage(
         tmp_path, steps(call("question", questions=[asked]), bash("ls"), DONE), permission={"bash": "ask"}
     ) as it:
-        terminal = Terminal(it.desk, "attach", it.url, term="xterm")
+        terminal = Terminal(it.desk, "attach", it.url, "--plain", term="xterm")
         terminal.wait_for("> ")
-        terminal.type("go", end="\r")
+        terminal.type("go")
         terminal.wait_for("A number")
-        terminal.type("1", end="\r")
+        terminal.type("1")
         terminal.wait_for("Run a command (bash)")
         other = Terminal(it.desk, "attach", it.url, "-c")
         other.wait_for("or what to do instead: ")

@@ -60,7 +60,7 @@ def test_a_turn_that_is_left_is_stopped_and_said_to_be(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("sleep 60"), DONE)) as server:
         desk.use(server)
-        terminal = Terminal(desk, "fix the bug", term="xterm")
+        terminal = Terminal(desk, "--plain", "fix the bug", term="xterm")
         terminal.wait_for("… bash")
         os.kill(terminal.child.pid, 15)
         assert terminal.end() == 0

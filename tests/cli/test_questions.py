@@ -354,18 +354,18 @@ def test_a_conversation_asks_in_the_same_words(tmp_path: Path, command: tuple[st
         serve = desk.start("serve", "--port", "0") if command else None
         try:
             url = serve.stdout.readline().split()[-1] if serve and serve.stdout else ""
-            terminal = Terminal(desk, *command, *filter(None, [url]), term="xterm")
+            terminal = Terminal(desk, *command, *filter(None, [url]), "--plain", term="xterm")
             terminal.wait_for("> ")
-            terminal.type("work", end="\r")
+            terminal.type("work")
             terminal.wait_for("Run a command (bash)")
             terminal.wait_for("  │ touch made")
             terminal.wait_for(END)
-            terminal.type("whatever", end="\r")
+            terminal.type("whatever")
             terminal.wait_for("is not an answer here")
             terminal.wait_for(END)
-            terminal.type("ok", end="\r")
+            terminal.type("ok")
             terminal.wait_for("Finished.")
-            terminal.type("/exit", end="\r")
+            terminal.type("/exit")
             assert terminal.end() == 0, terminal.shown
         finally:
             if serve is not None:

@@ -14,6 +14,7 @@ from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.opening import open_target
 from codeloop.tui.actions.sending import run_slash, send
 from codeloop.tui.commands import BY_ID, BY_SLASH, UiCommand, action_of
+from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
 from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.questions.send import send as send_answer
@@ -57,7 +58,7 @@ class TerminalUI(Ui):
         await self.open_tab(None)
         for problem in self.problems:
             self.say(problem, "warning")
-        self.call_after_refresh(self._begin)
+        self.call_after_refresh(self.begin)
 
     def soon(self, event: Event) -> None:
         """Draw with the next frame what has changed."""
@@ -114,6 +115,7 @@ class TerminalUI(Ui):
 
     @on(RequestPanel.Answered)
     def _answered(self, event: RequestPanel.Answered) -> None:
+        self.tab.prompt.focus()
         self.aside(send_answer(self.client, event.request, event.answer))
 
     @on(RequestPanel.Early)
@@ -152,20 +154,18 @@ class TerminalUI(Ui):
         if rows:
             self.run_command(rows[0])
         elif self.keys.is_waiting:
-            self.set_timer(self.choices.settings.leader_timeout / 1000, self._unled)
-        self.draw()
-
-    def _unled(self) -> None:
-        self.keys.is_waiting = False
+            self.set_timer(self.choices.settings.leader_timeout / 1000, self.draw)
         self.draw()
 
     def _frame(self) -> None:
         self._is_due, self._drawn = False, time.monotonic()
         self.draw()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Open the project."""
         self.opening = asyncio.create_task(open_target(self, self._trusts, self.soon))
 
     async def _trusts(self, question: str) -> bool:
-        from_actions = action_of(BY_ID["trust"])
-        return bool(await from_actions(self, question))
+        answered: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
+        self.push_screen(TrustScreen(question), answered.set_result)
+        return bool(await answered)

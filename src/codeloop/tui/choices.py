@@ -106,7 +106,7 @@ class Choices:
             place=one_line(f"{self._launch.server}  {place}".strip(), 100),
             window=int(details.limit.context) if details is not None else 0,
             problem=self.problem,
-            hint=f"{keys.shown('command_list')} commands",
+            hint=f"{key} commands" if (key := keys.shown("command_list")) else "",
             waiting=keys.leader if keys.is_waiting else hint,
             moves=self.settings.motion,
         )

@@ -28,10 +28,7 @@ class UiCommand(Struct, frozen=True):
 SESSION, VIEW, MOVE, CHOOSE, APP = "Session", "View", "Scroll", "Choose", "Program"
 
 COMMANDS: tuple[UiCommand, ...] = (
-    UiCommand("command_list", "Show all commands", APP, "actions.dialogs:palette", "ctrl+p", early=True),
     UiCommand("session_new", "New session", SESSION, "actions.tabs:new", "<leader>n", "new"),
-    UiCommand("session_list", "Switch session", SESSION, "actions.dialogs:sessions", "<leader>l", "sessions"),
-    UiCommand("session_timeline", "Go to a prompt", SESSION, "actions.dialogs:timeline", "<leader>g", "timeline"),
     UiCommand("session_interrupt", "Stop the turn", SESSION, "actions.session:interrupt", "escape"),
     UiCommand("messages_undo", "Undo the last turn", SESSION, "actions.session:undo", "<leader>u", "undo"),
     UiCommand("messages_redo", "Redo what was undone", SESSION, "actions.session:redo", "<leader>r", "redo"),
@@ -47,24 +44,14 @@ COMMANDS: tuple[UiCommand, ...] = (
         slash="rename",
         arguments="[TITLE]",
     ),
-    UiCommand("session_delete", "Delete the session", SESSION, "actions.session:delete"),
-    UiCommand(
-        "session_export", "Export the session to a file", SESSION, "actions.session:export", "<leader>x", "export"
-    ),
     UiCommand("messages_copy", "Copy the last answer", SESSION, "actions.session:copy_answer", "<leader>y", "copy"),
-    UiCommand(
-        "session_child_first", "Show a subagent", SESSION, "actions.dialogs:children", "<leader>down", "children"
-    ),
     UiCommand("session_parent", "Back to the parent session", SESSION, "actions.tabs:parent", "<leader>up"),
     UiCommand("tab_next", "Next tab", SESSION, "actions.tabs:following", "ctrl+alt+right,<leader>right"),
     UiCommand("tab_previous", "Previous tab", SESSION, "actions.tabs:preceding", "ctrl+alt+left,<leader>left"),
     UiCommand("tab_close", "Close the tab", SESSION, "actions.tabs:close", "<leader>w"),
-    UiCommand("model_list", "Switch model", CHOOSE, "actions.dialogs:models", "<leader>m", "models"),
-    UiCommand("agent_list", "Switch agent", CHOOSE, "actions.dialogs:agents", "<leader>a", "agents"),
     UiCommand("agent_cycle", "Next agent", CHOOSE, "actions.choose:next_agent", "tab"),
     UiCommand("agent_cycle_reverse", "Previous agent", CHOOSE, "actions.choose:previous_agent", "shift+tab"),
     UiCommand("variant_cycle", "Next thinking effort", CHOOSE, "actions.choose:next_variant", "ctrl+t"),
-    UiCommand("model_cycle_recent", "Next recent model", CHOOSE, "actions.choose:next_model", "f2"),
     UiCommand(
         "profile",
         "Set what needs no question",
@@ -73,8 +60,6 @@ COMMANDS: tuple[UiCommand, ...] = (
         slash="profile",
         arguments="[NAME]",
     ),
-    UiCommand("provider_connect", "Connect a provider", CHOOSE, "actions.dialogs:providers", slash="connect"),
-    UiCommand("theme_list", "Switch theme", VIEW, "actions.dialogs:themes", "<leader>t", "themes"),
     UiCommand("sidebar_toggle", "Show or hide the sidebar", VIEW, "actions.beside:toggle", "<leader>b", "sidebar"),
     UiCommand("display_thinking", "Show or hide thinking", VIEW, "actions.view:thinking", slash="thinking"),
     UiCommand("tool_details", "Show or hide details of calls", VIEW, "actions.view:details", "<leader>d", "details"),
@@ -89,8 +74,6 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("messages_last", "To the last message", MOVE, "actions.view:last", "ctrl+alt+g"),
     UiCommand("messages_previous", "To the prompt above", MOVE, "actions.view:previous_prompt", "alt+up"),
     UiCommand("messages_next", "To the prompt below", MOVE, "actions.view:next_prompt", "alt+down"),
-    UiCommand("settings", "Settings", APP, "actions.dialogs:settings", slash="settings"),
-    UiCommand("help", "Help", APP, "actions.dialogs:help", "f1", "help"),
     UiCommand("terminal_suspend", "Suspend to the shell", APP, "actions.view:suspend", "ctrl+z", early=True),
     UiCommand("app_exit", "Leave", APP, "actions.tabs:leave", "ctrl+c,ctrl+d,<leader>q", "exit"),
 )

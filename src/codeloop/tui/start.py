@@ -22,10 +22,12 @@ def run_terminal_ui(launch: UiLaunch) -> int:
 def made(launch: UiLaunch) -> TerminalUI:
     """Return the UI as the person has set it up."""
     sources = read_settings(launch.settings_files)
-    keys = Keymap({command.id: command.keys for command in COMMANDS}, sources.settings.keybinds)
-    appearance = Appearance(sources.settings, launch.theme_folders)
+    settings = sources.settings
+    defaults = {command.id: command.keys for command in COMMANDS}
+    keys = Keymap(defaults, settings.keybinds, settings.leader_timeout / 1000)
+    appearance = Appearance(settings, launch.theme_folders)
     own = [PromptCommand(name, row.arguments, row.title) for name, row in BY_SLASH.items()]
-    ui = TerminalUI(launch, appearance, keys, Choices(launch, sources.settings, own))
+    ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, own))
     ui.problems = [*sources.problems, *keys.problems, *filter(None, [appearance.problem])]
     return ui
 

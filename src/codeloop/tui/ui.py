@@ -45,8 +45,6 @@ class Ui(App[int]):
         """The tab that is shown."""
         self.is_open = asyncio.Event()
         self.is_leaving = asyncio.Event()
-        self.hint = ""
-        """What the status bar says for a moment."""
         self._asides: set[asyncio.Task[Any]] = set()
         self._asked: tuple[str, float] = ("", 0.0)
         self._ticker: Timer | None = None
@@ -137,9 +135,9 @@ class Ui(App[int]):
         """Return whether a key is pressed again; the first time, say that it has to be: `what` begins with its name."""
         before, until = self._asked
         if before == what and time.monotonic() < until:
-            self._asked, self.hint = ("", 0.0), ""
+            self._asked = ("", 0.0)
             return True
-        self._asked, self.hint = (what, time.monotonic() + AGAIN), what
+        self._asked = (what, time.monotonic() + AGAIN)
         self.set_timer(AGAIN, self.draw)
         self.draw()
         return False
@@ -158,9 +156,8 @@ class Ui(App[int]):
             self._ticker.resume()
         elif self._ticker is not None:
             self._ticker.pause()
-        if self._asked[1] < time.monotonic():
-            self.hint = ""
-        standing = self.choices.standing(self.tab, self.keys, self.hint)
+        hint, until = self._asked
+        standing = self.choices.standing(self.tab, self.keys, hint if time.monotonic() < until else "")
         self.query_one(StatusBar).show(self.tab.view, standing, self.appearance.styles)
         sidebar = self.query_one(Sidebar)
         sidebar.display = self.appearance.has_sidebar(self.size.width)

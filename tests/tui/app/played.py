@@ -75,6 +75,8 @@ async def played(
     async def created(client: Client) -> Session:
         return await client.call(SESSION_CREATE, CreateSession())
 
+    patient = state.parent / "patient.json"
+    patient.write_text('{"leader_timeout": 60000}')  # a busy machine is slower than a person
     ui = made(
         UiLaunch(
             opened=opened,
@@ -82,7 +84,7 @@ async def played(
             created=created,
             directory=str(rig.work),
             state_folder=state,
-            settings_files=settings,
+            settings_files=(patient, *settings),
             **launch,
         )
     )

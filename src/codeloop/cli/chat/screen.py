@@ -1,7 +1,6 @@
 """What a conversation shows: answers, notes, and the sessions it enters, above the line that is typed."""
 
 from codeloop.cli.chat.input import Plain
-from codeloop.cli.chat.line_editor import Editor
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import Look, has_colour, paint
 from codeloop.cli.output.text import TextView
@@ -15,7 +14,7 @@ from codeloop.schema.message import Session
 class Screen:
     """A terminal or pipes. `is_attended`: a person sits at a terminal and can be asked."""
 
-    def __init__(self, answers: Output, notes: Output, typing: Plain | Editor, *, thinking: bool) -> None:
+    def __init__(self, answers: Output, notes: Output, typing: Plain, *, thinking: bool) -> None:
         self.typing = typing
         self.is_attended = typing.terminal is not None
         self._answers = answers
@@ -32,7 +31,7 @@ class Screen:
         self.typing.above(lambda: self._notes.write(("" if self._notes.is_at_start else "\n") + shown + "\n"))
 
     def write(self, text: str) -> None:
-        """Show lines after the line editor has stopped."""
+        """Show lines after the input has stopped."""
         self._notes.write(inert(text))
 
     async def show_transcript(self, session: Session, messages: list[MessageWithParts]) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 from codeloop.cli.chat.conversation import Chat
 from codeloop.cli.chat.input import Plain
-from codeloop.cli.chat.line_editor import Editor
 from codeloop.cli.chat.screen import Screen
 from codeloop.cli.chat.slash_commands import take_line
 from codeloop.cli.options import Options
@@ -78,8 +77,7 @@ async def converse(options: Options, open_target: OpenTarget) -> int:
     if not has_terminal():
         screen = Screen(stdout, stderr, Plain(stdout, None), thinking=options.thinking)
     else:  # which takes answers and notes, in their order
-        typing = Plain(stdout, stdout) if os.environ.get("TERM", "dumb") == "dumb" else Editor(stdout)
-        screen = Screen(stdout, stdout, typing, thinking=options.thinking)
+        screen = Screen(stdout, stdout, Plain(stdout, stdout), thinking=options.thinking)
     try:
         async with open_target(options, asks_trust(screen.typing.terminal)) as target:
             code = await Chat(target, options, screen).run(take_line)

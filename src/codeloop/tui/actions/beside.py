@@ -2,7 +2,7 @@
 
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, NoArguments
-from codeloop.tui.screen.sidebar import Beside, Sidebar
+from codeloop.tui.screen.sidebar import Sidebar, SideInfo
 from codeloop.tui.ui import Ui
 
 
@@ -14,7 +14,7 @@ async def refresh(ui: Ui, _words: str = "") -> None:
     files = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True)) if session else []
     mcp = {name: each.status for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
     lsp = {each.name: each.status for each in await client.call(LSP_STATUS, NoArguments())}
-    ui.query_one(Sidebar).beside = Beside(files, mcp, lsp)
+    ui.query_one(Sidebar).beside = SideInfo(files, mcp, lsp)
     ui.draw()
 
 

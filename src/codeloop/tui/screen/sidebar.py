@@ -23,7 +23,7 @@ SHOWN = 30
 """Files that are listed."""
 
 
-class Beside(Struct, frozen=True):
+class SideInfo(Struct, frozen=True):
     """What the sidebar shows besides the session: changed files, and the state of servers by their names."""
 
     files: Sequence[SnapshotFileDiff] = ()
@@ -42,7 +42,7 @@ class Sidebar(ScrollView):
         super().__init__()
         self._colours = styles
         self._rows: list[Row] = []
-        self.beside = Beside()
+        self.beside = SideInfo()
 
     def show(self, view: SessionView | None, standing: Standing, styles: Styles) -> None:
         """Show these."""
@@ -60,7 +60,7 @@ class Sidebar(ScrollView):
         row = self._rows[at] if at < len(self._rows) else []
         return Strip([Segment("  "), *row]).apply_style(base).adjust_cell_length(self.size.width, base)
 
-    def _sections(self, view: SessionView | None, beside: Beside, standing: Standing) -> list[Row]:
+    def _sections(self, view: SessionView | None, beside: SideInfo, standing: Standing) -> list[Row]:
         styles = self._colours
         title = view.session.title if view is not None else "New session"
         rows: list[Row] = [[], *_wrapped(one_line(title, 200), styles, "bold")]

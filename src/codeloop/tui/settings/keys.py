@@ -1,41 +1,23 @@
 """Which keys run which command: single keys, and keys after the leader key."""
 
+import time
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from codeloop.tui.prompt.bindings import pressed
+
 LEADER = "<leader>"
-SPELLINGS = {
-    "return": "enter",
-    "esc": "escape",
-    "pgup": "pageup",
-    "pgdown": "pagedown",
-    "pgdn": "pagedown",
-    "del": "delete",
-    "ins": "insert",
-    "space": "space",
-    "meta": "alt",
-    "option": "alt",
-    "cmd": "super",
-    "command": "super",
+DEFAULT_LEADER = "ctrl+x"
+SHOWN = {
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "slash": "/",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
 }
-NAMES = {
-    "/": "slash",
-    "\\": "backslash",
-    ".": "full_stop",
-    ",": "comma",
-    "[": "left_square_bracket",
-    "]": "right_square_bracket",
-    "?": "question_mark",
-    "-": "minus",
-    "=": "equals_sign",
-    "+": "plus",
-    ";": "semicolon",
-    "'": "apostrophe",
-    "_": "underscore",
-}
-"""What Textual calls a key that people write as its character."""
-SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
 
 
 class Press(Struct, frozen=True):
@@ -48,19 +30,19 @@ class Press(Struct, frozen=True):
 class Keymap:
     """The keys of every command. `problems`: what of the person's table can't be understood."""
 
-    def __init__(self, defaults: Mapping[str, str], own: Mapping[str, object], leader: str = "ctrl+x") -> None:
+    def __init__(self, defaults: Mapping[str, str], own: Mapping[str, object], patience: float = 2.0) -> None:
+        """Take the default keys of each command, and the person's; the leader waits `patience` seconds."""
         self.problems: list[str] = []
         self.keys: dict[str, tuple[str, ...]] = {}
         """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
-        self.is_waiting = False
-        """Whether the leader key was pressed."""
-        given = own.get("leader", leader)
-        self.leader = _key(given) if isinstance(given, str) and given else leader
+        given = own.get("leader")
+        self.leader = pressed(given if isinstance(given, str) and given else DEFAULT_LEADER)[0]
         for name, keys in own.items():
             if name not in defaults and name != "leader":
                 continue
             if not isinstance(keys, str) and keys is not False:
                 self.problems.append(f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".')
+        self._patience, self._until = patience, 0.0
         self._commands: dict[str, tuple[str, ...]] = {}
         for name, keys in defaults.items():
             chosen = own.get(name, keys)
@@ -69,13 +51,18 @@ class Keymap:
             for key in self.keys[name]:
                 self._commands[key] = (*self._commands.get(key, ()), name)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the leader key was pressed, and what follows it may still come."""
+        return time.monotonic() < self._until
+
     def press(self, key: str) -> Press:
         """Take a key, as Textual names it."""
         if self.is_waiting:
-            self.is_waiting = False
+            self._until = 0.0
             return Press(self._commands.get(LEADER + key, ()))
         if key == self.leader:
-            self.is_waiting = True
+            self._until = time.monotonic() + self._patience
             return Press(waits=True)
         return Press(self._commands.get(key, ()))
 
@@ -88,18 +75,8 @@ class Keymap:
 
 
 def _parsed(keys: str) -> Iterable[str]:
-    for each in keys.split(",") if keys != "," else [","]:
+    for each in keys.split(","):
         name = each.strip()
+        before = LEADER if name.startswith(LEADER) else ""
         if name and name != "none":
-            yield LEADER + _key(name.removeprefix(LEADER)) if name.startswith(LEADER) else _key(name)
-
-
-def _key(name: str) -> str:
-    *modifiers, key = name.strip().split("+") if not name.endswith("+") else [*name[:-2].split("+"), "+"]
-    if len(key) != 1 or key.isascii():
-        modifiers = [SPELLINGS.get(each.lower(), each.lower()) for each in modifiers if each]
-    key = key if len(key) == 1 else SPELLINGS.get(key.lower(), key.lower())
-    if len(key) == 1 and key.isupper() and not modifiers:
-        return key
-    order = [each for each in ("alt", "ctrl", "shift", "super") if each in modifiers]
-    return "+".join([*order, NAMES.get(key, key.lower() if modifiers else key)])
+            yield from (before + key for key in pressed(name.removeprefix(LEADER)))
