@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from codeloop.tui.keys import Keymap
+from codeloop.tui.settings.keys import Keymap
 
 
 class PromptBinding(Struct, frozen=True):

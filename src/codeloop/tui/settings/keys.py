@@ -5,19 +5,39 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from codeloop.tui.prompt.bindings import pressed
-
 LEADER = "<leader>"
 DEFAULT_LEADER = "ctrl+x"
-SHOWN = {
-    "escape": "esc",
-    "pageup": "pgup",
-    "pagedown": "pgdn",
-    "slash": "/",
-    "question_mark": "?",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
+SPELLINGS = {
+    "return": "enter",
+    "esc": "escape",
+    "pgup": "pageup",
+    "pgdown": "pagedown",
+    "pgdn": "pagedown",
+    "del": "delete",
+    "ins": "insert",
+    "space": "space",
+    "meta": "alt",
+    "option": "alt",
+    "cmd": "super",
+    "command": "super",
 }
+NAMES = {
+    "/": "slash",
+    "\\": "backslash",
+    ".": "full_stop",
+    ",": "comma",
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "?": "question_mark",
+    "-": "minus",
+    "=": "equals_sign",
+    "+": "plus",
+    ";": "semicolon",
+    "'": "apostrophe",
+    "_": "underscore",
+}
+"""What Textual calls a key that people write as its character."""
+SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
 
 
 class Press(Struct, frozen=True):
@@ -36,7 +56,7 @@ class Keymap:
         self.keys: dict[str, tuple[str, ...]] = {}
         """The keys of each command, as Textual names them; those after the leader begin with `<leader>`."""
         given = own.get("leader")
-        self.leader = pressed(given if isinstance(given, str) and given else DEFAULT_LEADER)[0]
+        self.leader = _key(given if isinstance(given, str) and given else DEFAULT_LEADER)
         for name, keys in own.items():
             if name not in defaults and name != "leader":
                 continue
@@ -75,8 +95,18 @@ class Keymap:
 
 
 def _parsed(keys: str) -> Iterable[str]:
-    for each in keys.split(","):
+    for each in keys.split(",") if keys != "," else [","]:
         name = each.strip()
-        before = LEADER if name.startswith(LEADER) else ""
         if name and name != "none":
-            yield from (before + key for key in pressed(name.removeprefix(LEADER)))
+            yield LEADER + _key(name.removeprefix(LEADER)) if name.startswith(LEADER) else _key(name)
+
+
+def _key(name: str) -> str:
+    *modifiers, key = name.strip().split("+") if not name.endswith("+") else [*name[:-2].split("+"), "+"]
+    if len(key) != 1 or key.isascii():
+        modifiers = [SPELLINGS.get(each.lower(), each.lower()) for each in modifiers if each]
+    key = key if len(key) == 1 else SPELLINGS.get(key.lower(), key.lower())
+    if len(key) == 1 and key.isupper() and not modifiers:
+        return key
+    order = [each for each in ("alt", "ctrl", "shift", "super") if each in modifiers]
+    return "+".join([*order, NAMES.get(key, key.lower() if modifiers else key)])
