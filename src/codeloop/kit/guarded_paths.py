@@ -90,29 +90,30 @@ def _folded(part: str) -> str:
 
 def is_secret(path: str) -> bool:
     """Return whether a file holds keys by its name or place."""
-    place, name = f"/{folded(path)}/", folded(path).rpartition("/")[2]
-    if _regex(PLAIN_NAMES).fullmatch(name):
+    plain = folded(path)
+    if _regex(PLAIN_NAMES).fullmatch(plain.rpartition("/")[2]):
         return False
-    return bool(_regex(SECRET_NAMES).fullmatch(name)) or _lies_in(place, SECRET_FOLDERS)
+    return _has(plain, SECRET_NAMES, SECRET_FOLDERS)
 
 
 def is_protected(path: str) -> bool:
     """Return whether each change of a file is asked about."""
-    return _is_one(path, PROTECTED_NAMES, PROTECTED_FOLDERS)
+    return _has(folded(path), PROTECTED_NAMES, PROTECTED_FOLDERS)
 
 
 def is_confirmed(path: str) -> bool:
     """Return whether the first change of a file in a session is asked about."""
-    return _is_one(path, CONFIRMED_NAMES, CONFIRMED_FOLDERS)
+    return _has(folded(path), CONFIRMED_NAMES, CONFIRMED_FOLDERS)
 
 
-def _is_one(path: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:
-    plain = folded(path)
-    return bool(_regex(names).fullmatch(plain.rpartition("/")[2])) or _lies_in(f"/{plain}/", folders)
+def _has(plain: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:
+    """Return whether a folded path ends in one of the names, or has one of the folders in it."""
+    return bool(_regex(names).fullmatch(plain.rpartition("/")[2]) or _within(folders).search(f"/{plain}/"))
 
 
-def _lies_in(place: str, folders: tuple[str, ...]) -> bool:
-    return any(f"/{folder.casefold()}/" in place for folder in folders)
+@cache
+def _within(folders: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(f"/{folder.casefold()}/") for folder in folders))
 
 
 @cache

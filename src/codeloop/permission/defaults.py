@@ -1,6 +1,7 @@
 """The rules that every agent starts from; a person's own rules come after them and so win."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from codeloop.kit.wildcard import expand_home
@@ -116,7 +117,11 @@ def _names_guarded(rule: PermissionRule) -> bool:
     """Return whether a rule is about secrets or protected files and not just about whatever is there."""
     if rule.pattern in KINDS:
         return True
-    path = expand_home(rule.pattern).replace("*", "x").replace("?", "x")
+    return _is_guarded(expand_home(rule.pattern).replace("*", "x").replace("?", "x"))
+
+
+@lru_cache(1_000)
+def _is_guarded(path: str) -> bool:
     return any(kind(path) for kind in KINDS.values())
 
 
