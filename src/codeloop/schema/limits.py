@@ -44,6 +44,7 @@ SKILL_FILES = Limit("extend.skill_files", 50, "count", "files of a skill that ar
 COMMAND_SHELLS = Limit("extend.command_shells", 20, "count", "shell pieces of one command; with more it is refused")
 COMMAND_FILES = Limit("extend.command_files", 50, "count", "files that one command attaches; others stay text")
 MCP_START = Limit("mcp.start", 30_000, "ms", "starting a server and greeting it, then it counts as failed")
+MCP_SIGN_IN = Limit("mcp.sign_in", 300_000, "ms", "a person signing in at a server, then it is given up")
 MCP_LIST = Limit("mcp.list", 15_000, "ms", "a server listing what it offers, then it counts as failed")
 MCP_CALL = Limit("mcp.call", 600_000, "ms", "a server working on a call without a sign of progress, then an error")
 MCP_STOP = Limit("mcp.stop", 1_000, "ms", "a server ending by itself when its input ends; then it is killed")

@@ -98,6 +98,7 @@ async def test_an_error_of_the_server_is_told(tmp_path: Path) -> None:
             await it.call("fail")
 
 
+@pytest.mark.slow
 async def test_progress_is_shown_and_puts_the_deadline_off(tmp_path: Path) -> None:
     async with world(tmp_path, {"p": plain(tmp_path, timeout=2_000)}) as it:
         result = await it.call("slow", steps=5, seconds=0.5)

@@ -179,12 +179,14 @@ class McpServer:
 
     def _failure(self, connection: ServerConnection, error: BaseException) -> ServerFailed:
         """Return what a failed request says, and take up that the server is gone if it is."""
+        error = connection.fatal or error
         text = words_of(error)
         if isinstance(cause(error), SignInNeeded | RegistrationNeeded):
+            self._connection = None
             self._fail(error)
             return ServerFailed(f"The MCP server {self.name} can't be used: {self.status.reason}")
         if not connection.is_open:
-            why = connection.ended or text
+            why = text if connection.fatal is not None else connection.ended or text
             last = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
             self._connection = None
             self._failures = self._failures.after(why)
@@ -206,11 +208,7 @@ class McpServer:
                 f"It is not started again within {wait:.0f} s."
             )
         if self._opening is None:
-
-            def sign_in() -> None:
-                return None
-
-            wanted = Wanted(self.definition.how, self.listing, self.log, self._requests, sign_in)
+            wanted = Wanted(self.definition, self.definition.how, self.listing, self.log, self._requests)
             self._opening = asyncio.create_task(connect(wanted, self._place))
             self._opening.add_done_callback(self._opened)
             self._changed()

@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from typing import TYPE_CHECKING
 
 from codeloop.extend.mcp.known.approvals import Approvals
 from codeloop.extend.mcp.known.definition import ServerDefinition
@@ -10,7 +11,12 @@ from codeloop.extend.mcp.known.table import McpTable
 from codeloop.extend.mcp.link.clients import ServerPlace
 from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.extend.mcp.server import McpServer, Remembered
+from codeloop.extend.mcp.sign_in.store import sign_ins_of
+from codeloop.extend.mcp.sign_in.stored import stored_sign_in
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 class McpServers:
@@ -19,8 +25,11 @@ class McpServers:
     def __init__(self, table: McpTable) -> None:
         self.table = table
         workspace = table.place.workspace
+        self.sign_ins = sign_ins_of(table.place.paths)
         self._launcher = ProcessLauncher()
-        self._place = ServerPlace(workspace.directory, workspace.root, workspace.environment, self._launcher)
+        self._place = ServerPlace(
+            workspace.directory, workspace.root, workspace.environment, self._launcher, self._signed
+        )
         self.by_name = {name: self._server(definition) for name, definition in table.definitions.items()}
 
     @property
@@ -46,6 +55,9 @@ class McpServers:
         """End them all."""
         await asyncio.gather(*(server.disconnect() for server in self.by_name.values()))
         await self._launcher.close()
+
+    def _signed(self, definition: ServerDefinition) -> "httpx2.Auth | None":
+        return stored_sign_in(definition, self.sign_ins)
 
     def _server(self, definition: ServerDefinition) -> McpServer:
         place = self.table.place

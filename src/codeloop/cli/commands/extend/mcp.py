@@ -1,6 +1,8 @@
 """`codeloop mcp`: add servers, list what they are doing, look at one, remove them."""
 
 import asyncio
+import sys
+import webbrowser
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +24,8 @@ from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefiniti
 from codeloop.extend.mcp.known.listing import Listing
 from codeloop.extend.mcp.link.failures import ServerFailed
 from codeloop.extend.mcp.server import McpServer
+from codeloop.extend.mcp.sign_in.login import pasted, sign_in
+from codeloop.extend.mcp.sign_in.store import sign_ins_of
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -236,6 +240,45 @@ def _show_log(server: McpServer) -> None:
     log = server.log.read()[-_LOG:].strip()
     if log:
         click.echo(f"log ({server.log.file}):\n{inert(log)}")
+
+
+@mcp.command()
+@click.argument("name")
+@click.option("--no-browser", is_flag=True, help="Only print the address to open.")
+def auth(name: str, *, no_browser: bool) -> None:
+    """Sign in at a remote server that asks for it.
+
+    Opens the server's page in a browser. On another machine, open the address there and paste where it leads.
+    """
+    definition = _definition(name)
+    file = sign_ins_of(open_settings().paths)
+
+    def show(url: str) -> None:
+        click.echo(f"Open this address to sign in:\n{inert(url)}")
+        if not no_browser:
+            webbrowser.open(url)
+        if sys.stdin.isatty():
+            click.echo("If the browser is on another machine, paste the address that it was led to here:")
+
+    paste = pasted if sys.stdin.isatty() else None
+    click.echo(asyncio.run(sign_in(definition, file, show, paste)))
+
+
+@mcp.command()
+@click.argument("name")
+def logout(name: str) -> None:
+    """Forget what was given when you signed in at a server."""
+    file = sign_ins_of(open_settings().paths)
+    if not file.put(name, None):
+        raise CodeloopError(f"You are not signed in at {inert(name)}.")
+    click.echo(f"Signed out at {inert(name)}.")
+
+
+def _definition(name: str) -> ServerDefinition:
+    settings = open_settings()
+    if name not in settings.config.mcp:
+        raise UsageProblem(f"There is no server {inert(name)!r}. {_names(settings)}")
+    return definition_of(name, settings.config.mcp[name])
 
 
 def _in_project(command: Callable[[Project], Awaitable[T]]) -> T:

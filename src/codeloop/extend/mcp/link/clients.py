@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from codeloop import __version__
 from codeloop.extend.mcp.asked.requests import ServerRequests
-from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition
+from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, ServerDefinition
 from codeloop.extend.mcp.known.listing import Listing
 from codeloop.extend.mcp.link.connection import ServerConnection
 from codeloop.extend.mcp.link.environment import server_environment
@@ -32,26 +32,29 @@ _OLD = frozenset((400, 404, 405, 406))
 """What servers of the older HTTP transport answer to a message of the newer one."""
 _HANDSHAKE = ("2024", "2025")
 """How the versions begin that greet with `initialize`."""
-SignIn = Callable[[], "httpx2.Auth | None"]
 
 
 class ServerPlace(Struct, frozen=True):
-    """Where servers run: the project's directory and root, what programs see of our environment, who starts them."""
+    """Where servers run: the project's directory and root, what programs see of our environment, who starts them.
+
+    `sign_in` signs the requests to a remote one.
+    """
 
     directory: Path
     root: Path
     environment: dict[str, str]
     launcher: ProcessLauncher
+    sign_in: Callable[[ServerDefinition], "httpx2.Auth | None"]
 
 
 class Wanted(Struct, frozen=True):
     """A server to connect to: how, what it offered last, where what it says goes, who answers what it asks."""
 
+    definition: ServerDefinition
     how: LocalDefinition | RemoteDefinition
     known: Listing | None
     log: ServerLog
     requests: ServerRequests
-    sign_in: SignIn
 
     def seconds(self, otherwise: float) -> float:
         """Return how long one phase may take."""
@@ -102,7 +105,7 @@ def _ways(wanted: Wanted, place: ServerPlace) -> Iterator[ServerConnection]:
             older = ("sse", "legacy")
             known = wanted.known.transport if wanted.known is not None else ""
             for transport, mode in (older, newer) if known == "sse" else (newer, older):
-                yield ServerConnection(transport, partial(_remote, wanted, how, transport, mode), seconds)
+                yield ServerConnection(transport, partial(_remote, wanted, how, place, transport, mode), seconds)
 
 
 @asynccontextmanager
@@ -125,14 +128,14 @@ async def _local(
 
 @asynccontextmanager
 async def _remote(
-    wanted: Wanted, how: RemoteDefinition, transport: str, mode: str, connection: ServerConnection
+    wanted: Wanted, how: RemoteDefinition, place: ServerPlace, transport: str, mode: str, connection: ServerConnection
 ) -> "AsyncGenerator[Client]":
     await asyncio.to_thread(_import)
 
     def heard(status: int) -> None:
         connection.status = status
 
-    client = http_client(how.url, how.headers, wanted.sign_in(), heard)
+    client = http_client(how.url, how.headers, place.sign_in(wanted.definition), heard)
     if transport == "sse":
         async with _client(over_sse(how.url, client), wanted, mode) as found:
             yield found

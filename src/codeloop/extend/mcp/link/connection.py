@@ -14,6 +14,8 @@ from codeloop.schema.wire import JSON
 if TYPE_CHECKING:
     from mcp import Client
 
+_CLOSED = -32000
+"""The code of requests whose connection has ended."""
 Progress = Callable[[float, float | None, str | None], None]
 Entering = Callable[["ServerConnection"], "AbstractAsyncContextManager[Client]"]
 
@@ -52,6 +54,8 @@ class ServerConnection:
             if not is_kept:
                 await self.close()
         self._note_end()
+        if is_kept:
+            self._owner.add_done_callback(lambda _: self._lost())
         return opened.result() if is_kept else None
 
     async def close(self) -> None:
@@ -112,7 +116,8 @@ class ServerConnection:
             if not work.done():
                 work.cancel()
                 await asyncio.wait({work}, timeout=MCP_STOP.seconds)
-        self._note_end()
+        if not work.cancelled() and work.done() and getattr(work.exception(), "code", None) == _CLOSED:
+            await asyncio.wait({owner}, timeout=MCP_STOP.seconds)  # which says why
         if work.cancelled() or not work.done():
             raise CodeloopError(self.ended or "the connection ended")
         return work.result()
@@ -135,6 +140,11 @@ class ServerConnection:
                 await self._closing.wait()
             finally:
                 self._client = None
+
+    def _lost(self) -> None:
+        """Take up that the owner has ended, as it may by itself."""
+        self._note_end()
+        self.end("the connection was lost")
 
     def _note_end(self) -> None:
         """Take up why the owner has ended, if it has."""

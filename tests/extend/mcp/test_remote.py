@@ -1,0 +1,178 @@
+"""Remote servers over real sockets: streamable HTTP, SSE, headers, OAuth with a provider that really speaks it."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.extend.mcp.known.definition import definition_of
+from codeloop.extend.mcp.sign_in.login import sign_in
+from codeloop.extend.mcp.sign_in.store import SignIns, sign_ins_of
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import replace
+from codeloop.tool.tool import ToolFailure
+from tests.extend.mcp.world import paths_of, world
+
+SERVER = Path(__file__).with_name("package_server.py")
+
+
+@contextmanager
+def serving(kind: str, *more: str) -> Generator[str]:
+    """Run the server; yields its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([sys.executable, str(SERVER), kind, str(port), *more], stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            with socket.socket() as client:
+                if client.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{port}{'/sse' if kind == 'sse' else '/mcp'}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def http() -> Generator[str]:
+    with serving("http") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def oauth(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, Path]]:
+    folder = tmp_path_factory.mktemp("oauth")
+    with serving("oauth", str(folder)) as url:
+        yield url, folder
+
+
+def remote(url: str, **more: Any) -> dict[str, Any]:
+    return {"p": {"type": "remote", "url": url, **more}}
+
+
+async def test_streamable_http_with_headers_and_progress(tmp_path: Path, http: str) -> None:
+    async with world(tmp_path, remote(http, headers={"X-Mine": "yes"})) as it:
+        assert (await it.call("add", a=1, b=2)).output == "3"
+        assert it.ctx.asked[-1].writes is None
+        assert (await it.call("header", name="X-Mine")).output == "yes"
+        assert (await it.call("steps")).output == "three steps"
+        assert [report["title"] for report in it.ctx.reports] == ["step 1", "step 2", "step 3"]
+        listing = it.server().listing
+        assert listing is not None
+        assert listing.transport == "http"
+
+
+@pytest.mark.slow
+async def test_an_older_server_is_reached_by_sse(tmp_path: Path) -> None:
+    with serving("sse") as url:
+        async with world(tmp_path, remote(url)) as it:
+            assert (await it.call("add", a=1, b=2)).output == "3"
+            listing = it.server().listing
+            assert listing is not None
+            assert listing.transport == "sse"
+
+
+async def test_a_server_that_was_started_again_is_reached_again(tmp_path: Path, http: str) -> None:
+    async with world(tmp_path, remote(http)) as it:
+        await it.call("add", a=1, b=2)
+        await it.server().disconnect()
+        assert (await it.call("add", a=2, b=2)).output == "4"
+
+
+def opened(url: str) -> None:
+    """Do what a browser does with an address that agrees at once."""
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        answer.read()
+
+
+async def signed_in(url: str, sign_ins: SignIns, **oauth: Any) -> str:
+    definition = definition_of("p", {"type": "remote", "url": url, **({"oauth": oauth} if oauth else {})})
+    tasks: list[asyncio.Task[None]] = []
+
+    def show(address: str) -> None:
+        tasks.append(asyncio.create_task(asyncio.to_thread(opened, address)))
+
+    said = await sign_in(definition, sign_ins, show, None)
+    await asyncio.gather(*tasks)
+    return said
+
+
+async def test_a_person_signs_in_and_calls_work_without_a_question(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+    url, folder = oauth
+    sign_ins = sign_ins_of(paths_of(tmp_path))
+    async with world(tmp_path, remote(url)) as it:
+        with pytest.raises(CodeloopError, match="run `codeloop mcp auth p`"):
+            await it.server().connect()
+        assert it.server().status.state == "needs_auth"
+        assert await signed_in(url, sign_ins) == "Signed in at p."
+        await it.server().connect()
+        assert (await it.call("add", a=1, b=2)).output == "3"
+        entry = sign_ins.get("p", url)
+        assert entry is not None
+        assert entry.refresh
+        assert (tmp_path / "home" / "data" / "mcp-auth.json").stat().st_mode & 0o077 == 0
+        sign_ins.put("p", replace(entry, expires=time.time() - 1))
+        assert (await it.call("add", a=2, b=2)).output == "4"
+        assert (folder / "renewed").read_text() == "x"
+
+
+async def test_a_token_is_only_sent_to_the_address_that_it_was_given_for(
+    tmp_path: Path, oauth: tuple[str, Path]
+) -> None:
+    url, _ = oauth
+    sign_ins = sign_ins_of(paths_of(tmp_path))
+    await signed_in(url, sign_ins)
+    assert sign_ins.get("p", url + "/other") is None
+    assert sign_ins.get("p", url) is not None
+
+
+async def test_of_five_that_renew_at_once_one_does(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+    url, folder = oauth
+    sign_ins = sign_ins_of(paths_of(tmp_path))
+    await signed_in(url, sign_ins)
+    entry = sign_ins.get("p", url)
+    assert entry is not None
+    sign_ins.put("p", replace(entry, expires=time.time() - 1))
+    before = len((folder / "renewed").read_text()) if (folder / "renewed").exists() else 0
+
+    async def used() -> str:
+        async with world(tmp_path, remote(url)) as it:
+            await it.server().connect()
+            return (await it.call("add", a=1, b=2)).output
+
+    assert await asyncio.gather(*(used() for _ in range(5))) == ["3"] * 5
+    assert len((folder / "renewed").read_text()) - before == 1
+
+
+async def test_a_refused_token_ends_with_a_new_sign_in(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+    url, _ = oauth
+    sign_ins = sign_ins_of(paths_of(tmp_path))
+    await signed_in(url, sign_ins)
+    entry = sign_ins.get("p", url)
+    assert entry is not None
+    async with world(tmp_path, remote(url)) as it:
+        await it.server().connect()
+        sign_ins.put("p", replace(entry, access="wrong", refresh="wrong"))
+        with pytest.raises(ToolFailure, match="run `codeloop mcp auth p`"):
+            await it.call("add", a=1, b=2)
+        assert it.server().status.state == "needs_auth"
+
+
+async def test_a_configured_header_that_is_refused_is_named(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+    async with world(tmp_path, remote(oauth[0], headers={"Authorization": "Bearer no"})) as it:
+        with pytest.raises(CodeloopError, match="it answered 401 Unauthorized: check its `headers`"):
+            await it.server().connect()
+        assert it.server().status.state == "failed"
