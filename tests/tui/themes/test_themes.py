@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.themes import ThemeError, contrast, load, names, numbered, textual_theme
 
 SMALL = {
@@ -99,6 +100,13 @@ def test_widgets_get_each_colour_as_a_variable(name: str, mode: str) -> None:
     assert variables["background-panel"] == (theme.background_panel or "ansi_default")
     if theme.background:
         assert made.dark == (mode == "dark")
+
+
+def test_without_colours_what_is_muted_is_dim() -> None:
+    styles = Styles(load("monochrome", "dark"))
+    assert styles.of("text_muted").dim
+    assert not styles.of("text").dim
+    assert not Styles(load("codeloop", "dark")).of("text_muted").dim
 
 
 GROUNDS = ("background", "background_panel", "background_element")

@@ -4,6 +4,11 @@ from rich.style import Style
 
 from codeloop.tui.themes.theme import ColourTheme
 
+_MUTED = frozenset(
+    {"text_muted", "border", "border_subtle", "diff_line_number", "markdown_block_quote", "syntax_comment"}
+)
+"""What stays behind the rest, also where a theme has no colour for it."""
+
 
 class Styles:
     """Makes each style once. `theme` is what it is made from."""
@@ -17,8 +22,10 @@ class Styles:
         key = (colour, look, on)
         style = self._made.get(key)
         if style is None:
-            style = self._made[key] = Style.parse(look or "none") + Style(
-                color=self._named(colour), bgcolor=self._named(on)
+            named = self._named(colour)
+            faint = " dim" if named is None and colour in _MUTED else ""
+            style = self._made[key] = Style.parse(f"{look}{faint}".strip() or "none") + Style(
+                color=named, bgcolor=self._named(on)
             )
         return style
 

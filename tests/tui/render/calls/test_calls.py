@@ -1,7 +1,11 @@
 """What calls of each tool say, beside how they look (which the gallery holds)."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
+from codeloop.schema.part import ToolPart
 from codeloop.tui.render.calls.calls import call_rows
 from codeloop.tui.state.items import ToolItem
 from tests.tui.drawing import canvas, draw, plain, styled
@@ -85,6 +89,34 @@ def test_odd_input_and_metadata_break_nothing() -> None:
     for metadata in ({"diff": 3}, {"display": 3}, {"todos": 3}, {"output": 3}, {"answers": 3}, {"details": 3}):
         for tool in ("bash", "read", "edit", "todowrite", "question", "batch"):
             assert draw(done(tool, {"questions": [{"question": "q"}]}, "x", metadata, is_open=True))
+
+
+EVIL = "a\x1b[2J\x1b]52;c;eA==\x07b\u202ec\x9bd\u200be\r\n\tf"
+
+
+def spoilt(value: Any) -> Any:
+    """Return a part with each text spoilt that a model, a program or a server could have written."""
+    match value:
+        case str():
+            return value if value.startswith(("data:", "msg", "ses", "prt")) else EVIL + value
+        case list():
+            return [spoilt(each) for each in value]
+        case dict():
+            kept = {"type", "status", "tool", "id", "mime", "time"}
+            return {key: each if key in kept else spoilt(each) for key, each in value.items()}
+        case _:
+            return value
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("name", list(CALLS))
+def test_nothing_in_a_call_steers_the_terminal_or_hides(name: str, is_open: bool) -> None:
+    item = CALLS[name]
+    assert isinstance(item, ToolItem)
+    part = msgspec.convert(spoilt(msgspec.to_builtins(item.part)), ToolPart)
+    for width in (24, 80, 140):
+        shown = plain(draw(ToolItem("k", part, item.child, is_open, item.is_asking), width))
+        assert not set(shown) & set("\x07\u202e\x9b\u200b")
 
 
 def test_a_large_output_is_cheap_while_it_is_folded() -> None:

@@ -8,7 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.display.numbers import duration
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.canvas import Canvas, Row
@@ -20,6 +20,8 @@ MARGIN = 2
 """Cells before a call's output, and before what its heading says."""
 FOLDED = 8
 """Rows of an output that are shown until it is opened."""
+_NAME = 80
+"""Characters of a tool's name, and of a note."""
 MOST = 2_000
 """Rows of an open output; more would make the screen slow, and nobody reads them here."""
 
@@ -187,8 +189,9 @@ def heading(call: ToolCall, body: CallBody) -> Row:
     status = "failed" if body.is_failed and call.status == "done" else call.status
     mark, colour = _MARKS[status]
     click = Style(meta={"open": body.link}) if body.link else call.toggle
-    name = Segment(inert(body.name or call.tool), call.style("text_muted", "bold") + click)
-    notes = [*([_WORDS[status]] if status in _WORDS else []), *body.notes]
+    name = Segment(one_line(body.name or call.tool, _NAME), call.style("text_muted", "bold") + click)
+    notes = [_WORDS[status]] if status in _WORDS else []
+    notes += [one_line(note, _NAME) for note in body.notes]
     look = call.style("warning" if status in {"asking", "denied"} else "text_muted") + click
     ending = [Segment("  " + " · ".join(notes), look)] if notes else []
     room = call.room - width_of([name]) - 1

@@ -21,7 +21,7 @@ def grep(call: ToolCall) -> CallBody:
     if not call.metadata.get("matches"):
         return CallBody(subject, ["no matches"] if call.status == "done" else [])
     rows = _hits(call, rest) if call.is_open else []
-    return CallBody(subject, [inert(head.partition(" (")[0])], call.folded(rows))
+    return CallBody(subject, [head.partition(" (")[0]], call.folded(rows))
 
 
 def _hits(call: ToolCall, text: str) -> list[Row]:

@@ -43,9 +43,9 @@ def task(call: ToolCall) -> CallBody:
     agent = call.text("subagent_type") or (child.agent if child else "")
     session = call.metadata.get("sessionId")
     link = child.session_id if child else session if isinstance(session, str) else ""
-    notes = [inert(agent)] if agent else []
+    notes = [agent] if agent else []
     if child is not None and child.state and child.state not in {"running", "completed"}:
-        notes.append(inert(child.state))
+        notes.append(child.state)
     if child is not None and child.steps:
         notes.append(f"{child.steps} step{'' if child.steps == 1 else 's'}")
     if call.status == "running" or (call.ms or 0) >= 500:
@@ -70,7 +70,7 @@ def task_output(call: ToolCall) -> CallBody:
     rows = call.folded(call.plain(report[1].strip("\n")), _REPORT_ROWS) if report and report[1].strip() else []
     state, session = call.metadata.get("state"), call.metadata.get("sessionId")
     link = session if isinstance(session, str) else ""
-    return CallBody(call.title or call.text("task_id"), [inert(str(state))] if state else [], rows, link=link)
+    return CallBody(call.title or call.text("task_id"), [str(state)] if state else [], rows, link=link)
 
 
 def question(call: ToolCall) -> CallBody:

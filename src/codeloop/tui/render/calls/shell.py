@@ -21,7 +21,7 @@ def bash(call: ToolCall) -> CallBody:
     for note in notes:
         rows += call.plain(note, "warning")
     if isinstance(job, str) and job:
-        return CallBody(call.text("command"), [f"in the background as {inert(job)}"], rows)
+        return CallBody(call.text("command"), [f"in the background as {job}"], rows)
     took = call.metadata.get("duration")
     shown = [f"exit {code}"] if code else []
     if call.status == "running":
@@ -37,7 +37,7 @@ def bash_output(call: ToolCall) -> CallBody:
     status, code = str(call.metadata.get("status", "")), call.metadata.get("exit")
     how = f"{status} {code}" if status == "exited" and code else status
     subject = call.title or call.text("id")
-    return CallBody(subject, [inert(how)] if how else [], output_rows(call, output), is_failed=bool(code))
+    return CallBody(subject, [how] if how else [], output_rows(call, output), is_failed=bool(code))
 
 
 def bash_kill(call: ToolCall) -> CallBody:
