@@ -4,12 +4,18 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 from textual._xterm_parser import XTermParser
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
-from codeloop.schema.part import FilePartSourceText, FileSource
+from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, MessageWithParts
+from codeloop.schema.api.session_requests import MessageId
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import Stamped
+from codeloop.schema.message import ModelRef, UserMessage, UserTime
+from codeloop.schema.operation import Gives, Operation, Takes
+from codeloop.schema.part import FilePartSourceText, FileSource, TextPart
 from codeloop.tui.prompt.completion import CompletionRow, PromptCommand
 from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
 from codeloop.tui.prompt.prompt import PromptInput
@@ -59,6 +65,36 @@ def _file(name: str, text: str) -> FilePartInput:
     return FilePartInput(
         mime="text/plain", url=f"file:///p/{name}", filename=name, source=FileSource(path=name, text=place)
     )
+
+
+class QueueServer:
+    """A client of a session that works: it knows the prompts that wait."""
+
+    def __init__(self, *texts: str) -> None:
+        self.waiting: list[MessageWithParts] = []
+        self.is_working_on_it = False
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        name = f"msg_{len(self.waiting)}"
+        model = ModelRef(provider_id="p", model_id="m")
+        message = UserMessage(id=name, session_id="ses_1", time=UserTime(created=1), agent="build", model=model)
+        said = TextPart(id="prt_1", text=text, session_id="ses_1", message_id=name)
+        hidden = TextPart(id="prt_2", text="hidden", synthetic=True, session_id="ses_1", message_id=name)
+        self.waiting.append(MessageWithParts(info=message, parts=[said, hidden]))
+
+    async def call(self, operation: Operation[Takes, Gives], args: Takes) -> Gives:
+        if isinstance(args, MessageId):
+            if self.is_working_on_it:
+                raise OperationError("SessionBusyError", "it works on it")
+            self.waiting = [each for each in self.waiting if each.info.id != args.message_id]
+            return msgspec.convert(True, operation.gives)
+        return msgspec.convert(self.waiting, operation.gives)
+
+    async def follow(self, after: int | None = None) -> AsyncGenerator[Stamped]:
+        for stamped in ():
+            yield stamped
 
 
 class PromptApp(App[None]):

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+from codeloop.schema.api.session_inputs import FilePartInput
+from codeloop.schema.part import FilePartSourceText, FileSource
+from codeloop.tui.prompt.entry import PromptEntry
+from codeloop.tui.prompt.memory.keeping import RESTORED
 from codeloop.tui.prompt.messages import PromptSubmitted
 from codeloop.tui.prompt.settings import PromptSettings
-from tests.tui.prompt.driver import prompting
+from tests.tui.prompt.driver import QueueServer, prompting
 
 
 async def test_keys_become_a_prompt_and_enter_sends_it(tmp_path: Path) -> None:
@@ -245,3 +249,95 @@ async def test_right_to_left_wide_and_joined_characters_stay_as_they_were_typed(
         assert "\u202e" not in hand.screen()
         await hand.press("enter")
         await hand.until(lambda: hand.app.texts == [text])
+
+
+async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -> None:
+    server = QueueServer("fix the tests first")
+    async with prompting(tmp_path, size=(70, 20)) as hand:
+        queue = hand.app.prompt.queue
+        queue.open(server, "ses_1")
+        queue.hold(PromptEntry("then write\nthe docs"))
+        queue.hold(PromptEntry("make", "shell"))
+        await hand.until(lambda: "next step" in hand.screen())
+        assert hand.screen() == (
+            " at the next step  fix the tests first\n"
+            " after this turn  then write the docs\n"
+            " after this turn  ! make                                      ↑ edits\n"
+            "▌ Ask, or name a task"
+        )
+        await hand.press("up")
+        assert (hand.app.text, hand.app.prompt.editor.mode) == ("make", "shell")
+        await hand.press("ctrl+c")
+        released = queue.release()
+        assert released is not None
+        assert released.text == "then write\nthe docs"
+        await hand.press("up")
+        await hand.until(lambda: hand.app.text == "fix the tests first")
+        assert server.waiting == []
+        assert hand.screen() == "▌ fix the tests first"
+        server.add("again")
+        await queue.look()
+        await hand.type(" and more")
+        server.is_working_on_it = True
+        await hand.pilot.click(queue, offset=(3, 0))
+        await hand.until(lambda: hand.app._notifications)
+        assert hand.app.text == "fix the tests first and more"
+        queue.hold(PromptEntry("for after a crash"))
+    hand.app.prompt.store.drafts.close()
+    async with prompting(tmp_path, size=(40, 20)) as hand:
+        hand.app.prompt.queue.open(QueueServer(), "ses_1")
+        assert [entry.text for entry in hand.app.prompt.queue.held] == ["for after a crash"]
+
+
+async def test_a_prompt_that_was_sent_is_edited_again_with_its_images(tmp_path: Path) -> None:
+    place = FilePartSourceText(value="[Image]", start=4, end=11)
+    image = FilePartInput(
+        mime="image/png",
+        url="data:image/png;base64,AA==",
+        filename="a.png",
+        source=FileSource(path="a.png", text=place),
+    )
+    loose = FilePartInput(mime="image/png", url="data:image/png;base64,BB==", filename="b.png")
+    async with prompting(tmp_path) as hand:
+        hand.app.prompt.set_entry(PromptEntry("see [Image] now", files=(image, loose)))
+        assert hand.screen() == "▌ see [Image] now [Image #2]"
+        await hand.press("enter")
+        await hand.until(lambda: hand.app.sent)
+        sent = hand.app.sent[0]
+        assert isinstance(sent, PromptSubmitted)
+        assert [file.url for file in sent.entry.files] == [image.url, loose.url]
+
+
+async def test_drafts_are_kept_by_session_and_come_back(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        keeping = hand.app.prompt.keeping
+        keeping.enter("ses_1")
+        await hand.type("one")
+        keeping.enter("ses_2")
+        assert hand.app.text == ""
+        await hand.type("!two")
+        keeping.enter("ses_1")
+        assert (hand.app.text, hand.app.prompt.editor.mode) == ("one", "prompt")
+        keeping.rename("ses_3")
+        keeping.enter("ses_1")
+        assert hand.app.text == ""
+        await hand.press("x", "enter")
+        assert hand.app.prompt.store.drafts.load("ses_1") is None
+    hand.app.prompt.store.drafts.close()
+    async with prompting(tmp_path) as hand:
+        keeping = hand.app.prompt.keeping
+        for session, text in (("ses_1", ""), ("ses_2", "two"), ("ses_3", "one")):
+            keeping.enter(session)
+            assert hand.app.text == text
+        await hand.until(lambda: [note.message for note in hand.app._notifications] == [RESTORED] * 2)
+
+
+async def test_a_folder_that_cannot_be_written_costs_no_word(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    async with prompting(tmp_path / "file") as hand:
+        await hand.type("hello")
+        await hand.press("alt+s")
+        assert hand.app.text == "hello"
+        await hand.press("enter")
+        await hand.until(lambda: hand.app.texts == ["hello"])
+        await hand.until(lambda: any("can't be" in note.message for note in hand.app._notifications))

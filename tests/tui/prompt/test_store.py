@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.tui.prompt.store import KeptPrompt, PromptStore
+from codeloop.tui.prompt.memory.kept import KeptPrompt
+from codeloop.tui.prompt.store import PromptStore
 from codeloop.tui.prompt.text.chips import Chip
 
 LONG = "x" * 20_000
@@ -31,7 +32,8 @@ def test_history_is_shared_by_all_processes_of_a_project(tmp_path: Path) -> None
 
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from codeloop.tui.prompt.store import KeptPrompt, PromptStore\n"
+        "import sys; from pathlib import Path; from codeloop.tui.prompt.memory.kept import KeptPrompt\n"
+        "from codeloop.tui.prompt.store import PromptStore\n"
         "store = PromptStore(Path(sys.argv[1]))\n"
         "for n in range(150): store.remember(KeptPrompt(f'{sys.argv[2]} {n}')); store.mention('shared')"
     )
@@ -74,16 +76,16 @@ def test_large_chips_have_files_of_their_own(tmp_path: Path) -> None:
     prompt = KeptPrompt(f"look {char}", chips={char: Chip("[Pasted 1 lines]", LONG)})
     store.remember(prompt)
     store.push(prompt)
-    store.save_draft("ses_1", prompt)
+    store.drafts.save("ses_1", prompt)
     assert len((tmp_path / "history.jsonl").read_bytes()) < 1_000
-    found = store.whole(store.history()[0])
-    popped, draft = store.pop(), store.draft("ses_1")
+    found = store.contents.whole(store.history()[0])
+    popped, draft = store.pop(), store.drafts.load("ses_1")
     assert draft is not None
     assert popped is not None
     assert [each.chips[char].text for each in (found, popped, draft)] == [LONG] * 3
-    for path in (tmp_path / "blobs").iterdir():
+    for path in (tmp_path / "contents").iterdir():
         path.unlink()
-    assert store.whole(store.history()[0]).chips[char].sent == "[Pasted 1 lines]"
+    assert store.contents.whole(store.history()[0]).chips[char].sent == "[Pasted 1 lines]"
 
 
 def test_what_was_put_aside_is_taken_back_in_any_order(tmp_path: Path) -> None:
@@ -102,28 +104,29 @@ def test_what_was_put_aside_is_taken_back_in_any_order(tmp_path: Path) -> None:
 
 def test_a_draft_belongs_to_its_process_while_that_lives(tmp_path: Path) -> None:
     one, other = PromptStore(tmp_path), PromptStore(tmp_path)
-    one.save_draft("new", KeptPrompt("mine", cursor=2))
-    assert not other.adopt("new")
-    assert other.draft("new") is None
-    assert one.draft("new") is not None
-    one.close()
-    assert other.adopt("new")
-    found = other.draft("new")
+    one.drafts.save("new", KeptPrompt("mine", cursor=2))
+    assert not other.drafts.adopt("new")
+    assert other.drafts.load("new") is None
+    assert one.drafts.load("new") is not None
+    one.drafts.close()
+    assert other.drafts.adopt("new")
+    found = other.drafts.load("new")
     assert found is not None
     assert (found.text, found.cursor) == ("mine", 2)
     third = PromptStore(tmp_path)
-    assert not third.adopt("new")
-    other.save_draft("new", None)
-    other.close()
-    assert not third.adopt("new")
+    assert not third.drafts.adopt("new")
+    other.drafts.save("new", None)
+    other.drafts.close()
+    assert not third.drafts.adopt("new")
     assert list((tmp_path / "drafts").iterdir()) == []
 
 
 def test_a_draft_survives_kill_9(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from codeloop.tui.prompt.store import KeptPrompt, PromptStore\n"
+        "import sys; from pathlib import Path; from codeloop.tui.prompt.memory.kept import KeptPrompt\n"
+        "from codeloop.tui.prompt.store import PromptStore\n"
         "store = PromptStore(Path(sys.argv[1]))\n"
-        "store.save_draft('ses_1', KeptPrompt('half a thou')); print('written', flush=True); sys.stdin.read()"
+        "store.drafts.save('ses_1', KeptPrompt('half a thou')); print('written', flush=True); sys.stdin.read()"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -131,11 +134,11 @@ def test_a_draft_survives_kill_9(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == b"written\n"
     store = PromptStore(tmp_path)
-    assert not store.adopt("ses_1")
+    assert not store.drafts.adopt("ses_1")
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert store.adopt("ses_1")
-    draft = store.draft("ses_1")
+    assert store.drafts.adopt("ses_1")
+    draft = store.drafts.load("ses_1")
     assert draft is not None
     assert draft.text == "half a thou"
 
@@ -143,7 +146,7 @@ def test_a_draft_survives_kill_9(tmp_path: Path) -> None:
 def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
     store = PromptStore(tmp_path / "p")
     store.remember(KeptPrompt("a"))
-    store.save_draft("new", KeptPrompt("a"))
+    store.drafts.save("new", KeptPrompt("a"))
     store.mention("a")
     for path in (tmp_path / "p").rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, path

@@ -30,6 +30,7 @@ BINDINGS: tuple[PromptBinding, ...] = (
     PromptBinding("input_clear", "ctrl+c", "Clear the prompt, or copy what is selected"),
     PromptBinding("input_paste", "ctrl+v", "Paste, images too"),
     PromptBinding("history_search", "ctrl+r", "Search the history"),
+    PromptBinding("queue_edit", "up", "Take back the last waiting prompt, from an empty one"),
     PromptBinding("history_previous", "up", "The prompt before, from the first line"),
     PromptBinding("history_next", "down", "The prompt after, from the last line"),
     PromptBinding("editor_open", "<leader>e", "Change the prompt in $VISUAL or $EDITOR"),

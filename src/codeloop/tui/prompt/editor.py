@@ -11,8 +11,8 @@ from textual.strip import Strip
 
 from codeloop.tui.prompt.bindings import arrived
 from codeloop.tui.prompt.entry import Mode
+from codeloop.tui.prompt.memory.kept import KeptPrompt
 from codeloop.tui.prompt.pointing import PointedWidget, app_of
-from codeloop.tui.prompt.store import KeptPrompt
 from codeloop.tui.prompt.text.actions import EDITS
 from codeloop.tui.prompt.text.buffer import Buffer
 from codeloop.tui.prompt.text.chips import adopted, is_chip, used

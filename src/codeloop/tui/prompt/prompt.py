@@ -13,15 +13,17 @@ from codeloop.tui.prompt.completions.completing import Completing
 from codeloop.tui.prompt.completions.popup import CompletionPopup
 from codeloop.tui.prompt.editor import PromptEditor
 from codeloop.tui.prompt.entry import Delivery, PromptEntry
-from codeloop.tui.prompt.keeping import Keeping
+from codeloop.tui.prompt.memory.keeping import Keeping
+from codeloop.tui.prompt.memory.kept import KeptPrompt
+from codeloop.tui.prompt.memory.recalling import Recalling
 from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
 from codeloop.tui.prompt.outside.external_editor import edit_outside
 from codeloop.tui.prompt.outside.pasting import Pasting
 from codeloop.tui.prompt.pointing import app_of
-from codeloop.tui.prompt.recalling import Recalling
-from codeloop.tui.prompt.sending import Call, Sending, UnknownCommand
+from codeloop.tui.prompt.queued import QueuedPrompts
+from codeloop.tui.prompt.sending import Call, Sending, UnknownCommand, kept_of
 from codeloop.tui.prompt.settings import PromptSettings
-from codeloop.tui.prompt.store import KeptPrompt, PromptStore
+from codeloop.tui.prompt.store import PromptStore
 from codeloop.tui.prompt.text.chips import expanded
 from codeloop.tui.prompt.vim.vim import Vim
 from codeloop.tui.terminal.sequences import learn_keys
@@ -41,6 +43,7 @@ class PromptInput(Widget):
         if self.settings.vim:
             self.editor.vim = Vim(self.editor.buffer, self.editor.do)
         self._popup = CompletionPopup()
+        self.queue = QueuedPrompts(store, self.set_entry, self._spawn, self._note)
         self._completing = Completing(self.editor, self._popup, Candidates(completer, store), store, self._spawn)
         self._recalling = Recalling(self.editor, self._popup, store)
         self.keeping = Keeping(self.editor, store, lambda call: self.set_timer(PROMPT_DRAFT.seconds, call), self._note)
@@ -70,6 +73,7 @@ class PromptInput(Widget):
             "input_clear": self._clear_or_copy,
             "editor_open": self._open_editor,
             "input_paste": self._pasting.from_clipboard,
+            "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
             "shell_leave": self._leave_shell,
             "shell_erase": lambda: self._leave_shell(at_start=True),
         }
@@ -77,6 +81,7 @@ class PromptInput(Widget):
     def compose(self) -> ComposeResult:
         """Compose the list and the editor."""
         learn_keys()
+        yield self.queue
         yield self._popup
         yield self.editor
 
@@ -96,8 +101,10 @@ class PromptInput(Widget):
         return PromptEntry(expanded(kept.chips, kept.text), kept.mode)
 
     def set_entry(self, entry: PromptEntry) -> None:
-        """Put something in the place of what stands here, as for a prompt that is edited again; undo brings it back."""
-        self.editor.load(KeptPrompt(entry.text, entry.mode))
+        """Write on a prompt that was sent or waits; what is being written is put aside."""
+        if self.editor.buffer.text.strip():
+            self.keeping.push()
+        self.editor.load(kept_of(entry))
 
     def insert(self, text: str) -> None:
         """Insert a text at the cursor, as if it were pasted."""

@@ -12,8 +12,8 @@ from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource
 from codeloop.tui.prompt.completion import Completer
 from codeloop.tui.prompt.entry import PromptEntry
-from codeloop.tui.prompt.store import KeptPrompt
-from codeloop.tui.prompt.text.chips import expanded
+from codeloop.tui.prompt.memory.kept import KeptPrompt
+from codeloop.tui.prompt.text.chips import Chip, Chips, added, expanded
 
 _COMMAND = re.compile(r"/([^\s/]+)(?:\s+(.*))?\Z", re.DOTALL)
 
@@ -89,3 +89,22 @@ def _moved(kept: KeptPrompt, place: FilePartSourceText | None) -> FilePartSource
         return None
     shift = len(expanded(kept.chips, kept.text[: place.start])) - place.start
     return replace(place, start=place.start + shift, end=place.end + shift)
+
+
+def kept_of(entry: PromptEntry) -> KeptPrompt:
+    """Return a prompt that was sent as one to write on: its images are chips again, its mentions words."""
+    text, chips = entry.text, Chips()
+    placed: list[tuple[int, int, str]] = []
+    for file in entry.files:
+        if not file.url.startswith("data:"):
+            continue
+        place = file.source.text if file.source is not None else None
+        label = place.value if place is not None else "[Image]"
+        char = added(chips, Chip(label, url=file.url, mime=file.mime, name=file.filename or "image"), "".join(chips))
+        if place is not None and text[place.start : place.end] == place.value:
+            placed.append((place.start, place.end, char))
+        else:
+            text += f" {char}"
+    for start, end, char in sorted(placed, reverse=True):
+        text = text[:start] + char + text[end:]
+    return KeptPrompt(text, entry.mode, chips)

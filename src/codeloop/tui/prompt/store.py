@@ -1,14 +1,11 @@
 """What the prompt remembers in a project: history, drafts, what was put aside, which files were mentioned often."""
 
-import hashlib
 import os
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from codeloop.kit.small_files import (
     FileState,
@@ -22,28 +19,17 @@ from codeloop.kit.small_files import (
 from codeloop.schema.ids import now_ms
 from codeloop.schema.tui_limits import (
     PROMPT_BLOB,
-    PROMPT_BLOB_AGE,
     PROMPT_HISTORY,
     PROMPT_LOCK,
     PROMPT_MENTIONS,
     PROMPT_STASH,
 )
-from codeloop.tui.prompt.entry import Mode
-from codeloop.tui.prompt.text.chips import Chip, Chips
+from codeloop.tui.prompt.memory.contents import ChipContents
+from codeloop.tui.prompt.memory.drafts import DraftFiles
+from codeloop.tui.prompt.memory.kept import KeptPrompt
 
-_INLINE = 8 * 1024
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _HALF_LIFE = 7 * 86_400_000.0
-
-
-class KeptPrompt(Struct, frozen=True, omit_defaults=True):
-    """A prompt as it stood in the editor; `at`: ms since the epoch. A large chip's content is in a file of its own."""
-
-    text: str
-    mode: Mode = "prompt"
-    chips: Chips = {}
-    at: int = 0
-    cursor: int | None = None
 
 
 class PromptStore:
@@ -51,10 +37,8 @@ class PromptStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._drafts = folder / "drafts"
-        self._own = f"{os.getpid():x}{os.urandom(4).hex()}"
-        self._alive = ExitStack()
-        self._is_alive = False
+        self.contents = ChipContents(folder / "contents")
+        self.drafts = DraftFiles(folder / "drafts", self.contents)
         self._history: tuple[FileState, list[KeptPrompt]] = (None, [])
         self._mentions: tuple[FileState, dict[str, tuple[float, int]]] = (None, {})
 
@@ -74,45 +58,9 @@ class PromptStore:
         make_private(self.folder)
         path = self.folder / "history.jsonl"
         with self._lock():
-            _append(path, msgspec.json.encode(self._packed(prompt)))
+            _append(path, msgspec.json.encode(self.contents.packed(_dated(prompt))))
             if len(kept := _lines(path)) > PROMPT_HISTORY.value * 5 // 4:
                 _write_lines(path, kept[-PROMPT_HISTORY.value :])
-
-    def whole(self, prompt: KeptPrompt) -> KeptPrompt:
-        """Return a prompt with the contents of its chips; one whose file is gone is what its label says."""
-        chips = {char: self._loaded(chip) for char, chip in prompt.chips.items()}
-        return msgspec.structs.replace(prompt, chips=chips)
-
-    def save_draft(self, key: str, draft: KeptPrompt | None) -> None:
-        """Keep what is being typed in a session (its id, or a name for a new one); None: nothing. Raises OSError."""
-        path = self._drafts / f"{key}.{self._own}.json"
-        if draft is None or not (draft.text or draft.mode == "shell"):
-            path.unlink(missing_ok=True)
-            return
-        make_private(self._drafts)
-        self._show_life()
-        write_atomically(path, msgspec.json.encode(self._packed(draft)))
-
-    def draft(self, key: str) -> KeptPrompt | None:
-        """Return what was being typed in a session in this process."""
-        found = _read(self._drafts / f"{key}.{self._own}.json")
-        return None if found is None else self.whole(found)
-
-    def adopt(self, key: str) -> bool:
-        """Take over the latest draft of a session from a process that is gone; renaming gives it to one process only.
-
-        Return whether there was one.
-        """
-        own = self._drafts / f"{key}.{self._own}.json"
-        if own.exists() or not self._drafts.is_dir():
-            return False
-        left = [path for path in self._drafts.glob(f"{key}.*.json") if _is_left(path)]
-        for path in sorted(left, key=_changed, reverse=True):
-            with suppress(OSError):
-                self._show_life()
-                path.rename(own)
-                return True
-        return False
 
     def stash(self) -> list[KeptPrompt]:
         """Return what was put aside, the latest last."""
@@ -122,7 +70,7 @@ class PromptStore:
         """Put a prompt aside. Raises OSError."""
         make_private(self.folder)
         with self._lock():
-            kept = [*self.stash(), self._packed(prompt)][-PROMPT_STASH.value :]
+            kept = [*self.stash(), self.contents.packed(_dated(prompt))][-PROMPT_STASH.value :]
             _write_lines(self.folder / "stash.jsonl", kept)
 
     def pop(self, index: int = -1) -> KeptPrompt | None:
@@ -135,7 +83,7 @@ class PromptStore:
                 return None
             found = kept.pop(index)
             _write_lines(self.folder / "stash.jsonl", kept)
-        return self.whole(found)
+        return self.contents.whole(found)
 
     def mention(self, name: str) -> None:
         """Count that a file, an agent or a command was mentioned. Raises OSError."""
@@ -163,18 +111,6 @@ class PromptStore:
             self._mentions = state, _mentions(path)
         return self._mentions[1]
 
-    def close(self) -> None:
-        """Let others take over the drafts that are left."""
-        self._alive.close()
-        if self._is_alive:
-            (self._drafts / f"{self._own}.alive").unlink(missing_ok=True)
-        self._is_alive = False
-
-    def _show_life(self) -> None:
-        if not self._is_alive:
-            self._alive.enter_context(locked(self._drafts / f"{self._own}.alive", 1))
-            self._is_alive = True
-
     def _lock(self):
         """Return a lock on the folder; after a while without it things are done all the same."""
         stack = ExitStack()
@@ -182,50 +118,9 @@ class PromptStore:
             stack.enter_context(locked(self.folder, PROMPT_LOCK.seconds))
         return stack
 
-    def _packed(self, prompt: KeptPrompt) -> KeptPrompt:
-        chips = {char: self._saved(chip) for char, chip in prompt.chips.items()}
-        return msgspec.structs.replace(prompt, chips=chips, at=prompt.at or now_ms())
 
-    def _saved(self, chip: Chip) -> Chip:
-        if len(chip.text) + len(chip.url) <= _INLINE or chip.file:
-            return chip
-        data = msgspec.json.encode(chip)
-        name = hashlib.sha256(data).hexdigest()
-        blobs = self.folder / "blobs"
-        make_private(blobs)
-        path = blobs / name
-        if path.exists():
-            os.utime(path)
-        else:
-            _forget_old(blobs)
-            write_atomically(path, data)
-        return Chip(label=chip.label, mime=chip.mime, name=chip.name, file=name)
-
-    def _loaded(self, chip: Chip) -> Chip:
-        if not chip.file:
-            return chip
-        try:
-            return msgspec.json.decode(read_start(self.folder / "blobs" / chip.file, PROMPT_BLOB.value), type=Chip)
-        except (OSError, msgspec.MsgspecError):
-            return Chip(label=chip.label, text=chip.label)
-
-
-def _is_left(path: Path) -> bool:
-    """Return whether the process that wrote a draft is gone."""
-    alive = path.with_name(f"{path.name.split('.')[-2]}.alive")
-    try:
-        with locked(alive, 0):
-            alive.unlink(missing_ok=True)
-            return True
-    except (TimeoutError, OSError):
-        return False
-
-
-def _changed(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+def _dated(prompt: KeptPrompt) -> KeptPrompt:
+    return msgspec.structs.replace(prompt, at=prompt.at or now_ms())
 
 
 def _same(one: KeptPrompt, other: KeptPrompt) -> bool:
@@ -233,13 +128,6 @@ def _same(one: KeptPrompt, other: KeptPrompt) -> bool:
         return [(char, chip.label) for char, chip in prompt.chips.items()]
 
     return (one.text, one.mode) == (other.text, other.mode) and shown(one) == shown(other) == []
-
-
-def _read(path: Path) -> KeptPrompt | None:
-    try:
-        return msgspec.json.decode(read_start(path, PROMPT_BLOB.value), type=KeptPrompt)
-    except (OSError, msgspec.MsgspecError):
-        return None
 
 
 def _lines(path: Path) -> list[KeptPrompt]:
@@ -285,12 +173,3 @@ def _mentions(path: Path) -> dict[str, tuple[float, int]]:
         return msgspec.json.decode(read_start(path, PROMPT_BLOB.value), type=dict[str, tuple[float, int]])
     except (OSError, msgspec.MsgspecError):
         return {}
-
-
-def _forget_old(blobs: Path) -> None:
-    """Remove contents that nothing has used for long."""
-    oldest = time.time() - PROMPT_BLOB_AGE.seconds
-    for path in blobs.iterdir():
-        with suppress(OSError):
-            if path.stat().st_mtime < oldest:
-                path.unlink()

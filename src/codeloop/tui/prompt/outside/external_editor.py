@@ -12,7 +12,7 @@ from textual.app import App, SuspendNotSupported
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.prompt.editor import PromptEditor
-from codeloop.tui.prompt.store import KeptPrompt
+from codeloop.tui.prompt.memory.kept import KeptPrompt
 from codeloop.tui.prompt.text.chips import collapsed, expanded, foreign
 
 

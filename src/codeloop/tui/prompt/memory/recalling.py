@@ -6,7 +6,8 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.tui.prompt.completion import CompletionRow
 from codeloop.tui.prompt.completions.popup import CompletionPopup
 from codeloop.tui.prompt.editor import PromptEditor
-from codeloop.tui.prompt.store import KeptPrompt, PromptStore
+from codeloop.tui.prompt.memory.kept import KeptPrompt
+from codeloop.tui.prompt.store import PromptStore
 from codeloop.tui.prompt.text.chips import Chip, expanded
 
 _SHOWN = 50
@@ -56,7 +57,7 @@ class Recalling:
             return False
         self._changed[self._at] = self._editor.kept
         self._at += step
-        wanted = self._changed.get(self._at) or self._store.whole(self._history[-self._at])
+        wanted = self._changed.get(self._at) or self._store.contents.whole(self._history[-self._at])
         self._editor.load(KeptPrompt(wanted.text, wanted.mode, wanted.chips))
         return True
 
@@ -93,7 +94,7 @@ class Recalling:
     def accept(self, index: int) -> bool:
         """Take a hit into the prompt; nothing is sent."""
         if self._hits:
-            found = self._store.whole(self._hits[max(index, 0)])
+            found = self._store.contents.whole(self._hits[max(index, 0)])
             self.end_search()
             self._editor.load(KeptPrompt(found.text, found.mode, found.chips))
         return True

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.prompt.editor import PromptEditor
-from codeloop.tui.prompt.store import KeptPrompt, PromptStore
+from codeloop.tui.prompt.memory.kept import KeptPrompt
+from codeloop.tui.prompt.store import PromptStore
 
 NEW = "new"
 """The draft of a session that does not exist yet."""
@@ -48,7 +49,7 @@ class Keeping:
         if kept == self._written:
             return
         try:
-            self._store.save_draft(self.session, kept)
+            self._store.drafts.save(self.session, kept)
             self._written = kept
         except OSError as error:
             if not self._has_failed:
@@ -59,8 +60,8 @@ class Keeping:
         """Show the draft of another session; the one of this session waits."""
         self.write()
         self.session = session
-        is_left = self._store.adopt(session)
-        draft = self._store.draft(session)
+        is_left = self._store.drafts.adopt(session)
+        draft = self._store.drafts.load(session)
         self._written = _EMPTY
         self._editor.load(draft or _EMPTY)
         if is_left and draft is not None:
@@ -70,7 +71,7 @@ class Keeping:
         """Go on with the same draft in a session that has just got its id."""
         if session != self.session:
             try:
-                self._store.save_draft(self.session, None)
+                self._store.drafts.save(self.session, None)
             except OSError:
                 self._has_failed = True
             self.session, self._written = session, _EMPTY

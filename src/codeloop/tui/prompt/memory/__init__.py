@@ -1,0 +1,1 @@
+"""What the prompt remembers: on the disk, and how it comes back."""
