@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow bare faults interop fuzz attacks check format bench tools picture lock clean
+.PHONY: help venv demo test slow everyday bare faults interop fuzz attacks check format bench tools picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,13 +24,16 @@ demo: $(READY)  ## watch the agent fix a failing test; the model is a recording,
 	@$(BIN)/codeloop demo $(ARGS)
 
 test: $(READY)  ## run the tests
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not interop" --ignore tests/faults $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not interop and not registries" --ignore tests/faults $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than two seconds each
-	@$(BIN)/pytest -n $(WORKERS) -m "slow and not interop" --ignore tests/faults $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) -m "slow and not interop and not registries" --ignore tests/faults $(ARGS)
+
+everyday: $(READY)  ## install, build, test and commit in sandboxed sessions, from the registries that can be reached
+	@$(BIN)/pytest -n $(WORKERS) -rs tests/everyday $(ARGS)
 
 bare: $(READY)  ## run the tests as on a machine where neither namespaces nor Landlock can be had
-	@$(BIN)/python tests/support/bare.py $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not interop" $(ARGS)
+	@$(BIN)/python tests/support/bare.py $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not interop and not registries" $(ARGS)
 
 faults: $(READY)  ## break the real program at every named point and go on: kill, full disk, Ctrl-C, two processes
 	@$(BIN)/pytest -n $(WORKERS) tests/faults $(ARGS)

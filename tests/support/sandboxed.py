@@ -16,22 +16,26 @@ from codeloop.workspace.sandbox.sandbox import SandboxRefused
 
 
 @cache
-def is_sandboxed() -> bool:
-    """Return whether a sandbox can be had here; tried once in a process."""
+def sandbox_here() -> str:
+    """Return what enforces the sandbox here, "" where none can be had; tried once in a process."""
     with ThreadPoolExecutor(1) as thread:  # a test may run in a loop of its own
-        return thread.submit(asyncio.run, _enters()).result()
+        return thread.submit(asyncio.run, _entered()).result()
 
 
-async def _enters() -> bool:
+def is_sandboxed() -> bool:
+    """Return whether a sandbox can be had here."""
+    return bool(sandbox_here())
+
+
+async def _entered() -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(os.path.realpath(name))
         shells = Shells()
         try:
-            await shells.sandboxes.enter(shells.policy(SandboxPlace(folder, folder, folder, {}), SandboxConfig()))
+            policy = shells.policy(SandboxPlace(folder, folder, folder, {}), SandboxConfig())
+            return (await shells.sandboxes.enter(policy)).backend
         except SandboxRefused:
-            return False
-        else:
-            return True
+            return ""
         finally:
             await shells.close()
 
