@@ -35,10 +35,9 @@ def test_a_python_project(tmp_path: Path) -> None:
     (desk.work / "calc").mkdir()
     (desk.work / "calc/__init__.py").write_text("def add(a, b):\n    return a + b\n")
     (desk.work / "test_calc.py").write_text("from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n")
-    hooks = "- id: check\n    name: check\n    entry: python -c 'import iniconfig'\n    language: python\n"
-    (desk.work / ".pre-commit-config.yaml").write_text(
-        f"repos:\n- repo: local\n  hooks:\n  {hooks}    additional_dependencies: [iniconfig]\n    pass_filenames: false\n"
-    )
+    hook = "{id: check, name: check, entry: python -c 'import iniconfig', language: python, pass_filenames: false"
+    hook += ", additional_dependencies: [iniconfig]}"
+    (desk.work / ".pre-commit-config.yaml").write_text(f"repos:\n- repo: local\n  hooks: [{hook}]\n")
     installed, tested, built, checked, committed = ran = worked(
         desk,
         "python3 -m venv .venv && . .venv/bin/activate && pip install -q -e . pytest build pre-commit && pip freeze",

@@ -42,7 +42,14 @@ CACHES = (
     Cache("gradle", ".gradle/daemon"),
     Cache("gradle", ".gradle/native"),
     Cache("gradle", ".gradle/notifications"),
+    Cache("gradlew", ".gradle/wrapper/dists"),
+    Cache("gradlew", ".gradle/caches"),
+    Cache("gradlew", ".gradle/daemon"),
+    Cache("gradlew", ".gradle/native"),
+    Cache("gradlew", ".gradle/notifications"),
     Cache("mvn", ".m2/repository"),
+    Cache("mvnw", ".m2/repository"),
+    Cache("mvnw", ".m2/wrapper/dists"),
     Cache("composer", ".cache/composer", "COMPOSER_CACHE_DIR"),
     Cache("dotnet", ".nuget/packages", "NUGET_PACKAGES"),
     Cache("bundle", ".bundle/cache"),
@@ -52,6 +59,8 @@ CACHES = (
     Cache("zig", ".cache/zig", "ZIG_GLOBAL_CACHE_DIR"),
 )
 """Writable. One that is absent is made when its program is installed."""
+OWN_PROGRAMS = (".", ".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
+"""Where a project has programs of its own, such as a wrapper or what was installed for it alone."""
 
 CREDENTIALS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".netrc", ".git-credentials", ".pypirc", ".pgpass", ".my.cnf"),

@@ -20,6 +20,7 @@ from codeloop.workspace.sandbox.locations import (
     GIT_NAMES,
     HARMLESS_NAMES,
     OWN_NAMES,
+    OWN_PROGRAMS,
     SECRET_NAMES,
     SKIPPED,
     SOCKETS,
@@ -91,6 +92,7 @@ class Policies:
         self.config = config
         self._roots = list(dict.fromkeys(_real(path) for path in (place.root, place.directory)))
         self._looked = -_FRESH
+        self._programs: list[int] = []
         self._caches: list[Path] = []
         self._hidden: set[Path] = set()
 
@@ -122,16 +124,29 @@ class Policies:
         )
 
     def _look(self) -> None:
-        if time.monotonic() - self._looked < _FRESH:
+        programs = [_changed(folder) for folder in self._own_programs() if folder not in self._roots]
+        if time.monotonic() - self._looked < _FRESH and programs == self._programs:
             return
         place, home = self._place, _real(self._place.home)
         configured = [_expanded(path, place) for path in self.config.writable]
-        self._caches = [_real(path) for path in (*configured, *_caches(place))]
+        self._caches = [_real(path) for path in (*configured, *_caches(place, self._own_programs()))]
         named = [*place.own, *(_expanded(path, place) for path in self.config.hidden), *map(Path, SYSTEM_SECRETS)]
         found = {_real(path) for path in (*named, *_credentials(home), *_sockets(place.environment))}
         # What holds the project or the home can't be hidden from who works there.
         self._hidden = {path for path in found if not any(each.is_relative_to(path) for each in (*self._roots, home))}
         self._looked = time.monotonic()
+        self._programs = programs
+
+    def _own_programs(self) -> list[Path]:
+        return [root / name for root in self._roots for name in OWN_PROGRAMS]
+
+
+def _changed(folder: Path) -> int:
+    """Return when something was added to a folder; 0 when it is not there."""
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _opened(
@@ -257,13 +272,15 @@ def _folders(folder: Path) -> list[Path]:
         return []
 
 
-def _caches(place: SandboxPlace) -> Iterator[Path]:
-    """Yield the folders that the tools of this machine fill, made when they are absent."""
+def _caches(place: SandboxPlace, own: Iterable[Path]) -> Iterator[Path]:
+    """Yield the folders that the tools of this machine and of the project (`own`) fill, made when they are absent."""
+    own = list(own)
     path = place.environment.get("PATH")
     installed: dict[str, bool] = {}
     for cache in CACHES:
         if cache.program not in installed:
-            installed[cache.program] = which(cache.program, path) is not None
+            here = (folder / cache.program for folder in own)
+            installed[cache.program] = which(cache.program, path) is not None or any(map(_is_program, here))
         given = place.environment.get(cache.variable, "") if cache.variable else ""
         base = place.environment.get("XDG_CACHE_HOME", "")
         if given.startswith("/"):
@@ -280,6 +297,10 @@ def _caches(place: SandboxPlace) -> Iterator[Path]:
         # A cache that leads elsewhere, or holds the home, is not one.
         if os.access(folder, os.W_OK) and not _real(place.home).is_relative_to(_real(folder)):
             yield folder
+
+
+def _is_program(path: Path) -> bool:
+    return os.access(path, os.X_OK)
 
 
 def _credentials(home: Path) -> Iterator[Path]:
