@@ -20,7 +20,7 @@ bare_machine = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ca
 def told(desk: Desk, *lines: str, arguments: Sequence[str] = (), **settings: Any) -> tuple[int, str]:
     """Have the model run the lines; return the exit code and what the person was told."""
     with serving(steps(*(bash(line, f"call_{at}") for at, line in enumerate(lines)), DONE)) as server:
-        desk.use(server, permission={"bash": {}}, **settings)  # the test's own rule would come before
+        desk.use(server, permission={"bash": {}}, **settings)
         done = desk.run("run", "--title", "T", *arguments, "work")
     return done.returncode, done.stderr
 

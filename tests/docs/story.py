@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.docs.pages import ROOT, Block, is_run
+from tests.support.sandboxed import is_sandboxed
 
 BIN = Path(sys.executable).parent
 KEY = "sk-ant-0123456789abcdefghij"
@@ -89,6 +90,10 @@ def tell(blocks: list[Block], folder: Path, url: str, **environment: str) -> Tol
     run = folder / "run"
     run.mkdir()
     make_project(folder)
+    if not is_sandboxed():  # pages tell of a machine where commands need no question
+        allowed = folder / ".config/opencode/opencode.json"
+        allowed.parent.mkdir(parents=True)
+        allowed.write_text('{"permission": {"bash": {"*": "allow"}}}')
     done = subprocess.run(
         ["timeout", "240", "bash", "-c", script(blocks, run)],
         cwd=folder / "project",

@@ -43,9 +43,10 @@ async def _entered() -> str:
 def with_commands(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings under which commands need no question, as in a sandbox; where none can be had a rule allows them.
 
-    What the settings say of permissions comes after that rule.
+    What the settings say of permissions comes after that rule; `{"bash": {}}` does without it.
     """
     given = settings.get("permission", {})
-    if isinstance(given, str) or is_sandboxed():
+    bash = given.get("bash", {"*": "allow"}) if isinstance(given, dict) else {}
+    if is_sandboxed() or not bash or isinstance(bash, str):
         return {**settings}
-    return {**settings, "permission": {"bash": "allow", **given}}
+    return {**settings, "permission": {**given, "bash": {"*": "allow", **bash}}}

@@ -140,7 +140,7 @@ class Engine(Struct, frozen=True):
         profile = ceiling.profile or profile
         own = RuleLayer(f"above, agent {ceiling.agent or 'none'}", ceiling.permission)
         if ceiling.agent is None:
-            return [(self.rulebook.layers("", profile)[0], own)]
+            return [(*self.rulebook.layers("", profile), own)]
         agent = self.agents.get(ceiling.agent)
         if agent is None:
             return [(RuleLayer(f"agent {ceiling.agent}, which does not exist", NOTHING.permission),)]

@@ -17,6 +17,8 @@ from codeloop.cli.run.one_shot import execute
 from codeloop.cli.target.local import open_local
 
 FILES = ("postage.py", "test_postage.py")
+ALLOWED = '{"permission": {"bash": {"python3 -m unittest *": "allow"}}}'
+"""What the recording runs needs no question where no sandbox can be had, either."""
 TASK = "A customer says that a parcel of exactly 500 g costs too much. Find out why and fix it."
 
 
@@ -48,6 +50,7 @@ def play(folder: Path) -> int:
         click.echo(paint(f"> {TASK}\n", "cyan", colour=colour), err=True)
         # The demo leaves no session behind, and finds the interpreter that runs it.
         os.environ["CODELOOP_HOME"] = str(folder / "home")
+        os.environ["CODELOOP_CONFIG_CONTENT"] = ALLOWED
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         options = Options(message=(TASK,), directory=project, replay=source / "recording.jsonl", pace=pace)
         code = asyncio.run(execute(options, RunMessage(TASK), open_local))

@@ -40,6 +40,7 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.schema.permission import PermissionRule
+from tests.cli.program import UNCONFINED
 from tests.support.project import Rig, both_clients, call, calls, rig, startup, until
 
 __all__ = ["both_clients"]
@@ -227,7 +228,8 @@ async def test_a_subagent_is_busy_while_it_works_and_then_idle(tmp_path: Path) -
 
 
 async def test_a_session_whose_subagent_works_is_not_deleted(tmp_path: Path) -> None:
-    async with rig(tmp_path, [SLEEP]) as it:
+    # Above it is a session that has no agent yet: the person's rules hold there all the same.
+    async with rig(tmp_path, [SLEEP], **UNCONFINED) as it:
         parent = await it.client.call(SESSION_CREATE, CreateSession())
         child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=parent.id))
         await it.client.call(PROMPT_ASYNC, Prompt(session_id=child.id, parts=[TextPartInput(text="go")]))
