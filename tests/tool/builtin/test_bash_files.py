@@ -75,6 +75,9 @@ SECRET_LINES = [
     "cat \".env\"",
     "cat $HOME/../app/.env", "zip -q - .env", "gzip -c .env", "comm .env calc.py", "source .env", ". ./.env",
     "cp -r . ../app/b",
+    "rg -. KEY", "rg -u KEY", "rg -g .env KEY", "rg --glob '*.pem' KEY tls", "grep -d recurse KEY .",
+    "grep --directories=recurse KEY", "wc --files0-from=.env", "du --files0-from .env", "date -f .env", "file -f .env",
+    "unshare cat .env",
     "git grep KEY -- .env", "git blame .env", "jq -R . .env", "while read x; do echo $x; done < .env", "bash < .env",
 ]  # fmt: skip
 
@@ -88,6 +91,7 @@ async def test_secrets_are_asked_about_whatever_a_blanket_rule_allows(tmp_path: 
 @pytest.mark.parametrize(
     "command",
     ["ls -la", "cat calc.py", "ls .env", "test -f .env", "find . -name .env", "cat *.py", "rg x src", "grep -r x src",
+     "rg -g '*.py' x src",
      "git status --short", "git log --oneline", "for f in src/*.py; do wc -l \"$f\"; done", "stat .env",
      "cat .env.example",
      "echo x > new && cat new", "cp calc.py b.py", "mkdir -p d/e && touch d/e/f", "rm -rf src", "sed -i s/x/y/ calc.py",
@@ -180,6 +184,10 @@ async def test_places_outside_are_asked_about(tmp_path: Path, command: str) -> N
      "git config core.hooksPath x", "git remote add o u", "git branch -m other", "echo {} > codeloop.json",
      "cp calc.py .codeloop/x", "mkdir -p .opencode/command",
      "echo x > AGENTS.md", "tee .vscode/tasks.json < calc.py", "sed -i s/x/y/ .git/config", "echo x > .git./hooks/x",
+     "tar xf a.tar -C .git/hooks", "tar --one-top-level=.git/hooks/a -xf a.tar", "git worktree add .git/hooks/w",
+     "git format-patch -1 -o .git/hooks", "git init --template=src", "unshare touch .git/hooks/x",
+     "unzip -d .husky a.zip",
+     "iconv -o .git/hooks/x calc.py", "sqlite3 .git/hooks/x 'select 1'", "git archive HEAD | tar x -C .codeloop",
      "ln -s /bin/sh .git/hooks/x", "cd .git && echo x > hooks/y", "printf x > .husky/pre-commit",
      "echo x >> ~/.bashrc"],
 )  # fmt: skip

@@ -30,7 +30,10 @@ RUNS_WHEN_SET = (
     r"PAGER|(VISUAL_)?EDITOR|VISUAL|GIT_(SSH|SSH_COMMAND|PAGER|EDITOR|SEQUENCE_EDITOR|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)"
     r"|SSH_ASKPASS|SUDO_ASKPASS|RSYNC_RSH|CVS_RSH|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER|PROMPT_COMMAND|RIPGREP_CONFIG_PATH"
 )
-CHANGES_MEANING = r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS[0-4]|IFS|LD_(PRELOAD|AUDIT)|DYLD_\w+|GIT_CONFIG\w*|BASH_FUNC.*"
+CHANGES_MEANING = (
+    r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS[0-4]|IFS|LD_(PRELOAD|AUDIT)|TAR_OPTIONS|PERL5OPT|DYLD_\w+"
+    r"|GIT_(CONFIG\w*|EXEC_PATH)|BASH_FUNC.*"
+)
 NESTS = frozenset({"command_substitution", "process_substitution", "subshell", "compound_statement"})
 READ = frozenset({"command_substitution", "expansion", "simple_expansion", "arithmetic_expansion", "string"})
 STEPS = frozenset({"program", "list", "redirected_statement"})

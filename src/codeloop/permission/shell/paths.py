@@ -11,10 +11,12 @@ from msgspec import Struct
 
 from codeloop.permission.shell.command import Redirect
 from codeloop.permission.shell.parser import Script
+from codeloop.permission.shell.runners import is_runner
 from codeloop.permission.shell.touches.arguments import Arguments, Use, row_of
 from codeloop.permission.shell.touches.path_rows import ROWS
 from codeloop.permission.shell.touches.special_paths import MORE, SPECIAL
 from codeloop.permission.shell.touches.spelling import ANYWHERE, MOST, spellings
+from codeloop.permission.shell.touches.unknown_words import unknown_words
 from codeloop.permission.shell.words import Word
 
 GIT_TOP = ":/"
@@ -149,7 +151,7 @@ class _Variables:
 def uses(name: str, words: Sequence[str]) -> list[Use]:
     """Return what a program does with what its words name."""
     if name == ANYWHERE:
-        return [("b", ANYWHERE), *_of_unknown(words)]
+        return [("b", ANYWHERE), *unknown_words(words)]
     special, row = SPECIAL.get(name), ROWS.get(name)
     if special is not None:
         found = special(words)
@@ -159,8 +161,14 @@ def uses(name: str, words: Sequence[str]) -> list[Use]:
         if name in MORE:
             found += MORE[name](arguments)
     else:
-        found = list(_of_unknown(words))
+        found = list(unknown_words(words))
+        if is_runner(name):  # what it runs stands somewhere behind it
+            found += [use for at, word in enumerate(words) if _is_listed(word) for use in uses(word, words[at + 1 :])]
     return [(role, path) for role, text in found if (path := _path(text, role))]
+
+
+def _is_listed(word: str) -> bool:
+    return word in ROWS or word in SPECIAL
 
 
 def _path(text: str, role: str) -> str:
@@ -212,33 +220,3 @@ def _of_redirects(redirects: Sequence[Redirect], variables: _Variables, number: 
         for path in variables.spellings(redirect.target, (ANYWHERE,), number):
             if path and not HARMLESS.fullmatch(path):
                 yield role, path
-
-
-_OUTPUT = frozenset({"-o", "--out", "--outfile", "--out-file", "--output", "--output-file", "--output-dir", "--outdir"})
-
-
-def _of_unknown(words: Sequence[str]) -> Iterator[Use]:
-    """Yield each word of a program that is not known: it may name a file to read, and after `-o` one to write."""
-    before = ""
-    for word in words:
-        option, equals, value = word.partition("=")
-        if word.startswith("-") and ANYWHERE not in word:
-            if equals:
-                yield "p", value.removeprefix("@")
-            elif not word.startswith("--") and len(word) > 2:
-                yield "p", word[2:]
-        else:
-            yield "p", word
-            parts = re.split("[:=,]", word)
-            yield from (("p", part) for part in parts if len(parts) > 1 and names_a_place(part))
-            if word.startswith("@"):
-                yield "p", word[1:]
-        target = value if equals and option in _OUTPUT else word if before in _OUTPUT else ""
-        if "/" in target or "." in target or ANYWHERE in target:
-            yield "w", target
-        before = word
-
-
-def names_a_place(text: str) -> bool:
-    """Return whether a word that is perhaps a path is written as one that leads elsewhere."""
-    return text in {"..", "~"} or text.startswith(("/", "~/", "../"))

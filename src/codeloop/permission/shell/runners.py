@@ -27,6 +27,23 @@ RUNS_BY_FLAG = {
 }
 """Options by which a program that is otherwise no wrapper runs another one."""
 
+GIT_RUNS: dict[str, tuple[str, ...]] = {
+    "rebase": ("-x", "--exec"),
+    "grep": ("-O", "--open-files-in-pager"),
+    "difftool": ("-x", "--extcmd"),
+    "filter-branch": ("",),
+    "clone": ("-u", "--upload-pack", "-c", "--config"),
+    "fetch": ("--upload-pack",),
+    "fetch-pack": ("--upload-pack", "--exec"),
+    "send-pack": ("--receive-pack", "--exec"),
+    "pull": ("--upload-pack",),
+    "push": ("--receive-pack", "--exec"),
+    "ls-remote": ("--upload-pack", "--exec"),
+    "archive": ("--exec",),
+    "config": ("alias.", "core.pager", "core.editor", "core.sshcommand", "core.hookspath", "core.fsmonitor"),
+}
+"""Options and words by which a subcommand of git runs a program."""
+
 _RUNNERS = """
 arch at batch bwrap caffeinate capsh catchsegv cgexec choom chpst cpulimit cross-env daemon daemonize
 dbus-launch dbus-run-session direnv distrobox dotenv dtach eatmydata envdir expect faketime fakechroot firejail

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY, MARKS, WORDS
 from codeloop.permission.shell.builtins import evaluates
-from codeloop.permission.shell.runners import runs_by_option, runs_script
+from codeloop.permission.shell.runners import GIT_RUNS, runs_by_option, runs_script
 from codeloop.permission.shell.words import Word, known
 
 MORE = Word(WORDS, "")
@@ -127,8 +127,8 @@ def unwrap(words: Sequence[Word]) -> Inner:
     name = words[0].value
     if name in WRAPPERS:
         return _behind(words, WRAPPERS[name])
-    if name in SPECIAL:
-        return SPECIAL[name](words)
+    if name in SPECIAL or name in SCRIPTED:
+        return (SPECIAL.get(name) or SCRIPTED[name])(words)
     return UNKNOWN if runs_by_option(words) or runs_script(words) or evaluates(words) else NOTHING
 
 
@@ -244,6 +244,49 @@ def _filled(word: Word, place: str) -> Word:
     return Word(word.value.replace(place, ANY), word.source) if place in word.value else word
 
 
+_FD_RUNS = ("--exec", "--exec-batch")
+_FD_FILLED = re.compile(r"\{(?:/|//|\.|/\.)?\}")
+
+
+def _fd(words: Sequence[Word]) -> Inner:
+    """`-x` and `-X` run what follows, up to `;`, for each file found, put behind it where no `{}` stands."""
+    for index, word in enumerate(words[1:], 1):
+        option, _, value = word.value.partition("=")
+        short = re.match(r"-[A-Za-z0-9.]*?[xX](.*)", word.value, re.DOTALL)
+        if option in _FD_RUNS or short:
+            value = short[1] if short else value
+            end = next((at for at in range(index, len(words)) if words[at].value == ";"), len(words))
+            command = [*([known(value)] if value else []), *words[index + 1 : end]]
+            filled = [Word(_FD_FILLED.sub(ANY, each.value), each.source) for each in command]
+            return Inner((tuple(filled if filled != command else [*command, Word(ANY, "{}")]),))
+    return UNKNOWN if any(word.value[:1] in MARKS for word in words[1:]) else NOTHING
+
+
+_SED_RUNS = re.compile(
+    r"(?:^|[;{}\n]|[0-9$/!])\s*e(?:\s|$)|s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1[gpiImM0-9]*e",
+    re.DOTALL,
+)
+_AWK_RUNS = re.compile(
+    r'\bsystem\s*\(\s*("(?:[^"\\]|\\.)*"\s*\))?|\|&|\|\s*getline|\bprintf?\b[^;}\n|]*\|(?!\|)', re.DOTALL
+)
+
+
+def _sed(words: Sequence[Word]) -> Inner:
+    """Judge a script that runs a program by its `e`, of which only the script tells what it is."""
+    return UNKNOWN if any(_SED_RUNS.search(word.value) for word in words[1:]) else NOTHING
+
+
+def _awk(words: Sequence[Word]) -> Inner:
+    """Judge a program that runs others: what they are is read where it is one text, and not known elsewhere."""
+    found: list[str] = []
+    for word in words[1:]:
+        for call in _AWK_RUNS.finditer(word.value):
+            if call[1] is None:
+                return UNKNOWN
+            found.append(re.sub(r"\\(.)", r"\1", call[1].rpartition('"')[0][1:]))
+    return Inner(scripts=tuple(found))
+
+
 XARGS = Wrapper(
     "-I -n -P -L -d -E -s -a -J -R -S --max-args --max-procs --delimiter --arg-file --max-chars",
     "-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit --open-tty --max-lines --replace --eof",
@@ -295,6 +338,8 @@ def _git(words: Sequence[Word]) -> Inner:
                 return UNKNOWN
         index += 2 if value in {"-c", "-C", "--git-dir", "--work-tree", "--namespace"} else 1
     rest = words[index:]
+    if any("ext::" in word.value for word in rest):
+        return UNKNOWN
     match [word.value for word in rest[:2]]:
         case ["bisect", "run"]:
             return Inner((tuple(rest[2:]),))
@@ -304,21 +349,6 @@ def _git(words: Sequence[Word]) -> Inner:
             return UNKNOWN
         case _:
             return NOTHING
-
-
-GIT_RUNS: dict[str, tuple[str, ...]] = {
-    "rebase": ("-x", "--exec"),
-    "grep": ("-O", "--open-files-in-pager"),
-    "difftool": ("-x", "--extcmd"),
-    "filter-branch": ("",),
-    "clone": ("-u", "--upload-pack", "-c", "--config"),
-    "fetch": ("--upload-pack",),
-    "pull": ("--upload-pack",),
-    "push": ("--receive-pack", "--exec"),
-    "ls-remote": ("--upload-pack", "--exec"),
-    "archive": ("--exec",),
-    "config": ("alias.", "core.pager", "core.editor", "core.sshcommand", "core.hookspath", "core.fsmonitor"),
-}
 
 
 def _unknown(_: Sequence[Word]) -> Inner:
@@ -350,3 +380,9 @@ SPECIAL: dict[str, Callable[[Sequence[Word]], Inner]] = {
     "xargs": _xargs,
     **dict.fromkeys(SHELLS, _shell),
 }
+SCRIPTED: dict[str, Callable[[Sequence[Word]], Inner]] = {
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
+    **dict.fromkeys(("fd", "fdfind"), _fd),
+    **dict.fromkeys(("gsed", "sed"), _sed),
+}
+"""Programs that mostly run nothing, but may be told to by a script or an option."""

@@ -56,6 +56,7 @@ GIT_ROWS = {
     "mv": "M>w",
     "restore": "W -s=- --source=- --pathspec-from-file=r --conflict=-",
     "rm": "D --pathspec-from-file=r --cached!none",
+    **dict.fromkeys(("stash list", "stash show"), _REVISIONS),
     "submodule": "-:W -b=- --branch=- --reference=n --depth=- --name=-",
     "switch": "- +W:/ -c=-!none -C=-!none --create=-!none --force-create=-!none --orphan=-!none --conflict=-",
     "worktree": "-:W -b=- -B=- --reason=-",

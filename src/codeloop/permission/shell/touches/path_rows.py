@@ -20,15 +20,13 @@ written, `t` a folder that is written into,
 """
 
 _READ = """
-bat b2sum base32 base64 cat cksum cmp colrm column comm cut expand file fmt fold hd hexdump iconv join less md5sum
-more nl od paste pr rev sha1sum sha224sum sha256sum sha384sum sha512sum source strings sum tac unexpand wc xzcat zcat
-zless zmore bzcat zstdcat readelf nm objdump size
+bat b2sum cat cksum cmp colrm column comm cut expand fmt fold hd hexdump join md5sum
+more nl od paste pr rev sha1sum sha224sum sha256sum sha384sum sha512sum source strings sum tac unexpand xzcat zcat
+zmore bzcat zstdcat readelf nm objdump size
 """
-_LOOKED_UP = (
-    "basename chroot df dirname du exa eza ls lsof mountpoint namei pathchk readlink realpath stat tree vdir dir"
-)
+_LOOKED_UP = "basename chroot df dirname exa eza ls lsof mountpoint namei pathchk readlink realpath stat tree vdir dir"
 _NOTHING = """
-: [ alias bg break builtin caller clear coproc continue date declare dirs echo enable exit expr export false fg
+: [ alias bg break builtin caller clear coproc continue declare dirs echo enable exit expr export false fg
 getopts hash hostname id jobs kill let local logout printenv printf ps pwd read readonly return seq set shift shopt
 sleep test times tput true trap type typeset ulimit umask unalias uname unset wait whereis which whoami yes
 """
@@ -36,11 +34,12 @@ _RUNNERS = """
 builtin busybox command doas eval exec fakeroot ionice linux32 linux64 nice noglob nohup prlimit setsid stdbuf sudo
 systemd-run taskset timeout toybox unbuffer xvfb-run chrt
 """
-_GREP = """-:r -r!deep -R!deep --recursive!deep --dereference-recursive!deep -d=- --directories=- -e=-!all
+_GREP = """-:r -r!deep -R!deep --recursive!deep --dereference-recursive!deep -d=-!deep --directories=-!deep -e=-!all
 --regexp=-!all -f=r!all --file=r!all -A=- -B=- -C=- -m=- -D=- --after-context=- --before-context=- --context=-
 --max-count=- --color? --include=- --exclude=- --exclude-dir=- --exclude-from=r --label=- --binary-files=-
 --devices=-"""
 _RG = """-:V @V. -e=-!all --regexp=-!all -f=r!all --file=r!all --files!all --type-list!all -g=- --glob=- --iglob=-
+--hidden!deep -.!deep -u!deep --unrestricted!deep
 -t=- -T=- --type=- --type-not=- -A=- -B=- -C=- -m=- --max-count=- -M=- -d=- --max-depth=- -j=- -r=- --replace=- -E=-
 --sort=- --color=- --ignore-file=r --pre=- --type-add=- --engine=- --max-filesize=- --threads=- --context=-
 --after-context=- --before-context=- --colors=- --path-separator=- --encoding=- --sortr=- --field-match-separator=-
@@ -69,8 +68,16 @@ ROWS = {
     **dict.fromkeys(("sed", "gsed"), _SED),
     **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc", "gfortran"), _COMPILER),
     **dict.fromkeys(("bash", "sh", "dash", "zsh", "ksh"), "r:- ^ -c=-!none -o=- -O=- --rcfile=r --init-file=r"),
+    **dict.fromkeys(("base32", "base64"), "r -o=w --output=w -i=r --input=r -w=- --wrap=- -b=- --break=-"),
+    **dict.fromkeys(("less", "zless"), "r -o=w -O=w --log-file=w --LOG-FILE=w -p=- -x=- -j=- -h=- -y=- -z=- -t=- -k=r"),
     ".": "r:-",
     "cd": "n",
+    "date": "- -f=r --file=r -r=n --reference=n -d=- --date=- -s=- --set=-",
+    "du": """n --files0-from=r -X=r --exclude-from=r --exclude=- -d=- --max-depth=- -t=- --threshold=- -B=-
+--block-size=-""",
+    "file": "r -f=r --files-from=r -m=r --magic-file=r -F=- --separator=- -P=- --parameter=- -e=- --exclude=-",
+    "iconv": "r -f=- -t=- --from-code=- --to-code=- -o=w --output=w",
+    "wc": "r --files0-from=r",
     "pushd": "n",
     "ar": "-:w",
     "chgrp": "-:w --reference=r!all -R!deep --recursive!deep",
@@ -134,6 +141,8 @@ ROWS = {
     "shuf": "r -o=w --output=w -n=- -i=- --head-count=- --random-source=r -e!none --echo!none",
     "sort": """r -o=w --output=w -T=W --temporary-directory=W -k=- --key=- -t=- --field-separator=- -S=-
 --buffer-size=- --parallel=- --batch-size=- --files0-from=r --random-source=r --compress-program=- --sort=- --check?""",
+    "sqlite3": """b:- -init=r -cmd=- -separator=- -newline=- -nullvalue=- -vfs=- -mmap=- -maxsize=- -A=- -heap=-
+-lookaside=-- -pagecache=--""",
     "split": "r:- -b=- --bytes=- -l=- --lines=- -n=- --number=- -a=- --suffix-length=- -C=- --line-bytes=- --filter=-"
     " --additional-suffix=- --separator=- -t=-",
     "ssh-keygen": "- -f=w -t=- -b=- -C=- -N=- -P=- -s=r -O=- -m=-",

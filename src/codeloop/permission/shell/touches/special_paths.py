@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from posixpath import basename, dirname, join, splitext
 
+from codeloop.kit.guarded_paths import SECRET_NAMES
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.touches.arguments import Arguments, Use, row_of
 from codeloop.permission.shell.touches.git_rows import CONFIGURES, GIT, GIT_ROWS
 from codeloop.permission.shell.touches.spelling import ANYWHERE
+from codeloop.permission.shell.touches.unknown_words import unknown_words
 
 _TAR = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-from=r -I=- -g=b --listed-incremental=b
 --use-compress-program=- --index-file=w -b=- -K=- -N=- -V=- -L=- -F=- -H=- --exclude=- --transform=- --xform=-
@@ -112,6 +115,8 @@ def _subcommand(name: str, rest: list[str]) -> list[Use]:
         return [("p", word.rpartition("=")[2]) for word in rest]
     arguments = Arguments(row_of(GIT_ROWS[name]), rest)
     found = arguments.uses
+    if name == "init" and any(option == "--template" for option, _ in arguments.given):
+        found += [("W", join(text, ".git", "hooks")) for text in [t for t, _ in arguments.operands] or [""]]
     if name == "clone":
         source = [text for text, _ in arguments.operands[:1]]
         found += [("R", text) for text in source if "://" not in text and not re.match(r"[\w.@-]+:", text)]
@@ -215,6 +220,22 @@ def _sed(arguments: Arguments) -> list[Use]:
     return found + _backups(arguments)
 
 
+_SECRET_SAMPLES = tuple(name.replace("*", "x") for name in SECRET_NAMES)
+
+
+def _rg(arguments: Arguments) -> list[Use]:
+    """Return where files are read that a glob names although they are hidden."""
+    globs = [value for option, value in arguments.given if option in {"-g", "--glob", "--iglob"}]
+    is_wide = any(fnmatchcase(name, basename(glob)) for glob in globs if glob[:1] != "!" for name in _SECRET_SAMPLES)
+    return [("R", text) for role, text in arguments.uses if role == "V"] if is_wide else []
+
+
+def _jq(arguments: Arguments) -> list[Use]:
+    """Return the modules that a program names: where they lie is up to its search path."""
+    loads = any(re.search(r"(?<![.\w])(?:import|include)\b", text) for text, _ in arguments.operands[:1])
+    return [("r", ANYWHERE)] if loads else []
+
+
 def _backups(arguments: Arguments) -> list[Use]:
     """Return the copies that `-i.bak` keeps."""
     endings = [value for option, value in arguments.given if option in {"-i", "--in-place"} and value]
@@ -250,6 +271,28 @@ def _wget(arguments: Arguments) -> list[Use]:
     return [] if is_named else _downloads(arguments)
 
 
+_SETTINGS = {
+    "go": (r"env -(w|u)\b", "~/.config/go/env"),
+    "npm": (r"(config|c) (set|delete|rm|edit)\b|set\b", "~/.npmrc"),
+    "pip": (r"config (set|unset|edit)\b", "~/.config/pip/pip.conf"),
+    "pnpm": (r"(config|c) (set|delete|rm)\b|set\b", "~/.config/pnpm/rc"),
+    "poetry": (r"config \S+ \S", "~/.config/pypoetry/config.toml"),
+    "yarn": (r"config (set|delete|unset)\b", "~/.yarnrc"),
+}
+"""What a program's own configuration is written by, and where that lies."""
+
+
+def _settings(name: str) -> Callable[[Sequence[str]], list[Use]]:
+    pattern, file = _SETTINGS[name]
+
+    def uses(words: Sequence[str]) -> list[Use]:
+        plain = " ".join(word for word in words if not word.startswith("--"))
+        found: list[Use] = [("w", file)] if re.match(pattern, plain) else []
+        return [*found, *unknown_words(words)]
+
+    return uses
+
+
 def _cpio(words: Sequence[str]) -> list[Use]:
     return [("W", "."), *(("b", word.rpartition("=")[2]) for word in words if not re.match(r"-\w*$", word))]
 
@@ -265,6 +308,8 @@ def _seven(words: Sequence[str]) -> list[Use]:
 SPECIAL: dict[str, Callable[[Sequence[str]], list[Use]]] = {
     **dict.fromkeys(("tar", "gtar", "bsdtar"), _tar),
     **dict.fromkeys(("7z", "7za", "7zr"), _seven),
+    **{name: _settings(name) for name in _SETTINGS},
+    "pip3": _settings("pip"),
     "cpio": _cpio,
     "dd": _dd,
     "find": _find,
@@ -279,7 +324,9 @@ MORE: dict[str, Callable[[Arguments], list[Use]]] = {
     **dict.fromkeys(("unlzma", "unxz", "unzstd", "xz", "zstd"), _zipped),
     "csplit": _csplit,
     "curl": _curl,
+    "jq": _jq,
     "ln": _link,
+    "rg": _rg,
     "split": _split,
     "unzip": _unzip,
     "wget": _wget,

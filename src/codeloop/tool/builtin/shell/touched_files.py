@@ -6,10 +6,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.guarded_paths import is_protected, is_secret
+from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
 from codeloop.kit.wildcard import ANY, matches
-from codeloop.permission.shell.paths import GIT_TOP, Touches, names_a_place
+from codeloop.permission.shell.paths import GIT_TOP, Touches
 from codeloop.permission.shell.touches.spelling import ANYWHERE
+from codeloop.permission.shell.touches.unknown_words import names_a_place
 from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
 from codeloop.workspace.workspace import Workspace
@@ -46,7 +47,9 @@ def touched_files(touches: Touches, directory: Path, workspace: Workspace) -> To
     perhaps = [path for text in touches.perhaps for path in place.perhaps(text)]
     searches, browses = place.found(touches.searches), place.found(touches.browses)
     writes = place.found(touches.writes, for_writing=True)
-    fills = _filled(place.found(touches.fills, for_writing=True))
+    filled = place.found(touches.fills, for_writing=True)
+    writes += [path for path in filled if _is_guarded(workspace.relative(path))]  # anything in it may be changed
+    fills = _filled(filled)
     wholes = [path for folder in place.found(touches.wholes) for path in _protected_below(folder)]
     below = [*_below(searches, hidden=True), *_below(browses, hidden=False)]
     names = place.found(touches.names)
@@ -129,6 +132,10 @@ def _names(folder: Path, pattern: str) -> list[str]:
     except OSError:
         return []
     return [name for name in names if matches(name, pattern) and (pattern.startswith(".") or not name.startswith("."))]
+
+
+def _is_guarded(name: str) -> bool:
+    return is_protected(name) or is_confirmed(name)
 
 
 def _is_changed(path: Path) -> bool:

@@ -1,0 +1,36 @@
+"""The words of a program that no row tells of: each may name a file."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from codeloop.permission.shell.touches.arguments import Use
+from codeloop.permission.shell.touches.spelling import ANYWHERE
+
+_OUTPUT = frozenset({"-o", "--out", "--outfile", "--out-file", "--output", "--output-file", "--output-dir", "--outdir"})
+
+
+def unknown_words(words: Sequence[str]) -> Iterator[Use]:
+    """Yield each word of a program that is not known: it may name a file to read, and after `-o` one to write."""
+    before = ""
+    for word in words:
+        option, equals, value = word.partition("=")
+        if word.startswith("-") and ANYWHERE not in word:
+            if equals:
+                yield "p", value.removeprefix("@")
+            elif not word.startswith("--") and len(word) > 2:
+                yield "p", word[2:]
+        else:
+            yield "p", word
+            parts = re.split("[:=,]", word)
+            yield from (("p", part) for part in parts if len(parts) > 1 and names_a_place(part))
+            if word.startswith("@"):
+                yield "p", word[1:]
+        target = value if equals and option in _OUTPUT else word if before in _OUTPUT else ""
+        if "/" in target or "." in target or ANYWHERE in target:
+            yield "w", target
+        before = word
+
+
+def names_a_place(text: str) -> bool:
+    """Return whether a word that is perhaps a path is written as one that leads elsewhere."""
+    return text in {"..", "~"} or text.startswith(("/", "~/", "../"))
