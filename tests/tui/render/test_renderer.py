@@ -45,6 +45,10 @@ def test_thinking_is_one_row_until_it_is_opened_and_none_when_it_is_not_wanted()
     assert draw(closed, thinking=False) == []
 
 
+def test_thinking_that_goes_on_shows_its_latest_line() -> None:
+    assert plain(draw(thought("First I look.\nThen I", seconds=None), 60)) == "▸ Thinking: Then I  2 lines"
+
+
 def test_the_end_of_a_turn_tells_who_how_long_and_how_much() -> None:
     assert plain(draw(end(), 100)) == (
         "  build · claude-sonnet · 34.0 s · 3 steps · 48.2k in (41.0k cached), 1.8k out · $0.0421"

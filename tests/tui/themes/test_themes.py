@@ -38,6 +38,11 @@ def test_what_a_file_leaves_out_follows_from_what_it_has(tmp_path: Path) -> None
     assert theme.diff_added_line_number_bg == theme.background
 
 
+def test_keys_that_mean_nothing_here_are_left_alone(tmp_path: Path) -> None:
+    write(tmp_path, SMALL | {"selectedListItemText": "nowhere", "thinkingOpacity": 0.6})
+    assert load("mine", "dark", [tmp_path]).text == "#222222"
+
+
 @pytest.mark.parametrize(
     ("change", "key"),
     [

@@ -52,7 +52,10 @@ class LiveTexts:
 
 
 def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> list[Row]:
-    """Return the thinking: its first line while it is closed, else all of it; nothing if it is not wanted."""
+    """Return the thinking: its first line while it is closed (its last while it goes on), else all of it.
+
+    Nothing, if it is not wanted.
+    """
     text = item.part.text.strip()
     if not canvas.thinking or not text:
         return []
@@ -67,7 +70,8 @@ def reasoning_rows(item: ReasoningItem, canvas: Canvas, texts: LiveTexts) -> lis
     lines = text.count("\n") + 1
     more = f"  {lines} lines" if lines > 1 else ""
     label = Segment(f"{title}: ", muted + click)
-    first = [Segment(" ".join(inert_answer(text.partition("\n")[0]).split()).strip("*# "), muted + click)]
+    said = text.rpartition("\n")[2] if item.is_live else text.partition("\n")[0]
+    first = [Segment(" ".join(inert_answer(said).split()).strip("*# "), muted + click)]
     room = canvas.width - MARGIN - len(label.text) - len(more)
     return [cut([head, label, *cut(first, room), Segment(more, canvas.styles.of("text_muted") + click)], canvas.width)]
 

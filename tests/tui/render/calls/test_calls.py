@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from codeloop.kit.diff import unified
 from codeloop.schema.part import ToolPart
 from codeloop.tui.render.calls.calls import call_rows
 from codeloop.tui.state.items import ToolItem
@@ -117,6 +118,15 @@ def test_nothing_in_a_call_steers_the_terminal_or_hides(name: str, is_open: bool
     for width in (24, 80, 140):
         shown = plain(draw(ToolItem("k", part, item.child, is_open, item.is_asking), width))
         assert not set(shown) & set("\x07\u202e\x9b\u200b")
+
+
+def test_a_large_diff_is_cheap_and_counted_as_the_tool_did() -> None:
+    diff = unified("/p/a.py", "", "line of text\n" * 50_000).patch
+    counted = {"diff": diff, "filediff": {"additions": 50_000, "deletions": 0}}
+    rows = plain(draw(done("write", {"filePath": "/p/a.py"}, "", counted))).split("\n")
+    assert rows[0] == "✓ write /p/a.py  +50000 -0"
+    assert rows[-1] == "  … 49,990 more lines"
+    assert len(draw(done("write", {"filePath": "/p/a.py"}, "", counted, is_open=True))) < 2_010
 
 
 def test_a_large_output_is_cheap_while_it_is_folded() -> None:

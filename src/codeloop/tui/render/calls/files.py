@@ -18,6 +18,8 @@ DIFF_ROWS = 24
 """Rows of a diff that are shown until it is opened."""
 NEW_ROWS = 10
 """The same where nothing was there before, so that there is less to check."""
+_MOST = 150_000
+"""Characters of a diff that are looked at: more than the rows that are ever drawn."""
 _PATH = re.compile(r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
 
@@ -66,16 +68,24 @@ def _lines(call: ToolCall) -> list[Row]:
 def change(call: ToolCall) -> CallBody:
     """Return a change of one file or of several, as diffs."""
     diff = call.metadata.get("diff")
-    patches = list(file_patches(diff)) if isinstance(diff, str) and call.status != "asking" else []
-    counts = [patch.counts for patch in patches]
-    notes = [f"+{sum(added for added, _ in counts)} -{sum(gone for _, gone in counts)}"] if patches else []
-    is_new = not any(gone for _, gone in counts)
-    room = MOST if call.is_open else NEW_ROWS if is_new else DIFF_ROWS
+    patches = list(file_patches(diff[:_MOST])) if isinstance(diff, str) and call.status != "asking" else []
+    added, gone = _counts(call, patches)
+    notes = [f"+{added} -{gone}"] if patches else []
+    room = MOST if call.is_open else DIFF_ROWS if gone else NEW_ROWS
     rows = list(islice(_diffs(call, patches), room + 2))
     if len(rows) > room + 1:
-        lines = sum(len(hunk) for patch in patches for hunk in patch.hunks)
+        lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), added + gone)
         rows = call.folded(rows[:room], room, above=max(lines - room, 1))
     return CallBody(_subject(call, patches), [*notes, *_progress(call)], rows)
+
+
+def _counts(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
+    """Return how many lines were added and deleted: as the tool counted them, else as they are here."""
+    told = call.fields("files") or [mapping(call.metadata.get("filediff"))]
+    counts = [(each.get("additions"), each.get("deletions")) for each in told]
+    known = [(added, gone) for added, gone in counts if isinstance(added, int) and isinstance(gone, int)]
+    counted = known or [patch.counts for patch in patches]
+    return sum(added for added, _ in counted), sum(gone for _, gone in counted)
 
 
 def _subject(call: ToolCall, patches: list[PatchedFile]) -> str:

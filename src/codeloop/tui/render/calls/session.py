@@ -8,6 +8,7 @@ from rich.style import Style
 
 from codeloop.client.display.numbers import duration
 from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence
 from codeloop.tui.render.calls.generic import arguments
 from codeloop.tui.render.calls.search import opened
@@ -22,6 +23,8 @@ _BOXES = {
 }
 _REPORT = re.compile(r"<task_result>\n?(.*?)\n?</task_result>", re.DOTALL)
 _REPORT_ROWS = 4
+_CALLS = 3
+"""A subagent's latest calls that are shown while it works."""
 _SUBJECTS = ("command", "filePath", "pattern", "path", "url", "query", "description", "name")
 
 
@@ -52,7 +55,7 @@ def task(call: ToolCall) -> CallBody:
         notes.append(duration(call.ms or 0))
     rows: list[Row] = []
     if child is not None and call.status in {"running", "asking"}:
-        rows = [_small(call, part.tool, _subject(part.state.input), "") for part in child.calls[-3:]]
+        rows = [_small(call, part.tool, _subject(part.state.input), _mark(part)) for part in child.calls[-_CALLS:]]
     report = _REPORT.search(call.output)
     if report is not None and report[1].strip():
         rows += call.folded(call.plain(report[1].strip("\n")), _REPORT_ROWS)
@@ -122,6 +125,16 @@ def _small(call: ToolCall, tool: str, subject: str, mark: str) -> Row:
     before = [Segment(f"{mark} ", call.style("error" if mark == "✗" else "text_muted"))] if mark else []
     name = Segment(f"{one_line(tool, 30)} ", call.style("text_muted", "bold"))
     return cut([*before, name, Segment(one_line(subject, 300), call.style("text_muted"))], call.room)
+
+
+def _mark(part: ToolPart) -> str:
+    match part.state:
+        case ToolStateCompleted():
+            return "✓"
+        case ToolStateError():
+            return "✗"
+        case _:
+            return "●"
 
 
 def _subject(given: dict[str, Any]) -> str:
