@@ -50,7 +50,9 @@ def marked(text: str, *, is_open: bool = False) -> str:
         ("<div>a</div>", "<div>a</div>"),
         ("a  \nb", "a\nb"),
         ("a\\\nb", "a\nb"),
-        ("a\nb", "a b"),
+        ("a\nb", "a\nb"),
+        ("long " * 13 + "\nb", "long " * 13 + "b"),
+        ("<a>\n<b>", "<a>\n<b>"),
     ],
 )
 def test_marks_become_looks(text: str, shown: str) -> None:

@@ -55,6 +55,8 @@ _OPEN_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
 _BEFORE = "([{\"'>-*_~\u201c\u2014"
 """What may stand before the star that begins emphasis, beside a space."""
 _BREAK = re.compile(r" *\n *")
+_WRAPPED = 60
+"""Characters of a line from which its end is where somebody wrapped a text; models end shorter ones on purpose."""
 _MOST = 400
 """Delimiters and brackets of one paragraph that are looked at; of more, a paragraph is no prose."""
 
@@ -100,7 +102,8 @@ class _Inline:
             case "hard":
                 self._pieces.append(Piece("\n"))
             case "soft":
-                self._pieces.append(Piece(" "))
+                begin = self._text.rfind("\n", 0, found.start()) + 1
+                self._pieces.append(Piece(" " if found.start() - begin >= _WRAPPED else "\n"))
             case "entity":
                 self._pieces.append(Piece(_character(value)))
             case "ticks":
