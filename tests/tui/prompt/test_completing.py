@@ -13,16 +13,16 @@ async def test_commands_are_listed_with_what_they_do(tmp_path: Path) -> None:
         await hand.type("/")
         await hand.until(lambda: "/new" in hand.screen())
         assert hand.screen() == (
-            " /new                   start a new session\n"
-            " /model PROVIDER/MODEL  set the model\n"
-            " /models                list the models\n"
+            "  /new                   start a new session\n"
+            "  /model PROVIDER/MODEL  set the model\n"
+            "  /models                list the models\n"
             "▌ /"
         )
         await hand.type("mo")
-        assert hand.screen().splitlines()[0].startswith(" /model PROVIDER/MODEL")
+        assert hand.screen().splitlines()[0].startswith("  /model PROVIDER/MODEL")
         await hand.press("enter")
         assert hand.app.text == "/model "
-        assert hand.screen().splitlines()[0].startswith(" /model PROVIDER/MODEL")
+        assert hand.screen().splitlines()[0].startswith("  /model PROVIDER/MODEL")
         await hand.type("a/b")
         await hand.press("enter")
         await hand.until(lambda: hand.app.texts == ["/model a/b"])
@@ -129,7 +129,7 @@ async def test_names_that_were_taken_before_come_first(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         await hand.type("@ma")
         await hand.until(lambda: "src/main.py" in hand.screen())
-        assert hand.screen().splitlines()[0] == " tests/test_main.py"
+        assert hand.screen().splitlines()[0] == "  tests/test_main.py"
 
 
 async def test_more_rows_than_fit_are_scrolled_and_names_are_inert(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ async def test_more_rows_than_fit_are_scrolled_and_names_are_inert(tmp_path: Pat
         await hand.until(lambda: "file00" in hand.screen())
         assert len(hand.screen().splitlines()) == 9
         await hand.press("up")
-        assert hand.screen().splitlines()[7] == " file29.py"
+        assert hand.screen().splitlines()[7] == "  file29.py"
         await hand.press("ctrl+c")
         await hand.type("@evil")
         await hand.until(lambda: "evil␛[31m<U+202E>.py" in hand.screen())

@@ -162,12 +162,12 @@ async def test_history_is_searched_as_it_is_typed(tmp_path: Path) -> None:
         assert hand.screen() == "▌ dra"
         await hand.press("backspace", "backspace", "backspace")
         await hand.type("fix")
-        assert hand.screen() == " fix the bug\n fix the test\n▌ fix"
+        assert hand.screen() == "  fix the bug\n  fix the test\n▌ fix"
         await hand.press("ctrl+r", "enter")
         assert hand.app.text == "fix the test"
         assert hand.app.texts[4:] == []
         await hand.press("ctrl+c", "ctrl+r")
-        assert " ! make test" in hand.screen()
+        assert "  ! make test" in hand.screen()
         await hand.press("down", "tab")
         assert hand.app.text == "fix the bug"
         await hand.press("ctrl+r")
@@ -192,11 +192,11 @@ async def test_what_is_put_aside_comes_back(tmp_path: Path) -> None:
 
 async def test_a_command_is_told_from_a_prompt(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
-        for line in ("/model a/b", "/new", " /new", "/etc/hosts is broken", "/tmp is full", "/models"):
+        for line in ("/model a/b", "/new", "  /new", "/etc/hosts is broken", "/tmp is full", "/models"):
             await hand.type(line)
             await hand.press("enter")
         await hand.until(lambda: len(hand.app.sent) == 6)
-        assert hand.app.texts == ["/model a/b", "/new ", " /new", "/etc/hosts is broken", "/tmp is full", "/models "]
+        assert hand.app.texts == ["/model a/b", "/new ", "  /new", "/etc/hosts is broken", "/tmp is full", "/models "]
         await hand.type("/nwe")
         await hand.press("enter")
         await hand.until(lambda: hand.app.text == "/nwe")
@@ -260,9 +260,9 @@ async def test_waiting_prompts_are_shown_and_can_be_taken_back(tmp_path: Path) -
         queue.hold(PromptEntry("make", "shell"))
         await hand.until(lambda: "next step" in hand.screen())
         assert hand.screen() == (
-            " at the next step  fix the tests first\n"
-            " after this turn  then write the docs\n"
-            " after this turn  ! make                                      ↑ edits\n"
+            "  at the next step  fix the tests first\n"
+            "  after this turn  then write the docs\n"
+            "  after this turn  ! make                                     ↑ edits\n"
             "▌ Ask, or name a task"
         )
         await hand.press("up")

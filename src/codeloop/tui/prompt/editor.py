@@ -20,6 +20,7 @@ from codeloop.tui.prompt.text.layout import Layout
 from codeloop.tui.prompt.vim.vim import Vim
 
 _CURSOR = Style(reverse=True)
+SHELL_HINT = "A command for the shell; Esc leaves"
 
 
 class PromptEditor(PointedWidget, can_focus=True):
@@ -37,8 +38,12 @@ class PromptEditor(PointedWidget, can_focus=True):
         padding: 0 1;
         background: $panel;
         border-left: outer $primary;
-        &.-shell { border-left: outer $warning; }
-        & > .editor--selection { background: $primary 40%; }
+        &.-shell { border-left: double $warning; }
+        & > .editor--selection {
+            background: $block-cursor-background;
+            color: $block-cursor-foreground;
+            text-style: $block-cursor-text-style;
+        }
         & > .editor--chip { color: $accent; text-style: bold; }
         & > .editor--placeholder { color: $text-muted; }
     }
@@ -192,9 +197,11 @@ class PromptEditor(PointedWidget, can_focus=True):
         row = self._top + y
         if not self.buffer.text:
             muted = base + self.get_component_rich_style("editor--placeholder", partial=True)
-            return _hint("" if y else self.placeholder, muted, has_focus=self.has_focus and not y).adjust_cell_length(
-                cells, base
-            )
+            return _hint(
+                "" if y else SHELL_HINT if self.mode == "shell" else self.placeholder,
+                muted,
+                has_focus=self.has_focus and not y,
+            ).adjust_cell_length(cells, base)
         if row >= self.rows.rows:
             return Strip.blank(cells, base)
         offset, text = self.rows.row(row)

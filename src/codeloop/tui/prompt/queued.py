@@ -36,7 +36,7 @@ class QueuedPrompts(Widget):
         display: none;
         height: auto;
         width: 1fr;
-        padding: 0 1;
+        padding: 0 1 0 2;
         & > .queued--muted { color: $text-muted; }
     }
     """

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.geometry import Size
 from textual.message import Message
@@ -27,9 +26,13 @@ class CompletionPopup(Widget):
         display: none;
         height: auto;
         width: 1fr;
-        padding: 0 1;
+        padding: 0 1 0 2;
         background: $surface;
-        & > .popup--chosen { background: $primary 30%; text-style: bold; }
+        & > .popup--chosen {
+            background: $block-cursor-background;
+            color: $block-cursor-foreground;
+            text-style: $block-cursor-text-style;
+        }
         & > .popup--muted { color: $text-muted; }
     }
     """
@@ -85,10 +88,9 @@ class CompletionPopup(Widget):
         if index >= len(self.rows):
             return Strip.blank(cells, base)
         row = self.rows[index]
-        style = base
+        style, muted = base, base + self.get_component_rich_style("popup--muted", partial=True)
         if index == self.chosen:
-            style += self.get_component_rich_style("popup--chosen", partial=True)
-        muted = style + self.get_component_rich_style("popup--muted", partial=True)
+            style = muted = base + self.get_component_rich_style("popup--chosen", partial=True)
         label = _label(row, cells)
         column = min(max((width(_label(each, cells)) for each in self._visible()), default=0) + 2, cells // 2)
         segments = [Segment(label, style), Segment(" " * max(column - width(label), 2), style)]
@@ -99,10 +101,6 @@ class CompletionPopup(Widget):
 
     def _visible(self) -> tuple[CompletionRow, ...]:
         return self.rows[self._top : self._top + ROWS]
-
-    def style_of(self, name: str) -> Style:
-        """Return the style of a part of a row."""
-        return self.get_component_rich_style(f"popup--{name}", partial=True)
 
 
 def _label(row: CompletionRow, cells: int) -> str:
