@@ -32,6 +32,7 @@ def test_the_built_in_agents_are_those_of_the_contract() -> None:
         "explore": ("subagent", None),
         "compaction": ("primary", True),
         "summary": ("primary", True),
+        "sampling": ("subagent", True),
         "title": ("primary", True),
     }
     assert all(agent.native and agent.description for agent in found.values())

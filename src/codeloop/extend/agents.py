@@ -34,6 +34,7 @@ NATIVES: dict[str, Native] = {
     "explore": Native("subagent", "Only searches and reads: finds where things are and how they work."),
     "compaction": Native("primary", "Summarises a conversation that grew too long.", hidden=True),
     "summary": Native("primary", "Says what a turn did.", hidden=True),
+    "sampling": Native("subagent", "Answers an MCP server that asks for a model's words.", hidden=True),
     "title": Native("primary", "Names a session.", hidden=True),
 }
 

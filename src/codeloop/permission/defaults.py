@@ -155,5 +155,5 @@ def agent_rules(agent: str) -> Ruleset:
             return ()
 
 
-READERS = frozenset({"compaction", "summary", "title"})
+READERS = frozenset({"compaction", "sampling", "summary", "title"})
 EXPLORES = "grep glob list webfetch websearch read"

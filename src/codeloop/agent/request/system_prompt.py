@@ -10,6 +10,8 @@ from codeloop.schema.agent import Agent
 from codeloop.schema.message import Session
 from codeloop.workspace.project_facts import project_facts
 
+SAMPLING = "sampling"
+"""The agent that answers servers: what it says goes to them, so it is told nothing of the project."""
 PROMPTS = Path(__file__).with_name("prompts")
 OWN_PROMPTS = frozenset(("plan", "general", "explore"))
 """Built-in agents with a prompt of their own; every other agent without one gets that of build."""
@@ -17,6 +19,8 @@ OWN_PROMPTS = frozenset(("plan", "general", "explore"))
 
 def system_prompt(engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
     """Put the prompt together. It depends on nothing that changes during a session but the files it quotes."""
+    if agent.native and agent.name == SAMPLING and agent.prompt is None:
+        return shipped(SAMPLING).strip()
     base = agent.prompt or shipped(agent.name if agent.native and agent.name in OWN_PROMPTS else "build")
     blocks = [base.strip(), shipped("shared").strip(), environment_block(engine, session, info)]
     blocks += [f"Instructions from {path}:\n{text.strip()}" for path, text in engine.instructions()]

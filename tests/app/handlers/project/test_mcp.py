@@ -7,9 +7,21 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.project import AddMcp, McpName, McpResource, MCPStatus
+from codeloop.schema.api.session_inputs import InvokeCommand
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import McpToolsChanged
-from codeloop.schema.operation import MCP_ADD, MCP_CONNECT, MCP_DISCONNECT, MCP_STATUS, RESOURCE_LIST, NoArguments
+from codeloop.schema.message import UserMessage
+from codeloop.schema.operation import (
+    COMMAND,
+    COMMAND_LIST,
+    MCP_ADD,
+    MCP_CONNECT,
+    MCP_DISCONNECT,
+    MCP_STATUS,
+    RESOURCE_LIST,
+    NoArguments,
+)
+from codeloop.schema.part import TextPart
 from tests.extend.mcp.world import PLAIN
 from tests.server.support.serving import served
 from tests.support.project import call, calls, rig
@@ -72,3 +84,26 @@ async def test_an_unknown_mcp_server_is_named_as_such(tmp_path: Path, action: st
         "name": "no one",
         "message": "MCP server not found: no one",
     }
+
+
+async def test_a_servers_prompt_is_a_command(tmp_path: Path) -> None:
+    async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
+        await it.client.call(MCP_CONNECT, McpName(name="p"))
+    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")] * 3, mcp={"p": WORKS}) as it:
+        listed = {each.name: each for each in await it.client.call(COMMAND_LIST, NoArguments())}
+        assert listed["p:greet"].source == "mcp"
+        assert listed["p:greet"].description == "Greets somebody. (who [how])"
+        assert listed["p:greet"].hints == ["$1", "$2"]
+        for typed, text in (
+            ("Ada", "Greet Ada kindly."),
+            ("Ada very warmly", "Greet Ada very warmly."),
+            ("how=loudly Ada", "Greet Ada loudly."),
+        ):
+            invoked = InvokeCommand(session_id=it.session_id, command="p:greet", arguments=typed)
+            await it.client.call(COMMAND, invoked)
+            prompts = [entry for entry in it.view().entries if isinstance(entry.info, UserMessage)]
+            part = prompts[-1].parts[0]
+            assert isinstance(part, TextPart)
+            assert part.text == text
+        with pytest.raises(OperationError, match="/p:greet was not sent: /p:greet needs who"):
+            await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="p:greet", arguments=""))

@@ -1,5 +1,6 @@
 """Agents and skills: what there is."""
 
+from codeloop.agent.request.system_prompt import SAMPLING
 from codeloop.app.project import Project
 from codeloop.extend.skills import load_skill
 from codeloop.schema.agent import Agent
@@ -9,8 +10,8 @@ from codeloop.schema.operation import NoArguments
 
 
 async def agents(project: Project, _args: NoArguments) -> list[Agent]:
-    """Return the agents by name, hidden ones too."""
-    return [project.engine.agents[name] for name in sorted(project.engine.agents)]
+    """Return the agents by name, hidden ones too; not the one that only servers reach."""
+    return [project.engine.agents[name] for name in sorted(project.engine.agents) if name != SAMPLING]
 
 
 async def skills(project: Project, _args: NoArguments) -> list[Skill]:

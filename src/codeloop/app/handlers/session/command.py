@@ -4,11 +4,15 @@ import asyncio
 from pathlib import Path
 
 from codeloop.agent.tool_context import CallContext
+from codeloop.app.handlers.project.mcp import servers_in
 from codeloop.app.handlers.session.prompt import agent_of, check_model, joined, prompt, sent_before, summarize
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import mime_of
 from codeloop.extend.agents import parse_ref
 from codeloop.extend.commands import COMPACT, commands_of
+from codeloop.extend.mcp.known.table import McpTable
+from codeloop.extend.mcp.link.failures import ServerFailed
+from codeloop.extend.mcp.offer.prompts import prompt_text, prompts_of
 from codeloop.extend.skills import load_skill, loaded_text
 from codeloop.extend.template import Piece, Shell, Text, expand, mentions, source_of
 from codeloop.kit.suggest import meant, near
@@ -42,8 +46,15 @@ from codeloop.tool.tool import ToolFailure
 
 async def listed(project: Project, _args: NoArguments) -> list[Command]:
     """Return the commands by name, without what is carried out; a skill's template is its text."""
-    found = commands_of(project.settings.config, project.settings.skills)
+    found = _known(project)
     return [_with_text(project, found[name]) for name in sorted(found) if found[name] != COMPACT]
+
+
+def _known(project: Project) -> dict[str, Command]:
+    """Return the commands by name; those of the person and the project stand before prompts of MCP servers."""
+    table = project.workspace.part(McpTable)
+    prompts = prompts_of(table) if table is not None else {}
+    return {**prompts, **commands_of(project.settings.config, project.settings.skills)}
 
 
 def _with_text(project: Project, command: Command) -> Command:
@@ -61,9 +72,9 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     Raises OperationError: no such command, a line for the shell that is not allowed or was aborted, a file that can't
     be read. Nothing is stored then.
     """
-    found = commands_of(project.settings.config, project.settings.skills).get(args.command)
+    found = _known(project).get(args.command)
     if found is None:
-        known = sorted(commands_of(project.settings.config, project.settings.skills))
+        known = sorted(_known(project))
         there = f"{meant(near(args.command, known))} Available: {', '.join(known)}"
         raise OperationError("NotFoundError", f"Command not found: {args.command}.{there}")
     session = project.store.session(args.session_id)
@@ -113,23 +124,39 @@ async def _text(project: Project, args: InvokeCommand, found: Command, agent: Ag
     if found.source == "skill":
         skill = loaded_text(load_skill(project.settings.skills.found[found.name]), project.workspace.shown)
         return f"{skill}\n\n{args.arguments.strip()}".strip()
+    if found.source == "mcp":
+        context = _context(project, args, agent, message_id, "mcp")
+        asking = asyncio.create_task(_from_server(project, found.name, context, args.arguments))
+        return (await project.runs.before_turn(args.session_id, asking)).strip()
     pieces = expand(found.template, args.arguments)
     shells = sum(isinstance(piece, Shell) for piece in pieces)
     if shells > COMMAND_SHELLS.value:
         raise OperationError("BadRequest", f"/{found.name} has {shells} shell lines, more than {COMMAND_SHELLS.value}.")
     if not shells:
         return "".join(piece.text for piece in pieces if isinstance(piece, Text)).strip()
+    context = _context(project, args, agent, message_id, "bash")
+    working = asyncio.create_task(_said(project, found.name, context, pieces))
+    return (await project.runs.before_turn(args.session_id, working)).strip()
+
+
+def _context(project: Project, args: InvokeCommand, agent: Agent, message_id: str, tool: str) -> CallContext:
     part = ToolPart(
         id=new_id("prt"),
         session_id=args.session_id,
         message_id=message_id,
         call_id="command",
-        tool="bash",
+        tool=tool,
         state=ToolStatePending(input={}, raw=""),
     )
-    context = CallContext(project.engine, agent, part)
-    working = asyncio.create_task(_said(project, found.name, context, pieces))
-    return (await project.runs.before_turn(args.session_id, working)).strip()
+    return CallContext(project.engine, agent, part)
+
+
+async def _from_server(project: Project, name: str, context: CallContext, typed: str) -> str:
+    """Return what an MCP server makes of its prompt."""
+    try:
+        return await prompt_text(servers_in(project).table, name, typed, context)
+    except (Denied, Rejected, ToolFailure, ServerFailed) as error:
+        raise OperationError("BadRequest", f"/{name} was not sent: {error}") from error
 
 
 async def _said(project: Project, name: str, context: CallContext, pieces: tuple[Piece, ...]) -> str:
@@ -166,7 +193,7 @@ def _parts(project: Project, args: InvokeCommand, found: Command, text: str, age
         worker = agent.name if agent.mode != "primary" else "general"
         model = parse_ref(found.model) if found.model else None
         return [SubtaskPartInput(prompt=text, description=described, agent=worker, model=model, command=found.name)]
-    if found.source == "skill":
+    if found.source in {"skill", "mcp"}:
         return [TextPartInput(text=text)]
     said = (piece.text for piece in expand(found.template, args.arguments) if isinstance(piece, Text))
     return [TextPartInput(text=text), *_mentioned(project, "\n".join(said))]

@@ -60,6 +60,11 @@ class RunningServers(Protocol):
         """Return whether any of them runs."""
         ...
 
+    @property
+    def listings(self) -> Mapping[str, Listing]:
+        """What they offer, as far as it is known."""
+        ...
+
     async def close(self) -> None:
         """End them all."""
         ...
@@ -87,6 +92,11 @@ class McpTable:
         listings = self.place.listings
         found = {name: listings.get(each.digest) for name, each in self.definitions.items() if each.is_enabled}
         return {name: listing for name, listing in found.items() if listing is not None}
+
+    @property
+    def listings(self) -> Mapping[str, Listing]:
+        """What servers offer, as far as it is known now."""
+        return self._running.listings if self._running is not None else self.remembered
 
     @property
     def unknown(self) -> list[str]:

@@ -1,0 +1,116 @@
+"""What a server asks of us while it works: forms, a model's answer, the project's place; resources."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.extend.mcp.asked.form import SecretAsked, answers_of, questions_of
+from codeloop.permission.gate import Denied
+from codeloop.schema.event import QuestionAnswers, QuestionReplied
+from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
+from tests.extend.mcp.world import World, world
+from tests.support.project import until
+
+
+async def answered(it: World, tool: str, answers: list[list[str]]) -> Any:
+    """Call a tool that asks, answer its questions, and return what the server was told."""
+    calling = asyncio.create_task(it.call(tool))
+    await until(lambda: it.ctx.store.pending_questions())
+    (request,) = it.ctx.store.pending_questions()
+    reply = QuestionAnswers(session_id=request.session_id, request_id=request.id, answers=answers)
+    it.ctx.store.append(QuestionReplied(properties=reply))
+    return request, json.loads((await calling).output)
+
+
+async def test_a_form_becomes_questions_and_their_answers_its_content(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        request, told = await answered(it, "form", [["Ada"], ["36"], ["Yes"], ["green"]])
+        assert [each.header for each in request.questions] == ["Name", "age", "sure", "colour"]
+        assert request.questions[0].question == "The MCP server p asks: Who are you?\nName"
+        assert [each.label for each in request.questions[3].options] == ["red", "green"]
+        assert told == {"action": "accept", "content": {"name": "Ada", "age": 36, "sure": True, "colour": "green"}}
+
+
+async def test_a_form_without_what_it_requires_is_cancelled(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        _, told = await answered(it, "form", [[], ["36"], [], []])
+        assert told == {"action": "cancel"}
+
+
+async def test_a_secret_is_never_asked_for(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        assert json.loads((await it.call("secret")).output) == {"action": "decline"}
+        assert it.ctx.store.pending_questions() == []
+        assert "it asks for 'api_key', a secret" in it.server().log.read()
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "value"),
+    [
+        ({"type": "string"}, ["x"], "x"),
+        ({"type": "integer"}, ["no number"], None),
+        ({"type": "number"}, ["1.5"], 1.5),
+        ({"type": "boolean"}, ["No"], False),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, ["a", "b"], ["a", "b"]),
+        ({"oneOf": [{"const": "r", "title": "Red"}]}, ["Red"], "r"),
+        ({"type": "string", "enum": ["r"], "enumNames": ["Red"]}, ["Red"], "r"),
+    ],
+)
+def test_answers_have_the_types_of_the_form(field: dict[str, Any], given: list[str], value: object) -> None:
+    schema = {"properties": {"x": field}}
+    assert len(questions_of(schema, "who")) == 1
+    assert answers_of(schema, [given]) == ({} if value is None else {"x": value})
+
+
+@pytest.mark.parametrize("name", ["password", "apiKey", "access_token", "PIN"])
+def test_secrets_are_known_by_their_names(name: str) -> None:
+    with pytest.raises(SecretAsked):
+        questions_of({"properties": {name: {"type": "string"}}}, "who")
+
+
+async def test_the_project_is_the_root(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        told = json.loads((await it.call("roots")).output)
+        assert told["roots"] == [{"uri": (tmp_path / "work").as_uri(), "name": "work"}]
+
+
+async def test_a_model_answers_a_server_in_a_session_of_its_own_when_that_is_allowed(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        made: list[Subtask] = []
+
+        async def spawn(task: Subtask) -> SubtaskResult:
+            made.append(task)
+            return SubtaskResult("ses_x", "Hi!", {"model": {"modelID": "m"}})
+
+        it.ctx.spawn = spawn
+        told = json.loads((await it.call("sample")).output)
+        assert told == {"role": "assistant", "content": {"type": "text", "text": "Hi!"}, "model": "m"}
+        assert (made[0].agent, made[0].prompt) == ("sampling", "<user>\nSay hi.\n</user>")
+        assert (it.ctx.asked[-1].permission, it.ctx.asked[-1].patterns) == ("mcp_sampling", ("p",))
+        it.ctx.deny = ("mcp_sampling",)
+        assert "It was not done. Permission denied" in (await it.call("sample")).output
+
+
+async def test_resources_are_listed_and_read(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        await it.server().connect()
+        tool = it.toolbox.by_name["mcp_resource"].loaded
+        listed = await tool.run(_resource(), it.ctx)
+        assert listed.output.splitlines()[0] == "- p plain://note (note) A note."
+        read = await tool.run(_resource(server="p", uri="plain://note"), it.ctx)
+        assert read.output == "the text of plain://note"
+        assert it.ctx.asked[-1].patterns == ("p:plain://note",)
+        with pytest.raises(ToolFailure, match="There is no MCP server 'q'"):
+            await tool.run(_resource(server="q"), it.ctx)
+        it.ctx.deny = ("mcp_resource",)
+        with pytest.raises(Denied):
+            await tool.run(_resource(server="p", uri="plain://note"), it.ctx)
+
+
+def _resource(**given: str) -> Any:
+    from codeloop.extend.mcp.offer.parameters import ResourceParams
+
+    return ResourceParams(**given)
