@@ -95,6 +95,8 @@ async def test_secrets_are_asked_about_whatever_a_blanket_rule_allows(tmp_path: 
      "git status --short", "git log --oneline", "for f in src/*.py; do wc -l \"$f\"; done", "stat .env",
      "cat .env.example",
      "echo x > new && cat new", "cp calc.py b.py", "mkdir -p d/e && touch d/e/f", "rm -rf src", "sed -i s/x/y/ calc.py",
+     "git diff", "git diff --stat HEAD", "git diff HEAD -- src", "git log -p src", "git log --stat", "git show --stat",
+     "git show HEAD:calc.py", "git diff calc.py", "git cat-file -t HEAD", "git grep x HEAD -- src",
      "git checkout -q -b other", "diff <(sort calc.py) <(sort src/a.py)", "tar cf src.tar src", "mv calc.py src/"],
 )  # fmt: skip
 async def test_ordinary_lines_need_no_question(tmp_path: Path, command: str) -> None:

@@ -33,7 +33,9 @@ class Touches(Struct, frozen=True):
     In them `kit.wildcard.ANY` is a run of one name's characters, and ANYWHERE a path that is only known when the line
     runs. `reads`: files; `searches`: folders with all that is below them, but for hidden files in `browses`; `writes`:
     files and folders; `fills`: folders in which anything may be written; `wholes`: everything below is changed or gone;
-    `names`: only looked up or entered; `perhaps`: words that name a file to read if there is one.
+    `names`: only looked up or entered; `perhaps`: words that name a file to read if there is one. `objects`: places of
+    which git prints what is tracked, `changes` those of which it prints what was changed; `revisions`: words that limit
+    that to a place of this name, if there is one.
     """
 
     reads: tuple[str, ...] = ()
@@ -44,6 +46,9 @@ class Touches(Struct, frozen=True):
     wholes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     perhaps: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    revisions: tuple[str, ...] = ()
 
 
 _SETS = frozenset(
@@ -80,6 +85,9 @@ _FIELDS = {
     "p": ("perhaps",),
     "g": ("perhaps",),
     "f": ("reads",),
+    "o": ("objects",),
+    "c": ("changes",),
+    "v": ("revisions",),
 }
 
 

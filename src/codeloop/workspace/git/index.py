@@ -1,6 +1,7 @@
 """Reading a repository's index: what git knows of each tracked file, without asking git and without a lock."""
 
 import os
+from functools import lru_cache
 from pathlib import Path
 from struct import Struct as Layout
 from typing import NamedTuple
@@ -16,6 +17,7 @@ _LINK, _SUBMODULE = 0o120000, 0o160000
 _EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0x0FFF
 _INTENT = 0x2000
 _CONFIG = 64 * 1024
+_LARGEST = 32 * 1024 * 1024
 _MASK = 0xFFFFFFFF
 
 
@@ -82,6 +84,26 @@ def open_repository(top: Path, *, with_index: bool) -> Repository | None:
     except (OSError, ValueError, IndexError):
         tracked, trees = {}, {}
     return Repository(folder, common, tracked, trees)
+
+
+def tracked_files(top: Path) -> dict[str, dict[str, Tracked]]:
+    """Return what git tracks in the work tree with its top here, by folder and name; nothing where it can't be read."""
+    folder = git_folder(top)
+    try:
+        info = (folder / "index").stat() if folder is not None else None
+    except OSError:
+        return {}
+    if folder is None or info is None or info.st_size > _LARGEST:
+        return {}
+    return _tracked(folder / "index", info.st_mtime_ns, info.st_size, info.st_ino)
+
+
+@lru_cache(maxsize=4)
+def _tracked(index: Path, looked: int, *_stamp: int) -> dict[str, dict[str, Tracked]]:
+    try:
+        return parse_index(index.read_bytes(), looked)[0]
+    except (OSError, ValueError, IndexError):
+        return {}
 
 
 def parse_index(data: bytes, looked: int) -> tuple[dict[str, dict[str, Tracked]], dict[str, bytes]]:

@@ -8,6 +8,7 @@ from posixpath import basename, dirname, join, splitext
 from codeloop.kit.guarded_paths import SECRET_NAMES
 from codeloop.kit.wildcard import ANY
 from codeloop.permission.shell.touches.arguments import Arguments, Use, row_of
+from codeloop.permission.shell.touches.git_objects import contents
 from codeloop.permission.shell.touches.git_rows import CONFIGURES, GIT, GIT_ROWS
 from codeloop.permission.shell.touches.spelling import ANYWHERE
 from codeloop.permission.shell.touches.unknown_words import unknown_words
@@ -114,7 +115,7 @@ def _subcommand(name: str, rest: list[str]) -> list[Use]:
     if name not in GIT_ROWS:
         return [("p", word.rpartition("=")[2]) for word in rest]
     arguments = Arguments(row_of(GIT_ROWS[name]), rest)
-    found = arguments.uses
+    found = [*arguments.uses, *contents(name, rest, arguments)]
     if name == "init" and any(option == "--template" for option, _ in arguments.given):
         found += [("W", join(text, ".git", "hooks")) for text in [t for t, _ in arguments.operands] or [""]]
     if name == "clone":

@@ -77,6 +77,7 @@ class LineNeeds:
         below = judge("read", [permission_name(workspace, path) for path in self.files.below])
         is_hidden = "sandboxed" in self.traits  # what is asked about can't be read there
         names += [name for name, action in below.items() if action == "deny" or not is_hidden]
+        names += judge("read", [permission_name(workspace, path) for path in self.files.objects])
         patterns = tuple(dict.fromkeys(names))
         possible = (ANY,) if self.files.may_read else ()
         if patterns or possible:

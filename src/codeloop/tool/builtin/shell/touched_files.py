@@ -3,10 +3,12 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_confirmed, is_protected, is_secret
+from codeloop.kit.lazy import load
 from codeloop.kit.wildcard import ANY, matches
 from codeloop.permission.shell.paths import GIT_TOP, Touches
 from codeloop.permission.shell.touches.spelling import ANYWHERE
@@ -20,7 +22,8 @@ class TouchedFiles(Struct, frozen=True):
     """What a line touches, as resolved paths.
 
     `named`: every place; `reads` and `writes`: files whose content is read, files that are changed; `below`: files that
-    are read with their folder; `fills`: folders in which anything may be changed. `is_uncertain`: where something lies
+    are read with their folder; `objects`: tracked files that git prints; `fills`: folders in which anything may be
+    changed. `is_uncertain`: where something lies
     is only known later; `may_read`, `may_write`: and it may be any file.
     """
 
@@ -29,6 +32,7 @@ class TouchedFiles(Struct, frozen=True):
     below: tuple[Path, ...]
     writes: tuple[Path, ...]
     fills: tuple[Path, ...]
+    objects: tuple[Path, ...]
     is_uncertain: bool
     may_read: bool
     may_write: bool
@@ -54,13 +58,15 @@ def touched_files(touches: Touches, directory: Path, workspace: Workspace) -> To
     below = [*_below(searches, hidden=True), *_below(browses, hidden=False)]
     names = place.found(touches.names)
     is_uncertain = ANYWHERE in (*touches.reads, *touches.searches, *touches.browses, *touches.writes, *touches.names)
-    is_full = place.is_full or len(below) > BASH_FILES.value
+    objects = _objects(touches, place)
+    is_full = place.is_full or max(len(below), len(objects)) > BASH_FILES.value
     return TouchedFiles(
         named=tuple(dict.fromkeys([directory, *names, *reads, *perhaps, *searches, *browses, *writes, *fills])),
         reads=tuple(dict.fromkeys([*reads, *perhaps, *searches, *browses])),
         below=tuple(dict.fromkeys(below[: BASH_FILES.value])),
         writes=tuple(dict.fromkeys([*(path for path in writes if _is_changed(path)), *wholes])),
         fills=tuple(dict.fromkeys([*fills, *(path for path in place.found(touches.wholes) if path.is_dir())])),
+        objects=tuple(objects),
         is_uncertain=is_uncertain or place.is_full,
         may_read=is_full or is_uncertain or ANYWHERE in touches.perhaps,
         may_write=place.is_full or place.has_option or ANYWHERE in (*touches.writes, *touches.fills, *touches.wholes),
@@ -132,6 +138,34 @@ def _names(folder: Path, pattern: str) -> list[str]:
     except OSError:
         return []
     return [name for name in names if matches(name, pattern) and (pattern.startswith(".") or not name.startswith("."))]
+
+
+def _objects(touches: Touches, place: "_Place") -> list[Path]:
+    """Return the tracked files that git prints, those with keys first: all as it has them, or only what differs."""
+    if not touches.objects and not touches.changes:
+        return []
+    top = str(place.real(GIT_TOP))
+    words = place.found(touches.revisions)
+    limits = [path for path in words if os.path.lexists(path)]
+    has_revision = len(limits) < len(words) or ANYWHERE in touches.revisions
+    scope = [f"{str(path).rstrip('/')}/" for path in limits or place.found((*touches.objects, *touches.changes))]
+    folders: dict[str, dict[str, Any]] = load("workspace.git.index:tracked_files")(Path(top))
+    found: list[str] = []
+    for folder, files in folders.items():
+        for name, known in files.items():
+            path = "/".join(filter(None, (top.rstrip("/"), folder, name)))
+            is_meant = not scope or any(f"{path}/".startswith(each) for each in scope)
+            if is_meant and (touches.objects or has_revision or _differs(path, known)):
+                found.append(path)
+    secrets = [path for path in found if is_secret(path.removeprefix(top))]
+    return [Path(path) for path in dict.fromkeys([*secrets, *found][: BASH_FILES.value + 1])]
+
+
+def _differs(path: str, known: Any) -> bool:
+    try:
+        return not known.same(os.lstat(path))
+    except OSError:
+        return True
 
 
 def _is_guarded(name: str) -> bool:
