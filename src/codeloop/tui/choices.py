@@ -57,7 +57,7 @@ class Choices:
 
     def close(self) -> None:
         """Leave the drafts to whoever comes next."""
-        self._store.close()
+        self._store.drafts.close()
 
     def agent_of(self, tab: SessionTab) -> str | None:
         """Return the agent of a tab's next prompt."""

@@ -147,7 +147,7 @@ class Ui(App[int]):
         changed = set[str]()
         if self.sessions is not None:
             changed, self.sessions.changed = self.sessions.changed, set()
-        if self.shown is None:
+        if self.shown is None or not self.is_running:  # the last frames may come after the screen is gone
             return
         if self.shown.session is not None and self.shown.session.id in changed:
             self.shown.sync()

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from codeloop.client.client import Client
@@ -88,7 +89,9 @@ async def played(
             **launch,
         )
     )
-    async with ui.run_test(size=size) as pilot:
-        await pilot.pause()
-        yield Played(ui, pilot)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codeloop.tui.ui.AGAIN", 60.0)
+        async with ui.run_test(size=size) as pilot:
+            await pilot.pause()
+            yield Played(ui, pilot)
     await ui.closed()

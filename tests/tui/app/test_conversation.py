@@ -54,6 +54,7 @@ async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(
 async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_path: Path) -> None:
     answers = [calls(call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Written.")]
     async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
+        ui.ui.tab.panel._settle = 60.0  # three keys may take a busy machine longer than a person takes to read
         await ui.type("write it", "enter")
         await ui.until(lambda: ui.ui.tab.panel.request is not None)
         await ui.type("yes")
