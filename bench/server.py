@@ -32,10 +32,11 @@ DELTA_BYTES = 200
 class Scenario:
     """What the model says: one word; `count` steps of one bash call each and then a word; `count` deltas of text.
 
-    The deltas come as quickly as the socket takes them; in a `drip`, each is written by itself.
+    The deltas come as quickly as the socket takes them; in a `drip`, each is written by itself;
+    `paced` are about 2,000 a second.
     """
 
-    kind: Literal["answer", "steps", "deltas", "drip", "trajectory"]
+    kind: Literal["answer", "steps", "deltas", "drip", "paced", "trajectory"]
     count: int = 1
     name: str = ""
     """Which trajectory."""
@@ -51,6 +52,8 @@ class Scenario:
         if self.kind in {"deltas", "drip"}:
             pieces = DELTA_BYTES if self.kind == "drip" else 0
             return (Answer(text="word " * self.count, deltas=self.count, pieces=pieces),)
+        if self.kind == "paced":
+            return (Answer(text="word " * self.count, deltas=self.count, delay=0.0005),)
         calls = range(1, self.count + 1) if self.kind == "steps" else ()
         return (*(_step(number) for number in calls), Answer(text="Done."))
 
@@ -149,7 +152,7 @@ def _scenario(text: str) -> Scenario:
     match kind:
         case "trajectory" if count in TRAJECTORIES:
             return Scenario(kind, name=count)
-        case "answer" | "steps" | "deltas" | "drip" if count.isdigit():
+        case "answer" | "steps" | "deltas" | "drip" | "paced" if count.isdigit():
             return Scenario(kind, int(count))
         case _:
             raise argparse.ArgumentTypeError(

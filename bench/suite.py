@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from bench import economy, large, requests, sandboxes, script, serving, snapshots, tools
 from bench.figures import Bench
 from bench.measure import Failed, imported, run
+from bench.screen import screen
 from bench.server import Scenario, Server
 
 STEPS = 50
@@ -132,6 +133,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
     streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
     rendering: ("render-messages", "render-live", "render-live-slow"),
+    screen: ("tui-paint", "tui-memory", "tui-long", "tui-key", "tui-key-slow", "tui-stream", "tui-idle"),
 }
 
 
