@@ -61,6 +61,7 @@ MCP_FOUND = Limit("mcp.found", 10, "count", "tools that one search gives with th
 MCP_FILE = Limit("mcp.file", 16 * 1024 * 1024, "bytes", "a larger file of remembered servers is made anew")
 STORE_BUSY = Limit("store.busy", 10_000, "ms", "waiting for another process's transaction, then an error")
 STORE_POLL = Limit("store.poll", 40, "ms", "how often a follower looks for other processes' events")
+STORE_POLL_QUIET = Limit("store.poll_quiet", 200, "ms", "the same, once nothing has happened for ten seconds")
 STORE_QUEUE = Limit(
     "store.queue", 20_000, "count", "live events that wait for one slow follower; deltas beyond are dropped"
 )

@@ -7,8 +7,12 @@ from typing import Protocol
 
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import PartUpdated, Stamped, StoredEvent, session_of
-from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_QUEUE
+from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_QUIET, STORE_QUEUE
 from codeloop.schema.live_events import LiveEvent
+
+
+QUIET = 250
+"""Looks in a row that found nothing, after which there are fewer."""
 
 
 class StoredEvents(Protocol):
@@ -77,9 +81,12 @@ class Followers:
         self._log = log
         self._all: set[Follower] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._quiet = 0
+        """How often nothing was new, one time after the other."""
 
     def publish(self, first_seq: int, events: Iterable[StoredEvent]) -> None:
         """Hand stored events, numbered from `first_seq`, to every follower."""
+        self._quiet = 0
         if not self._all:
             return
         for seq, event in enumerate(events, first_seq):
@@ -136,7 +143,11 @@ class Followers:
 
     def _start_timer(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(STORE_POLL.seconds, self._poll)
+            self._timer = asyncio.get_running_loop().call_later(self._pause(), self._poll)
+
+    def _pause(self) -> float:
+        """Return when to look next: after a while in which nothing happened, less often."""
+        return STORE_POLL.seconds if self._quiet < QUIET else STORE_POLL_QUIET.seconds
 
     def _stop_timer(self) -> None:
         if not self._all and self._timer is not None:
@@ -147,8 +158,10 @@ class Followers:
         self._timer = None
         if not self._all:
             return
+        is_new = self._log.changed_elsewhere()
+        self._quiet = 0 if is_new else self._quiet + 1
         self._start_timer()
-        if self._log.changed_elsewhere():
+        if is_new:
             for follower in self._all:
                 follower.behind = True
                 follower.wake.set()
