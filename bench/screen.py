@@ -9,7 +9,7 @@ import statistics
 import struct
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from fcntl import ioctl
@@ -105,7 +105,7 @@ def _first_paint(bench: Bench, place: Place) -> None:
     with Server(Scenario("answer")) as server:
         run(place.fill((CODELOOP, "run", "--auto", "{prompt}"), server.url))
         command = _interactive(place, server.url)
-        times, memories = [], []
+        times, memories = list[float](), list[float]()
         for _ in range(bench.rounds):
             with _painted(command) as (it, taken):
                 times.append(taken)
@@ -167,7 +167,7 @@ def _interactive(place: Place, url: str, *more: str) -> Command:
 
 
 @contextmanager
-def _painted(command: Command) -> Iterator[tuple[Screen, float]]:
+def _painted(command: Command) -> Generator[tuple[Screen, float]]:
     """Yield the program once its first screen is complete and a key was taken, and how many ms that took."""
     began = time.perf_counter()
     with Screen(command) as it:

@@ -10,7 +10,6 @@ from codeloop.schema.event import PartUpdated, Stamped, StoredEvent, session_of
 from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_QUIET, STORE_QUEUE
 from codeloop.schema.live_events import LiveEvent
 
-
 QUIET = 250
 """Looks in a row that found nothing, after which there are fewer."""
 

@@ -14,13 +14,17 @@ KEPT = 400
 
 
 class Block(Struct, eq=False):
-    """An item and its rows (None: not kept), below `gap` empty rows; `height` without the gap."""
+    """An item and its rows (None: not kept), below `gap` empty rows; `height` without the gap.
+
+    `same`: how many rows at its top are as they were before it was drawn last.
+    """
 
     message_id: str
     item: Item
     rows: list[Row] | None
     height: int
     gap: int = 0
+    same: int = 0
 
 
 class Blocks:
@@ -40,21 +44,24 @@ class Blocks:
             self._fill(block)
         self._place(0)
 
-    def sync(self, order: Sequence[str], changed: Iterable[str], items_of: Callable[[str], list[Item]]) -> None:
-        """Take in the messages as they are now: `order` names all, `changed` those whose items may be others."""
+    def sync(self, order: Sequence[str], changed: Iterable[str], items_of: Callable[[str], list[Item]]) -> int:
+        """Take in the messages as they are now: `order` names all, `changed` those whose items may be others.
+
+        Return the first row that may differ.
+        """
         first = len(self._list)
         is_same = list(self._groups) == list(order)
         for message_id in changed:
             before = self._groups.get(message_id, [])
-            after = self._updated(message_id, before, items_of(message_id))
+            after, kept = self._updated(message_id, before, items_of(message_id))
             self._groups[message_id] = after
             is_same = is_same and len(before) == len(after)
             if before and is_same:
-                first = min(first, self._index(before[0]))
+                first = min(first, self._index(before[0]) + kept)
         groups = {message_id: self._groups.get(message_id, []) for message_id in order}
         self._groups = groups
         self._list = [block for group in groups.values() for block in group]
-        self._place(first if is_same else 0)
+        return self._place(first if is_same else 0)
 
     def refresh(self, is_stale: Callable[[Item], bool]) -> bool:
         """Draw again what changes with time; return whether there was any."""
@@ -104,27 +111,34 @@ class Blocks:
             if not first <= at <= last:
                 block.rows = None
 
-    def _updated(self, message_id: str, before: list[Block], items: list[Item]) -> list[Block]:
+    def _updated(self, message_id: str, before: list[Block], items: list[Item]) -> tuple[list[Block], int]:
+        """Return the blocks of a message as it is now, and how many at its top are as they were."""
         known = {block.item.key: block for block in before}
         blocks: list[Block] = []
+        kept = 0
         for item in items:
             block = known.get(item.key)
             if block is None or block.item != item:
                 block = block or Block(message_id, item, None, 0)
                 block.item = item
                 self._fill(block)
+            elif kept == len(blocks):
+                kept += 1
             blocks.append(block)
-        return blocks
+        return blocks, kept
 
     def _fill(self, block: Block) -> None:
-        block.rows = self._draw(block.item)
+        before, block.rows = block.rows or (), self._draw(block.item)
         block.height = len(block.rows)
+        pairs = zip(before, block.rows, strict=False)
+        block.same = next((at for at, (old, new) in enumerate(pairs) if old is not new), min(len(before), block.height))
 
     def _index(self, block: Block) -> int:
         return next((at for at in range(len(self._list) - 1, -1, -1) if self._list[at] is block), 0)
 
-    def _place(self, first: int) -> None:
-        """Give every block from `first` on its row."""
+    def _place(self, first: int) -> int:
+        """Give every block from `first` on its row; return the first row that may differ."""
+        is_grown = first == len(self._list) - 1 and len(self._starts) == len(self._list)
         del self._starts[first:]
         row, before = 0, None
         if first:
@@ -139,6 +153,9 @@ class Blocks:
             else:
                 block.gap = 0
         self.height = row
+        if is_grown:
+            return self._starts[first] + self._list[first].gap + self._list[first].same
+        return self._starts[first] if first < len(self._starts) else row
 
 
 def _is_dense(before: Block, block: Block) -> bool:

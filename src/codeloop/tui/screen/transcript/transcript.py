@@ -1,16 +1,19 @@
 """The conversation on the screen: rows of a document, of which only those in sight are drawn."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
+from textual.widget import Widget
 
 from codeloop.tui.render.canvas import Canvas
 from codeloop.tui.render.items import Renderer
@@ -81,13 +84,15 @@ class Transcript(ScrollView):
         top, before = round(self.scroll_y), self._blocks.height
         anchor = self._blocks.block_at(top)
         at = self._blocks.top_of(anchor.item.key) if anchor is not None and not self.follows else None
-        self._blocks.sync(order, changed, items_of)
+        first = self._blocks.sync(order, changed, items_of)
         self._resized()
         if at is not None and anchor is not None and before:
             now = self._blocks.top_of(anchor.item.key)
             if now is not None and now != at:
                 self.scroll_to(y=top + now - at, animate=False)
-        self.refresh()
+        row = max(first - round(self.scroll_y), 0)
+        if row < self.size.height:  # a scroll draws everything by itself
+            self.refresh(Region(0, row, self.size.width, self.size.height - row))
 
     def tick(self) -> None:
         """Draw again what changes with time: calls that run."""
@@ -179,7 +184,13 @@ class Transcript(ScrollView):
         self.scroll_to(y=max(row, 0), animate=False)
 
     def _resized(self) -> None:
-        self.virtual_size = Size(self.size.width, self._blocks.height)
+        size = Size(self.size.width, self._blocks.height)
+        if size != self.virtual_size:
+            self.set_reactive(
+                cast("Reactive[Size]", Widget.virtual_size), size
+            )  # nothing around it moves: no new layout
+            self.vertical_scrollbar.window_virtual_size = size.height
+            self.vertical_scrollbar.window_size = self.container_size.height
         if self.follows:
             self.scroll_to(y=self.max_scroll_y, animate=False)
 
