@@ -127,7 +127,8 @@ class TerminalUI(Ui):
         if event.kind == "link":
             self.open_url(event.value)
         else:
-            self.run_command(BY_ID["session_child_first"], event.value)
+            name = "picture_view" if event.kind == "image" else "session_child_first"
+            self.run_command(BY_ID[name], event.value)
 
     @on(Transcript.Toggled)
     def _toggled(self, event: Transcript.Toggled) -> None:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import termios
 from pathlib import Path
+from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
@@ -22,7 +23,7 @@ _BELOW = 4
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
 
-async def show_picture(app: App[None], part: FilePart) -> str:
+async def show_picture(app: App[Any], part: FilePart) -> str:
     """Show a picture until Enter is pressed, in a window of its own where the terminal can't.
 
     Returns what a person has to be told; empty, if it was shown.

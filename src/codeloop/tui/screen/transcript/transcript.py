@@ -25,7 +25,7 @@ MARGIN = 2
 """Columns on the left and the right of what is said."""
 
 
-class Transcript(ScrollView):
+class Transcript(ScrollView, can_focus=False):
     """Shows the messages of a session; stays at the end while it grows, unless the person has scrolled up."""
 
     DEFAULT_CSS = """
@@ -44,7 +44,7 @@ class Transcript(ScrollView):
             self.message_id = message_id
 
     class Pointed(Message):
-        """Something was clicked: `kind` is `open` (a session's id) or `link` (an address)."""
+        """Something was clicked: `kind` is `open` (a session's id), `link` (an address) or `image` (a part's id)."""
 
         def __init__(self, kind: str, value: str) -> None:
             super().__init__()
@@ -171,7 +171,7 @@ class Transcript(ScrollView):
     def on_click(self, event: events.Click) -> None:
         """Open what was clicked."""
         meta = event.style.meta
-        kind = next((kind for kind in ("open", "link") if kind in meta), "")
+        kind = next((kind for kind in ("open", "link", "image") if kind in meta), "")
         if kind:
             self.post_message(self.Pointed(kind, str(meta[kind])))
             return

@@ -1,0 +1,34 @@
+"""Pictures of a conversation: a line in their place, and shown when they are asked for."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from codeloop.model.testing.script import ScriptedAnswer
+from tests.support.project import call, calls, rig
+from tests.tui.app.played import played
+
+
+async def test_a_picture_that_was_read_is_shown_by_its_command_and_by_a_click(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "KITTY_WINDOW_ID", "TERM_PROGRAM", "KONSOLE_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    answers = [calls(call("read", filePath="dot.png")), ScriptedAnswer(text="A dot.")]
+    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("/picture", "enter")
+        await ui.sees("There is no picture in this conversation.")
+        Image.new("RGB", (12, 34)).save(desk.work / "dot.png")
+        await ui.type("look at it", "enter")
+        await ui.sees("[image dot.png 12x34", "A dot.")
+        rows = ui.screen().split("\n")
+        row = next(at for at, line in enumerate(rows) if "[image" in line)
+        await ui.pilot.click(offset=(rows[row].index("[image") + 2, row))
+        await ui.sees("A copy is at")
+        assert len(list(tmp_path.glob("picture-*.png"))) == 1
+        await ui.type("/picture", "enter")
+        await ui.until(lambda: len(list(tmp_path.glob("picture-*.png"))) == 2)
