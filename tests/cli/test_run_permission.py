@@ -180,3 +180,21 @@ def test_the_model_can_not_lift_its_own_rules_nor_read_what_another_directory_pr
             done = desk.run("run", "--format", "json", "work")
         assert result(done)["exitCode"] == 5, done.stdout
     assert not (desk.work / ".codeloop").exists()
+
+
+def test_our_own_folders_are_no_part_of_a_work_tree_that_they_were_put_into(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    inside = desk.work / "state"
+    answers = steps(
+        call("write", filePath="state/config/agent/a.md", content="x\n"),
+        call("bash", command="echo x > state/data/x"),
+        call("write", filePath="fine", content="x\n"),
+        Answer(text="Done."),
+    )
+    with serving(answers) as server:
+        desk.use(server, permission={"edit": "allow", "bash": "allow"})
+        desk.home.rename(inside)
+        assert desk.run("run", "--title", "T", "work", CODELOOP_HOME=str(inside)).returncode == 5
+    assert (desk.work / "fine").exists()
+    assert not (inside / "config" / "agent").exists()
+    assert not (inside / "data" / "x").exists()

@@ -66,7 +66,10 @@ class Workspace:
         self.own = own
         self.read_log = ReadLog()
         # Where the folders really are when they are opened: one that is replaced by a link later on leads outside.
-        self._roots = tuple(Path(os.path.realpath(place)) for place in (root, directory, scratch))
+        self._roots = tuple(Path(os.path.realpath(place)) for place in (root, directory))
+        self._scratch = Path(os.path.realpath(scratch))
+        folders = [Path(os.path.realpath(place)) for place in own]
+        self._inner = tuple(folder for folder in folders if any(top in folder.parents for top in self._roots))
         self._parts: dict[type, Any] = {}
 
     @property
@@ -121,8 +124,14 @@ class Workspace:
         return ResolvedPath(named, real, not self.contains(real))
 
     def contains(self, real: Path) -> bool:
-        """Return whether a fully resolved path lies in the work tree or the scratch folder."""
-        return any(real == root or root in real.parents for root in self._roots)
+        """Return whether a fully resolved path lies in the work tree or the scratch folder.
+
+        Folders of ours that were put into a work tree are no part of it.
+        """
+        if real == self._scratch or self._scratch in real.parents:
+            return True
+        above = (real, *real.parents)
+        return any(root in above for root in self._roots) and not any(folder in above for folder in self._inner)
 
     def relative(self, path: Path) -> str:
         """Return the path as people read it: relative to the root when it is below it ("" for the root itself)."""
