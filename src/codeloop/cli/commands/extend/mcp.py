@@ -13,6 +13,7 @@ from msgspec import Struct
 from codeloop.app.handlers.project.mcp import servers_in
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
+from codeloop.cli.commands.extend.mcp_import import import_servers
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
@@ -292,3 +293,6 @@ def _in_project(command: Callable[[Project], Awaitable[T]]) -> T:
             await project.close()
 
     return asyncio.run(opened())
+
+
+mcp.add_command(import_servers)

@@ -1,0 +1,57 @@
+"""`codeloop mcp import`: servers that other programs are configured with, offered one by one."""
+
+import click
+
+from codeloop.cli.exit_codes import UsageProblem
+from codeloop.cli.output.streams import has_terminal
+from codeloop.cli.target.project import open_settings
+from codeloop.config.server_entry import entry_file, write_entry
+from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, definition_of
+from codeloop.extend.mcp.known.importing import FoundServer, servers_of_others
+from codeloop.kit.terminal_text import inert, one_line
+
+_WIDTH = 160
+
+
+@click.command("import")
+@click.argument("names", nargs=-1)
+@click.option("--all", "take_all", is_flag=True, help="Take every server that is found.")
+def import_servers(names: tuple[str, ...], *, take_all: bool) -> None:
+    """Take over MCP servers from .mcp.json and from the files of Claude, Cursor and VS Code.
+
+    Names the servers that it finds, and asks about each; NAMES and --all answer for you. Nothing is started.
+    """
+    settings = open_settings()
+    found, problems = servers_of_others(settings.paths, settings.place.root, settings.place.directory)
+    for line in problems:
+        click.echo(f"codeloop: {inert(line)}", err=True)
+    if unknown := set(names) - {each.name for each in found}:
+        raise UsageProblem(f"Not found: {', '.join(sorted(map(inert, unknown)))}.")
+    file = entry_file(settings.paths, None)
+    taken = set(settings.config.mcp)
+    for each in found:
+        if names and each.name not in names:
+            continue
+        line = f"{inert(each.name)}: {_shown(each)} (from {each.source})"
+        if each.problem:
+            click.echo(f"{line}: left out, {each.problem}")
+        elif each.name in taken:
+            click.echo(f"{line}: there is one of that name already")
+        elif take_all or names or (has_terminal() and click.confirm(f"{line}: add it?", default=False)):
+            write_entry(file, each.name, each.entry)
+            taken.add(each.name)
+            click.echo(f"{line}: written to {file}")
+        else:
+            click.echo(line)
+    if not found:
+        click.echo("No MCP server is configured in the files of Claude, Cursor or VS Code, nor in .mcp.json.", err=True)
+
+
+def _shown(server: FoundServer) -> str:
+    match definition_of(server.name, server.entry).how:
+        case LocalDefinition(command=command):
+            return one_line(" ".join(command), _WIDTH)
+        case RemoteDefinition(url=url):
+            return one_line(url, _WIDTH)
+        case _:
+            return "?"

@@ -1,0 +1,69 @@
+"""`codeloop mcp` as a person types it, with a real server."""
+
+import json
+import sys
+from pathlib import Path
+
+from tests.cli.program import Desk
+from tests.extend.mcp.world import PLAIN
+
+SERVER = (sys.executable, str(PLAIN))
+
+
+def configured(desk: Desk) -> dict[str, object]:
+    return json.loads((desk.home / "config" / "codeloop.json").read_text()).get("mcp", {})
+
+
+def test_a_server_is_tried_added_shown_and_removed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.configure(share="disabled")
+    added = desk.run("mcp", "add", "p", "--env", "MINE=1", "--", *SERVER)
+    assert added.stdout.startswith("p (plain 1) works: 22 tools: "), added.stderr
+    assert configured(desk) == {"p": {"type": "local", "command": [*SERVER], "environment": {"MINE": "1"}}}
+    listed = desk.run("mcp", "list", "--json")
+    assert [(row["name"], row["state"], row["tools"]) for row in json.loads(listed.stdout)] == [("p", "known", 22)]
+    again = desk.run("mcp", "add", "p", "--", *SERVER)
+    assert (again.returncode, again.stderr.count("There is a server 'p' already")) == (2, 1)
+    shown = desk.run("mcp", "debug", "p")
+    assert "state: connected, over stdio, protocol 2025-06-18" in shown.stdout
+    assert "- echo: Does echo." in shown.stdout
+    removed = desk.run("mcp", "remove", "p")
+    assert removed.stdout.startswith("Removed p from ")
+    assert configured(desk) == {}
+
+
+def test_a_server_that_does_not_work_is_not_written(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    done = desk.run("mcp", "add", "bad", "--", "sh", "-c", "echo my reason >&2; exit 7")
+    assert done.returncode == 1
+    assert "it ended with exit code 7; its last line: my reason" in done.stderr
+    assert "Nothing was written." in done.stderr
+    assert not (desk.home / "config" / "codeloop.json").exists()
+
+
+def test_servers_of_other_programs_are_taken_over_when_asked_for(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / ".mcp.json").write_text(
+        json.dumps({"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"], "env": {"KEY": "${A_KEY}"}}}})
+    )
+    (desk.work / ".vscode").mkdir()
+    (desk.work / ".vscode" / "mcp.json").write_text(
+        '// comments\n{"servers": {"b": {"type": "http", "url": "https://b.example/mcp"},'
+        ' "i": {"command": "${input:x}"}}}'
+    )
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor" / "mcp.json").write_text('{"mcpServers": {"c": {"command": "c"}}}')
+    (tmp_path / ".claude.json").write_text(
+        json.dumps({"projects": {str(desk.work): {"mcpServers": {"d": {"command": "d"}}}}})
+    )
+    seen = desk.run("mcp", "import")
+    assert [line.partition(":")[0] for line in seen.stdout.splitlines()] == ["a", "d", "c", "b", "i"]
+    assert not (desk.home / "config" / "codeloop.json").exists()
+    desk.run("mcp", "import", "a", "b")
+    assert configured(desk) == {
+        "a": {"type": "local", "command": ["npx", "-y", "a"], "environment": {"KEY": "{env:A_KEY}"}},
+        "b": {"type": "remote", "url": "https://b.example/mcp"},
+    }
+    rest = desk.run("mcp", "import", "--all")
+    assert "a: npx -y a" in rest.stdout
+    assert set(configured(desk)) == {"a", "b", "c", "d"}
