@@ -23,16 +23,25 @@ _PLAIN = "*.example *.sample *.template *.dist *.pub"
 SECRET_NAMES = tuple(_SECRETS.split())
 PLAIN_NAMES = tuple(_PLAIN.split())
 """Endings by which a file is no secret, whatever else its name says: `.env.example`, `id_rsa.pub`."""
+_PLACES = """
+.ssh .gnupg .aws .azure .kube .docker/config.json .config/gcloud .config/glab-cli .config/hub .config/op
+.config/rclone .config/doctl .terraform.d/credentials.tfrc.json .password-store .local/share/keyrings
+.local/share/kwalletd Library/Keychains .mozilla .config/google-chrome .config/chromium .config/BraveSoftware
+.config/microsoft-edge .thunderbird .cargo/credentials .cargo/credentials.toml .gem/credentials .m2/settings.xml
+.gradle/gradle.properties .config/gh .config/git/credentials .docker/run .config/containers/auth.json
+.cache/huggingface/token .huggingface/token .age .config/kwalletrc .config/sops .config/vivaldi .config/opera
+snap/firefox snap/chromium .var/app Library/Cookies .local/share/opencode .claude/.credentials.json .claude.json
+.codex/auth.json .config/github-copilot .bash_history .zsh_history .python_history .node_repl_history .psql_history
+.mysql_history .local/share/fish/fish_history .databrickscfg .snowflake .Xauthority .1password .colima .lima .rd
+.orbstack .local/share/containers/podman/machine .config/Bitwarden .config/1Password .config/keepassxc .oci
+.config/heroku .linode-cli .config/linode-cli .aliyun .bluemix .ngrok2 .config/ngrok .kaggle .config/hcloud
+.config/scw .config/stripe
+"""
 SECRET_FOLDERS = (
-    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker/config.json", ".config/gcloud", ".config/gh/hosts.yml",
-    ".config/glab-cli", ".config/hub", ".config/op", ".config/rclone", ".config/doctl",
-    ".terraform.d/credentials.tfrc.json",
-    ".password-store", ".local/share/keyrings", ".local/share/kwalletd", "Library/Keychains", ".mozilla",
-    ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".thunderbird",
-    "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox", ".cargo/credentials",
-    ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties",
+    *_PLACES.split(),
+    "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
 )  # fmt: skip
-"""Folders, and files in a certain folder, that hold keys."""
+"""Folders, and files in a certain place, that hold keys, what a browser knows, or what was typed; sockets of agents."""
 
 _PROTECTED = """
 codeloop.json codeloop.jsonc opencode.json opencode.jsonc .gitconfig .gitmodules

@@ -41,7 +41,7 @@ def wrapped(program: Sequence[str], policy: SandboxPolicy, temporary: Path) -> l
         command += _at("--ro-bind", path)
     for path in sorted(path for path in opened if is_below(path, protected)):
         command += _at(opened[path], path)
-    for path in hidden:
+    for path in filter(os.path.lexists, hidden):  # a socket may be gone by now
         kept = sorted(each for each in opened if is_below(each, (path,)))
         # A device that can't be opened where it is bound to: reading says "Permission denied".
         command += ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)

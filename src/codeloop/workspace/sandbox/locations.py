@@ -1,4 +1,4 @@
-"""Where things lie below a home directory: caches that tools fill, and what no command may read. Rows, no code."""
+"""Where things lie: caches that tools fill, and what of others no command may reach. Rows, no code."""
 
 from typing import NamedTuple
 
@@ -62,63 +62,28 @@ CACHES = (
 OWN_PROGRAMS = (".", ".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
 """Where a project has programs of its own, such as a wrapper or what was installed for it alone."""
 
-CREDENTIALS = (
-    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".netrc", ".git-credentials", ".pypirc", ".pgpass", ".my.cnf"),
-    *(".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/git/credentials", ".config/doctl"),
-    *(
-        ".docker/config.json",
-        ".docker/run",
-        ".config/containers/auth.json",
-        ".cargo/credentials",
-        ".cargo/credentials.toml",
-    ),
-    *(".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".terraform.d/credentials.tfrc.json"),
-    *(".cache/huggingface/token", ".huggingface/token", ".vault-token", ".config/op", ".password-store", ".age"),
-    *(".local/share/keyrings", ".local/share/kwalletd", ".config/kwalletrc", "Library/Keychains", ".config/sops"),
-    *(".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge"),
-    *(".config/vivaldi", ".config/opera", ".thunderbird", "snap/firefox", "snap/chromium", ".var/app"),
-    *("Library/Application Support/Google/Chrome", "Library/Application Support/Firefox", "Library/Cookies"),
-    *(
-        ".local/share/opencode",
-        ".claude/.credentials.json",
-        ".claude.json",
-        ".codex/auth.json",
-        ".config/github-copilot",
-    ),
-    *(".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history"),
-    *(".local/share/fish/fish_history", ".config/rclone", ".s3cfg", ".boto", ".databrickscfg", ".snowflake"),
-)
-"""Unreadable, below the home."""
 TOKEN_FILES = {
-    ".npmrc": b"_authToken",
-    ".yarnrc.yml": b"npmAuthToken",
-    ".config/pip/pip.conf": b"@",
-    ".pip/pip.conf": b"@",
+    ".npmrc": rb"_auth\w*\s*=\s*(?!\$\{)\S|_password",
+    ".yarnrc.yml": rb"npmAuth\w+:\s*(?!\W*\$\{)\S",
+    ".config/pip/pip.conf": rb"://[^/\s]+@",
+    ".pip/pip.conf": rb"://[^/\s]+@",
 }
-"""Unreadable when they hold this."""
-SYSTEM_SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh", "/var/run/docker.sock")
-SOCKETS = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "GPG_AGENT_INFO", "WAYLAND_DISPLAY", "DISPLAY")
+"""Tools need these, so they are unreadable only when they hold this: a token, not the name of a variable."""
+SYSTEM_SECRETS = (
+    *("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh", "/var/run/docker.sock"),
+    *("/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket"),
+)
+SOCKETS = (
+    *("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DOCKER_HOST", "CONTAINER_HOST"),
+    *("GPG_AGENT_INFO", "WAYLAND_DISPLAY", "DISPLAY", "XAUTHORITY", "SWAYSOCK", "I3SOCK", "TMUX", "STY", "NVIM"),
+    *("KITTY_LISTEN_ON", "VSCODE_IPC_HOOK_CLI"),
+)
 """Variables that lead to sockets of others: a sandboxed command does not get them."""
 
 OWN_NAMES = ("codeloop.json", "codeloop.jsonc", "opencode.json", "opencode.jsonc", ".codeloop", ".opencode")
 """Our configuration in a project: read-only where it is, and none may appear."""
 GIT_NAMES = ("hooks", "config", "config.worktree", "info/attributes", "commondir")
 """What of a git directory decides which programs git runs."""
-SECRET_NAMES = (
-    ".env",
-    ".env.*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    ".envrc",
-)
-HARMLESS_NAMES = ("*.example", "*.sample", "*.template", "*.dist", "*.pub")
-"""Of the files with secret names in a project, those that are not secret."""
 TEST_FOLDERS = frozenset({"test", "tests", "testdata", "fixtures", "examples", "spec"})
 """Private keys below these are made for tests."""
 SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target", "site-packages", ".tox", ".nox"})

@@ -11,17 +11,15 @@ from typing import Literal
 
 from msgspec import Struct
 
+from codeloop.kit.guarded_paths import PLAIN_NAMES, SECRET_FOLDERS, SECRET_NAMES
 from codeloop.kit.processes import which
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.sandbox.locations import (
     CACHES,
-    CREDENTIALS,
     GIT_NAMES,
-    HARMLESS_NAMES,
     OWN_NAMES,
     OWN_PROGRAMS,
-    SECRET_NAMES,
     SKIPPED,
     SOCKETS,
     SYSTEM_SECRETS,
@@ -29,8 +27,13 @@ from codeloop.workspace.sandbox.locations import (
     TOKEN_FILES,
 )
 
-_KEY_FILES = (".pem", ".key")
-_SECRET, _HARMLESS = (re.compile("|".join(map(fnmatch.translate, names))) for names in (SECRET_NAMES, HARMLESS_NAMES))
+_KEY_FILES, _STORES = (".pem", ".key"), (".jks", ".keystore")
+_SECRET, _PLAIN = (
+    re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE) for names in (SECRET_NAMES, PLAIN_NAMES)
+)
+_TOKENS = {name.rpartition("/")[2]: token for name, token in TOKEN_FILES.items()}
+_SECRET_TOPS = frozenset(name.partition("/")[0] for name in SECRET_FOLDERS)
+_REPLACED = tuple(f"/{name}/" for name in ("tmp", "var/tmp", "run", "dev", "proc"))
 _FRESH = 10.0  # seconds
 _NEIGHBOURS = 500  # files beside one that was granted
 _HEAD = 4096  # bytes in which a private key says that it is one
@@ -131,7 +134,9 @@ class Policies:
         configured = [_expanded(path, place) for path in self.config.writable]
         self._caches = [_real(path) for path in (*configured, *_caches(place, self._own_programs()))]
         named = [*place.own, *(_expanded(path, place) for path in self.config.hidden), *map(Path, SYSTEM_SECRETS)]
-        found = {_real(path) for path in (*named, *_credentials(home), *_sockets(place.environment))}
+        reached = [path for path in _bound() if not str(path).startswith(_REPLACED) or path.is_relative_to(home)]
+        reached = [path for path in reached if not any(map(path.is_relative_to, self._roots))]
+        found = {_real(path) for path in (*named, *_credentials(home), *_sockets(place.environment), *reached)}
         # What holds the project or the home can't be hidden from who works there.
         self._hidden = {path for path in found if not any(each.is_relative_to(path) for each in (*self._roots, home))}
         self._looked = time.monotonic()
@@ -304,13 +309,35 @@ def _is_program(path: Path) -> bool:
 
 
 def _credentials(home: Path) -> Iterator[Path]:
-    yield from (home / name for name in CREDENTIALS)
-    for name, token in TOKEN_FILES.items():
-        try:
-            if token in (home / name).read_bytes():
-                yield home / name
-        except OSError:
-            continue
+    yield from (home / name for name in SECRET_FOLDERS)
+    yield from (home / name for name, token in TOKEN_FILES.items() if _holds(home / name, token))
+    try:
+        with os.scandir(home) as entries:
+            names = [entry.name for entry in entries if _SECRET.fullmatch(entry.name) and entry.is_file()]
+    except OSError:
+        return
+    yield from (home / name for name in names if _is_secret(name, home / name))
+
+
+def _holds(path: Path, token: bytes) -> bool:
+    """Return whether a file holds a token."""
+    try:
+        with path.open("rb") as file:
+            return re.search(token, file.read(_HEAD * 16)) is not None
+    except OSError:
+        return False
+
+
+def _bound() -> Iterator[Path]:
+    """Yield the socket of every program that serves one here: what lies where it may be read could be connected to."""
+    try:
+        with Path("/proc/net/unix").open(encoding="utf-8", errors="surrogateescape") as rows:
+            places = [row.rstrip("\n").split(None, 7)[7:] for row in rows]
+    except OSError:
+        return
+    yield from {
+        Path(place[0]) for place in places if place and place[0].startswith("/") and os.access(place[0], os.W_OK)
+    }
 
 
 def _sockets(environment: Mapping[str, str]) -> Iterator[Path]:
@@ -331,6 +358,8 @@ def _secrets(root: Path) -> Iterator[Path]:
         except OSError:
             continue
         for name, path, is_folder in rows:
+            if name in _SECRET_TOPS:
+                yield from (_real(place) for each in SECRET_FOLDERS if (place := folder / each).exists())
             if is_folder:
                 if name not in SKIPPED and len(waiting) < SANDBOX_FOLDERS.value:
                     waiting.append(path)
@@ -339,12 +368,11 @@ def _secrets(root: Path) -> Iterator[Path]:
 
 
 def _is_secret(name: str, path: Path) -> bool:
-    if not _SECRET.fullmatch(name) or _HARMLESS.fullmatch(name):
+    """Return whether a file is secret by its name; of those that tools need, or that tests have, by what it holds."""
+    if not _SECRET.fullmatch(name) or _PLAIN.fullmatch(name):
         return False
-    if not name.endswith(_KEY_FILES):
-        return True
-    try:
-        with path.open("rb") as file:
-            return b"PRIVATE KEY" in file.read(_HEAD) and not TEST_FOLDERS & set(path.parts)
-    except OSError:
-        return False
+    if name in _TOKENS:
+        return _holds(path, _TOKENS[name])
+    if name.endswith(_STORES):
+        return not TEST_FOLDERS & set(path.parts)
+    return not name.endswith(_KEY_FILES) or (_holds(path, b"PRIVATE KEY") and not TEST_FOLDERS & set(path.parts))
