@@ -6,8 +6,16 @@ import select
 import signal
 import subprocess
 import time
+import weakref
 
 from tests.cli.program import Desk
+
+
+def end_session(child: subprocess.Popen[str]) -> None:
+    """End what a test that failed left: without its terminal it would look for input for ever."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 class Terminal:
@@ -27,6 +35,7 @@ class Terminal:
             start_new_session=True,
         )
         os.close(side)
+        weakref.finalize(self, end_session, self.child)
 
     def wait_for(self, text: str, seconds: float = 60) -> str:
         """Read until the text is shown after what was waited for before; gives all that was shown."""
