@@ -109,7 +109,7 @@ class Policies:
         guarded += [root / ".git" for root in roots if (root / ".git").is_file()]
         # What has become a link since it was allowed would lead to somewhere else.
         granted = [path for path in grants.writable if _real(path) == path]
-        opened, neighbours = _opened(granted, guarded, [*roots, *git, *self._caches], _real(place.home))
+        opened, neighbours = _opened(granted, guarded, (*roots, *git, *self._caches), _real(place.home))
         free = {*granted, *(path for path in grants.readable if _real(path) == path)}
         hidden = self._hidden | {path for root in roots for path in _secrets(root)}
         hidden -= free
