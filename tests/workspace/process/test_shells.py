@@ -6,7 +6,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -19,19 +18,6 @@ from codeloop.workspace.process.shells import CommandResult, ShellCommand, Shell
 from codeloop.workspace.sandbox.process_launcher import MARK
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "GIVEN": "given"}
-
-
-@pytest.fixture
-async def shells() -> AsyncIterator[Shells]:
-    made = Shells()
-    yield made
-    await made.close()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> ShellContext:
-    (tmp_path / "work").mkdir()
-    return ShellContext("ses_1", tmp_path / "work", ENVIRONMENT, tmp_path / "scratch")
 
 
 async def run(

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -21,19 +20,6 @@ DAEMON = (
     "import os,sys,time\nif os.fork(): sys.exit()\nos.setsid()\nopen({name!r},'w').write(str(os.getpid()))\n"
     "os.closerange(0, 999)\ntime.sleep(900)"
 )
-
-
-@pytest.fixture
-async def shells() -> AsyncIterator[Shells]:
-    made = Shells()
-    yield made
-    await made.close()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> ShellContext:
-    (tmp_path / "work").mkdir()
-    return ShellContext("ses_1", tmp_path / "work", ENVIRONMENT, tmp_path / "scratch")
 
 
 async def run(shells: Shells, place: ShellContext, text: str, timeout: float = 20) -> CommandResult:
