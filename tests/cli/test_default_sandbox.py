@@ -1,5 +1,6 @@
 """Without any setting: commands run in a sandbox and ask nothing, and where none can be had they are asked about."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.support.answers import Answer
 
 DONE = Answer(text="Finished.")
 WITHOUT = "No sandbox can be had on this machine"
+LEAKY = "can't hide the secrets of this project"
 BARE = (sys.executable, bare.__file__)
 bare_machine = pytest.mark.skipif(sys.platform != "linux", reason="only Linux can refuse a program what sandboxes need")
 
@@ -25,6 +27,11 @@ def told(desk: Desk, *lines: str, arguments: Sequence[str] = (), **settings: Any
     return done.returncode, done.stderr
 
 
+def backend(desk: Desk) -> str:
+    """Return what enforces the sandbox for this desk."""
+    return json.loads(desk.run("debug", "sandbox", "--json").stdout)["backend"]
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     made = Desk(tmp_path)
@@ -33,7 +40,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def test_commands_run_in_the_sandbox_without_a_question(desk: Desk) -> None:
-    if "enforced by  namespaces" not in desk.run("debug", "sandbox").stdout:
+    if backend(desk) in {"", "landlock"}:
         pytest.skip("no sandbox that holds can be had here")
     secret = desk.folder / ".ssh/id_ed25519"
     secret.parent.mkdir()
@@ -74,6 +81,21 @@ def test_a_sandbox_that_is_required_or_off(tmp_path: Path) -> None:
         assert "The configuration requires one" in ended["error"]
     code, shown = told(desk, "touch made", sandbox="off")
     assert (code, WITHOUT in shown) == (5, False)
+
+
+@bare_machine
+def test_a_sandbox_that_can_not_hide_the_secrets_of_a_project_does_not_count_there(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, wrapper=(*BARE, "--landlock"))
+    if backend(desk) != "landlock":
+        pytest.skip("Landlock can't be had here")
+    code, shown = told(desk, f"echo x > {tmp_path}/outside")
+    assert code == 5, "what is written outside is asked about there, too"
+    code, shown = told(desk, "touch made")
+    assert (code, LEAKY in shown) == (0, False)
+    (desk.work / ".env").write_text("KEY=1\n")
+    code, shown = told(desk, "ls", "touch second")
+    assert (code, shown.count(LEAKY)) == (5, 1)
+    assert not (desk.work / "second").exists()
 
 
 @bare_machine

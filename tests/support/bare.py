@@ -1,4 +1,7 @@
-"""Run a command where no sandbox can be had, as in a container without namespaces and Landlock: bare.py COMMAND."""
+"""Run a command where no sandbox can be had, as in a container without namespaces and Landlock: bare.py COMMAND.
+
+With `--landlock` before the command only Landlock can be had.
+"""
 
 import os
 import sys
@@ -17,9 +20,11 @@ _ALLOW = (0x06, 0, 0, 0x7FFF0000)
 
 
 def main(command: Sequence[str]) -> None:
-    """Refuse namespaces, mounts and Landlock for good, then become the command."""
+    """Refuse namespaces, mounts and perhaps Landlock for good, then become the command."""
     if not filter_calls(unix=True, internet=True, truncate=True):
         raise SystemExit("bare: the system calls of this processor are not known")
+    if command[0] == "--landlock":
+        os.execvp(command[1], list(command[1:]))
     program = create_string_buffer(b"".join(pack("=HBBI", *each) for each in (*_PROGRAM, _ALLOW)))
     call("prctl", 22, 2, pack("@HP", len(_PROGRAM) + 1, addressof(program)), 0, 0)
     os.execvp(command[0], list(command))
