@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
@@ -11,6 +11,9 @@ from textual.widget import Widget
 
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.themes.themes import load, textual_theme
+from tests.support.project import until
+
+Given = TypeVar("Given")
 
 
 class Stage(App[None]):
@@ -32,8 +35,18 @@ class Stage(App[None]):
     def colours(self) -> Styles:
         return self.styles_now
 
+    async def ask(self, screen: Screen[Given]) -> Given:
+        return await self.push_screen_wait(screen)
+
     def open(self, dialog: Screen[Any]) -> None:
         self.push_screen(dialog, self.results.append)
+
+    async def sees(self, *texts: str) -> None:
+        """Wait until all of the texts are on the screen."""
+        try:
+            await until(lambda: all(text in self.shown() for text in texts), 20)
+        except TimeoutError:
+            raise AssertionError(f"{texts} not in\n{self.shown()}") from None
 
     def shown(self) -> str:
         """Return the text of the screen, without blanks at the ends of its rows."""

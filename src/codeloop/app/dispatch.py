@@ -58,6 +58,7 @@ HANDLERS: dict[str, str] = {
     operation.PROJECT_DIRECTORIES.id: "app.handlers.project.project:directories",
     operation.LOCATION_GET.id: "app.handlers.project.project:location",
     operation.CONFIG_GET.id: "app.handlers.project.config:get",
+    operation.CONFIG_ORIGINS.id: "app.handlers.project.config:origins",
     operation.CONFIG_WARNINGS.id: "app.handlers.project.config:warnings",
     operation.CONFIG_UPDATE.id: "app.handlers.project.config:update",
     operation.CONFIG_PROVIDERS.id: "app.handlers.project.providers:usable",

@@ -182,6 +182,7 @@ PROJECT_DIRECTORIES = Operation(
 )
 CONFIG_GET = Operation("config.get", "GET", "/config", NoArguments, JSON)
 CONFIG_UPDATE = Operation("config.update", "PATCH", "/config", UpdateConfig, JSON, body="config")
+CONFIG_ORIGINS = Operation("config.origins", "GET", "/config/origins", NoArguments, dict[str, str])
 CONFIG_WARNINGS = Operation("config.warnings", "GET", "/config/warnings", NoArguments, list[str])
 CONFIG_PROVIDERS = Operation("config.providers", "GET", "/config/providers", NoArguments, UsableProviders)
 PROVIDER_LIST = Operation("provider.list", "GET", "/provider", NoArguments, KnownProviders)

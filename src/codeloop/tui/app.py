@@ -168,5 +168,9 @@ class TerminalUI(Ui):
 
     async def _trusts(self, question: str) -> bool:
         answered: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
-        self.push_screen(TrustScreen(question), answered.set_result)
-        return bool(await answered)
+        screen = TrustScreen(question, lambda: self.appearance.styles)
+        self.push_screen(screen, answered.set_result)
+        is_trusted = bool(await answered)
+        if screen.typed:
+            self.tab.prompt.insert(screen.typed)
+        return is_trusted

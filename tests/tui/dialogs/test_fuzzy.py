@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.tui.dialogs.fuzzy import FuzzyIndex, places
+from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex, places
 
 NAMES = ["src/store/outbox.py", "src/out.py", "Outline of the store", "about", "gpt-4o mini", "İstanbul"]
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from rich.segment import Segment
 
 from codeloop.schema.errors import CodeloopError
-from codeloop.tui.dialogs.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.confirm import Confirm
+from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.dialogs.rows_view import RowsView
 from codeloop.tui.dialogs.text_input import TextInput
 from codeloop.tui.render.canvas import Row
 from tests.support.project import until
@@ -63,7 +63,7 @@ async def test_each_key_does_what_it_says() -> None:
     table, app = Table(), Stage()
     async with staged(app) as pilot:
         app.open(Picker(table.source(), app.colours))
-        await until(lambda: "Write the docs" in app.shown())
+        await app.sees("Write the docs")
         assert "▸ ● Write the docs" in app.shown(), "the cursor is where it should start"
         assert "Today" in app.shown()
         assert "An old thing␛[2J <U+202E>gnp" in app.shown()
@@ -81,16 +81,16 @@ async def test_what_is_typed_filters_and_finds_more() -> None:
     table, app = Table(), Stage()
     async with staged(app) as pilot:
         app.open(Picker(table.source(), app.colours))
-        await until(lambda: "Write the docs" in app.shown())
+        await app.sees("Write the docs")
         await pilot.press(*"prsr")
         assert "Fix the parser" in app.shown()
         assert "Write the docs" not in app.shown()
-        await until(lambda: "Found elsewhere" in app.shown())
+        await app.sees("Found elsewhere")
         assert app.shown().count("Fix the parser") == 1
         await pilot.press("down", "enter")
         assert app.results == [9]
         app.open(Picker(PickSource(title="Things", load=table.load), app.colours))
-        await until(lambda: "Write the docs" in app.shown())
+        await app.sees("Write the docs")
         await pilot.press(*"hidden")
         assert "An old thing" in app.shown()
         await pilot.press("x")
@@ -101,7 +101,7 @@ async def test_a_click_chooses() -> None:
     table, app = Table(), Stage()
     async with staged(app) as pilot:
         app.open(Picker(table.source(), app.colours))
-        await until(lambda: "Write the docs" in app.shown())
+        await app.sees("Write the docs")
         await pilot.click("#picker-list", offset=(8, 1))
         await pilot.pause()
         assert app.results == [1]
@@ -112,19 +112,19 @@ async def test_what_can_not_be_loaded_says_why_and_is_tried_again() -> None:
     table.problem = "The server is away."
     async with staged(app) as pilot:
         app.open(Picker(table.source(), app.colours))
-        await until(lambda: "The server is away." in app.shown())
+        await app.sees("The server is away.")
         table.problem, table.picks = "", []
         await pilot.press("enter")
-        await until(lambda: "There is nothing here yet." in app.shown())
+        await app.sees("There is nothing here yet.")
 
 
 async def test_where_there_is_room_the_row_has_a_preview() -> None:
     table, app = Table(), Stage()
     async with staged(app, (140, 45)) as pilot:
         app.open(Picker(table.source(), app.colours))
-        await until(lambda: "About number 2" in app.shown())
+        await app.sees("About number 2")
         await pilot.press("up")
-        await until(lambda: "About number 1" in app.shown())
+        await app.sees("About number 1")
         await pilot.resize_terminal(40, 20)
         await until(lambda: "About number" not in app.shown())
         assert "Fix the parser" in app.shown()
@@ -135,7 +135,7 @@ async def test_only_rows_that_are_seen_are_made() -> None:
     table.picks = [Pick(number, f"Thing {number}") for number in range(10_000)]
     async with staged(app) as pilot:
         app.open(Picker(PickSource(title="Things", load=table.load), app.colours))
-        await until(lambda: "Thing 0" in app.shown())
+        await app.sees("Thing 0")
         await pilot.press(*"9999")
         assert app.screen.query_one("#picker-list", RowsView).size.height == 1
         await pilot.press("enter")

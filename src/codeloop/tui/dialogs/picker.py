@@ -13,11 +13,11 @@ from textual.widgets import Input
 
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.errors import CodeloopError
-from codeloop.tui.dialogs.choices import Pick, PickAction, PickSource, T
-from codeloop.tui.dialogs.dialog import Colours, Dialog, key_rows, text_rows, title_row
-from codeloop.tui.dialogs.fuzzy import FuzzyIndex
-from codeloop.tui.dialogs.pick_rows import PickRows
-from codeloop.tui.dialogs.rows_view import RowsView
+from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource, T
+from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex
+from codeloop.tui.dialogs.parts.pick_rows import PickRows
+from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.render.canvas import Row
 
 NARROW, WIDE = 92, 150
@@ -158,7 +158,7 @@ class Picker(Dialog[T | None], Generic[T]):
         page = max(self.query_one("#picker-list", RowsView).size.height - 1, 1)
         match key:
             case "escape":
-                self.dismiss(None)
+                self.leave()
             case "enter":
                 self._choose()
             case "pageup" | "pagedown":
@@ -171,6 +171,10 @@ class Picker(Dialog[T | None], Generic[T]):
                 action = next(action for action in self.source.actions if action.key == key)
                 self.run_worker(partial(self._act, action), exclusive=True, group="act")
 
+    def leave(self) -> None:
+        """Close without a choice."""
+        self.dismiss(None)
+
     def _go(self, place: int) -> None:
         self._rows.cursor = max(0, min(place, len(self._found) - 1))
         self.draw()
@@ -182,16 +186,20 @@ class Picker(Dialog[T | None], Generic[T]):
             return
         pick = self._picks[self._found[self._rows.cursor]]
         if pick.problem:
-            self.notify(inert(pick.problem), severity="warning")
+            self.notify(inert(pick.problem), severity="warning", markup=False)
         else:
-            self.dismiss(pick.value)
+            self.chosen(pick.value)
+
+    def chosen(self, value: T) -> None:
+        """Close with the value that was chosen."""
+        self.dismiss(value)
 
     async def _act(self, action: PickAction[T]) -> None:
         try:
             if await action.run(self.current):
                 await self._load()
         except CodeloopError as error:
-            self.notify(inert(str(error)), severity="error")
+            self.notify(inert(str(error)), severity="error", markup=False)
 
     @on(Input.Changed)
     def _typed(self, changed: Input.Changed) -> None:
@@ -210,11 +218,11 @@ class Picker(Dialog[T | None], Generic[T]):
         await self._pause()
         if self.source.search is None or len(text.strip()) < 3:
             return
-        known = [pick.value for pick in self._picks]
+        known = [self._picks[at].value for at in self._found]
         try:
             more = [pick for pick in await self.source.search(text.strip()) if pick.value not in known]
         except CodeloopError as error:
-            self.notify(inert(str(error)), severity="warning")
+            self.notify(inert(str(error)), severity="warning", markup=False)
             return
         self._picks += more
         self._more = len(more)
@@ -238,7 +246,9 @@ class Picker(Dialog[T | None], Generic[T]):
                 rows = await self.source.preview(value, max(view.size.width - 1, 10))
             except CodeloopError as error:
                 rows = [[Segment(inert(str(error)))]]
-        view.show(rows, self.query_one("#picker-list", RowsView).size.height)
+        height = self.query_one("#picker-list", RowsView).size.height
+        view.show(rows, height)
+        view.scroll_to_row(max(len(rows) - 1, 0), max(len(rows) - 1, 0))
 
     async def _pause(self) -> None:
         await sleep(_PAUSE)

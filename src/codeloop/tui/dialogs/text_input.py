@@ -6,8 +6,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from codeloop.tui.dialogs.dialog import Colours, Dialog, key_rows, text_rows, title_row
-from codeloop.tui.dialogs.rows_view import RowsView
+from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.render.canvas import Row
 
 

@@ -1,41 +1,89 @@
-"""Asks whether a project's own configuration may be used."""
+"""Whether to trust a project: what that means, and what its files want."""
 
+from time import monotonic
+
+from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.containers import Vertical
 
-CHOICES = "y  trust this directory from now on      n  ignore its risky settings, and ask again next time"
+from codeloop.kit.terminal_text import inert
+from codeloop.tui.dialogs.parts.dialog import Colours, Dialog, key_rows, text_rows, title_row
+from codeloop.tui.dialogs.parts.rows import wrap
+from codeloop.tui.dialogs.parts.rows_view import RowsView
+from codeloop.tui.render.canvas import Row
+
+TITLE = "Trust this project?"
+MEANING = (
+    "Its files can run programs on this machine: hooks, servers, commands.",
+    "They can choose where your prompts and keys go, and what is allowed without asking.",
+    "Trust it if you know who wrote them. Without trust you can work all the same: risky settings are left out.",
+)
+SETTLE = 0.3
+"""Seconds after the question was drawn in which nobody can have read it."""
+_LOOKS = {"+": "diff_added", "-": "diff_removed", "@": "diff_hunk_header"}
+_SCROLLS = {"up": -1, "down": 1, "pageup": -8, "pagedown": 8}
 
 
-class TrustScreen(ModalScreen[bool]):
-    """Shows what the project has, or what of it has changed; nothing but `y` trusts it."""
+class TrustScreen(Dialog[bool]):
+    """Closes with whether the person trusts it. `about`: what its files want, or how they changed.
 
-    DEFAULT_CSS = """
-    TrustScreen { align: center middle; }
-    TrustScreen > Vertical {
-        width: 90%; max-width: 110; height: auto; max-height: 90%; padding: 1 2; background: $background-panel;
-    }
-    TrustScreen VerticalScroll { height: auto; max-height: 1fr; }
-    TrustScreen .title { text-style: bold; margin-bottom: 1; }
-    TrustScreen .choices { margin-top: 1; color: $warning; }
+    `typed` is what was typed before the question could be read: it answers nothing, and belongs to the prompt.
     """
 
-    def __init__(self, question: str) -> None:
-        super().__init__()
-        self._question = question
+    def __init__(self, about: str, colours: Colours, settle: float = SETTLE) -> None:
+        super().__init__(colours)
+        self.typed = ""
+        self._about = about
+        self._settle = settle
+        self._drawn_at = float("inf")
 
     def compose(self) -> ComposeResult:
-        """Give the question and the choices."""
-        with Vertical():
-            yield Static("Trust this project?", classes="title", markup=False)
-            with VerticalScroll(can_focus=True):
-                yield Static(self._question.rstrip("\n"), markup=False)
-            yield Static(CHOICES, classes="choices", markup=False)
+        """Give what trust means, what the files want, and the keys."""
+        with Vertical(id="dialog-box"):
+            yield RowsView("trust-title")
+            yield RowsView("trust-about")
+            yield RowsView("trust-keys")
+
+    def draw(self) -> None:
+        """Draw everything anew."""
+        styles, outer = self.colours(), self.box_width(100)
+        width = outer - 4
+        self.query_one("#dialog-box").styles.width = outer
+        head: list[Row] = [title_row(TITLE, styles, width), []]
+        for line in MEANING:
+            head += text_rows(line, styles, width)
+        about: list[Row] = []
+        for line in inert(self._about).rstrip("\n").split("\n"):
+            colour = _LOOKS.get(line[:1], "text_muted")
+            about += [
+                [Segment("│ ", styles.of("border")), Segment(row, styles.of(colour))] for row in wrap(line, width - 3)
+            ]
+        keys = [("y", "trust it from now on"), ("n", "leave its risky settings out"), ("↑↓", "read")]
+        foot: list[Row] = [[], *key_rows(keys, styles, width)]
+        room = max(self.size.height - len(head) - len(foot) - 5, 2)
+        self.query_one("#trust-title", RowsView).show([*head, []], len(head) + 1)
+        self.query_one("#trust-about", RowsView).show(about, min(len(about), room))
+        self.query_one("#trust-keys", RowsView).show(foot, len(foot))
+        self.call_after_refresh(self._was_drawn)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether keys answer."""
+        return monotonic() >= self._drawn_at + self._settle
+
+    def _was_drawn(self) -> None:
+        if not self.query_one("#trust-keys", RowsView).is_drawn:
+            self.set_timer(0.02, self._was_drawn)
+        elif self._drawn_at == float("inf"):
+            self._drawn_at = monotonic()
 
     def on_key(self, event: events.Key) -> None:
-        """Take the answer."""
-        if event.key in {"y", "n", "escape"}:
-            event.stop()
+        """Answer, or read on."""
+        event.stop()
+        if event.time < self._drawn_at + self._settle:
+            self.typed += event.character if event.is_printable and event.character else ""
+        elif event.key in _SCROLLS:
+            self.query_one("#trust-about", RowsView).scroll_relative(y=_SCROLLS[event.key], animate=False)
+        elif event.key in {"y", "n", "escape"}:
             self.dismiss(event.key == "y")

@@ -3,7 +3,7 @@
 from rich.segment import Segment
 
 from codeloop.client.display.numbers import Look
-from codeloop.tui.dialogs.rows import between, on, wrap
+from codeloop.tui.dialogs.parts.rows import between, on, wrap
 from codeloop.tui.questions.form import Form, FormRow, FormText
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles

@@ -16,8 +16,8 @@ from textual.widgets import Input
 
 from codeloop.client.display.permission_text import Asking
 from codeloop.schema.permission import PermissionRequest
-from codeloop.tui.dialogs.rows import wrap
-from codeloop.tui.dialogs.rows_view import RowsView
+from codeloop.tui.dialogs.parts.rows import wrap
+from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.questions.form import Form, FormAnswer, FormEntry, Request
 from codeloop.tui.questions.form_rows import about_rows, choice_rows, head_rows
 from codeloop.tui.questions.permission_form import PermissionForm

@@ -32,6 +32,11 @@ async def get(project: Project, _args: NoArguments) -> JSON:
     return _shown(project, project.settings)
 
 
+async def origins(project: Project, _args: NoArguments) -> dict[str, str]:
+    """Return which file and line set each value that is set, by its dotted path."""
+    return {path: str(origin) for path, origin in project.settings.loaded.provenance.items()}
+
+
 async def warnings(project: Project, _args: NoArguments) -> list[str]:
     """Return what is wrong with the configuration, not supported yet, or ignored for want of trust: a line each."""
     return list(project.settings.loaded.warnings)

@@ -19,16 +19,19 @@ def fit(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most `width` cells, broken between words where that is possible."""
+    """Return a text in lines of at most `width` cells, broken between words where that is possible.
+
+    The blanks that a paragraph begins with stay.
+    """
     width = max(width, 1)
     lines: list[str] = []
     for paragraph in text.split("\n"):
         line = ""
-        for word in _WORD.findall(paragraph):
+        for number, word in enumerate(_WORD.findall(paragraph)):
             if line and cell_len(line) + cell_len(word) > width:
                 lines.append(line)
                 line = ""
-            line += word if line else word.lstrip()
+            line += word if line or number == 0 else word.lstrip()
             if cell_len(line) > width:
                 *whole, line = chop_cells(line, width)
                 lines += whole

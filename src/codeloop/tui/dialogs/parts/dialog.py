@@ -7,7 +7,7 @@ from rich.segment import Segment
 from textual import events
 from textual.screen import ModalScreen
 
-from codeloop.tui.dialogs.rows import between, wrap
+from codeloop.tui.dialogs.parts.rows import between, wrap
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
 

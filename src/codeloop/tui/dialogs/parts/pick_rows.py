@@ -7,9 +7,9 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from codeloop.kit.terminal_text import one_line
-from codeloop.tui.dialogs.choices import Pick
-from codeloop.tui.dialogs.fuzzy import places
-from codeloop.tui.dialogs.rows import between, fit, on
+from codeloop.tui.dialogs.parts.choices import Pick
+from codeloop.tui.dialogs.parts.fuzzy import places
+from codeloop.tui.dialogs.parts.rows import between, fit, on
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.themes.styles import Styles
 

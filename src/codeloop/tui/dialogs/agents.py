@@ -1,0 +1,29 @@
+"""The agents that a person can work with."""
+
+from collections.abc import Sequence
+
+from codeloop.schema.operation import AGENT_LIST, NoArguments
+from codeloop.tui.dialogs.parts.choices import Pick, PickSource
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.picker import Picker
+
+
+def agent_picker(context: DialogContext, current: str = "") -> Picker[str]:
+    """Return a list that closes with an agent's name."""
+
+    async def listed() -> Sequence[Pick[str]]:
+        agents = await context.client.call(AGENT_LIST, NoArguments())
+        return [
+            Pick(
+                agent.name,
+                agent.name,
+                agent.description or "",
+                agent.model.model_id if agent.model is not None else "",
+                mark="●" if agent.name == current else "",
+            )
+            for agent in agents
+            if agent.mode != "subagent" and not agent.hidden
+        ]
+
+    source = PickSource(title="Agents", load=listed, start=current or None, empty="There is no agent.", choose="use it")
+    return Picker(source, context.colours)

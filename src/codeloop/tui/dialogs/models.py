@@ -1,0 +1,131 @@
+"""The models: what they cost and hold, favourites, the latest ones, thinking effort, and why one can't be used."""
+
+from collections.abc import Iterator, Sequence
+
+from codeloop.client.display.numbers import count
+from codeloop.schema.api.providers import Model, ProviderDetails
+from codeloop.schema.message import ModelRef
+from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_LIST, NoArguments
+from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.memory import ModelMemory, reference
+from codeloop.tui.dialogs.picker import Picker
+
+FAVOURITES, RECENT = "Favourites", "Used last"
+PLAIN = "default"
+
+
+class ModelPicker(Picker[ModelRef]):
+    """Closes with a model, and the thinking effort that was last chosen for it."""
+
+    def __init__(self, context: DialogContext, memory: ModelMemory, current: ModelRef | None = None) -> None:
+        self._given = context
+        self._memory = memory
+        self._current = current
+        self._everything = False
+        actions = (
+            PickAction("ctrl+f", "favourite", self._like),
+            PickAction("ctrl+t", "thinking effort", self._effort),
+            PickAction("ctrl+a", "all providers", self._all),
+        )
+        source = PickSource(
+            title="Models",
+            load=self._listed,
+            actions=actions,
+            start=current,
+            empty="No model can be used yet: add a provider first, or start a local server.",
+            choose="use it",
+        )
+        super().__init__(source, context.colours)
+
+    async def _listed(self) -> Sequence[Pick[ModelRef]]:
+        client, none = self._given.client, NoArguments()
+        usable = (await client.call(CONFIG_PROVIDERS, none)).providers
+        picks = list(self._picked(usable))
+        if self._everything:
+            known = await client.call(PROVIDER_LIST, none)
+            others = [each for each in known.all if each.id not in known.connected]
+            picks += [pick for provider in others for pick in self._of(provider, why_not(provider))]
+        return picks
+
+    def _picked(self, providers: Sequence[ProviderDetails]) -> Iterator[Pick[ModelRef]]:
+        """Yield favourites, then the latest ones, then all others by provider."""
+        listed = {reference(pick.value): pick for provider in providers for pick in self._of(provider, "")}
+        liked = self._memory.read()
+        recent = [ref for ref in liked.recent if ref not in liked.favourites]
+        for group, refs in ((FAVOURITES, liked.favourites), (RECENT, recent)):
+            for ref in refs:
+                pick = listed.pop(ref, None)
+                if pick is not None:
+                    yield Pick(pick.value, pick.title, pick.group, pick.hint, group, pick.mark, pick.also)
+        yield from listed.values()
+
+    def _of(self, provider: ProviderDetails, problem: str) -> Iterator[Pick[ModelRef]]:
+        variants = self._memory.read().variants
+        for model in provider.models.values():
+            ref = ModelRef(provider_id=provider.id, model_id=model.id)
+            name = reference(ref)
+            variant = variants.get(name, "")
+            here = self._current is not None and name == reference(self._current)
+            if here and self._current is not None:
+                ref = self._current
+            elif variant in (model.variants or {}):
+                ref = ModelRef(provider_id=provider.id, model_id=model.id, variant=variant)
+            effort = f"thinks {ref.variant}" if ref.variant else ""
+            old = "" if model.status == "active" else model.status
+            detail = " · ".join(word for word in (effort, old) if word)
+            mark = "●" if here else ""
+            yield Pick(ref, model.name, detail, figures(model), provider.name, mark, name, problem)
+
+    async def _like(self, model: ModelRef | None) -> bool:
+        if model is not None:
+            self._memory.toggle(reference(model))
+        return model is not None
+
+    async def _all(self, _model: ModelRef | None) -> bool:
+        self._everything = not self._everything
+        return True
+
+    async def _effort(self, model: ModelRef | None) -> bool:
+        if model is None:
+            return False
+        chosen = await self._given.ask(variant_picker(self._given, model))
+        if chosen is not None:
+            self.dismiss(chosen)
+        return False
+
+
+def variant_picker(context: DialogContext, model: ModelRef) -> Picker[ModelRef]:
+    """Return a list of the thinking efforts of a model, which closes with the model in one of them."""
+
+    async def listed() -> Sequence[Pick[ModelRef]]:
+        usable = await context.client.call(CONFIG_PROVIDERS, NoArguments())
+        found = [each.models.get(model.model_id) for each in usable.providers if each.id == model.provider_id]
+        variants = [name for each in found if each is not None for name in each.variants or {}]
+        plain = ModelRef(provider_id=model.provider_id, model_id=model.model_id)
+        picks = [Pick(plain, PLAIN, "as the service decides", mark="" if model.variant else "●")]
+        for name in variants:
+            ref = ModelRef(provider_id=model.provider_id, model_id=model.model_id, variant=name)
+            picks.append(Pick(ref, name, mark="●" if name == model.variant else ""))
+        return picks if variants else []
+
+    source = PickSource(
+        title=f"Thinking effort of {model.model_id}",
+        load=listed,
+        start=model,
+        empty="This model has one way of thinking only.",
+    )
+    return Picker(source, context.colours)
+
+
+def figures(model: Model) -> str:
+    """Return the context and the prices per million tokens."""
+    context = f"{count(model.limit.context)} tokens" if model.limit.context else ""
+    cost = model.cost
+    price = f"${cost.input:g} in · ${cost.output:g} out" if cost.input or cost.output else "no price"
+    return "  ".join(word for word in (price, context) if word)
+
+
+def why_not(provider: ProviderDetails) -> str:
+    """Return why the models of a provider that is not connected can't be used."""
+    return f"needs a key ({provider.env[0]})" if provider.env else "is not set up"

@@ -1,0 +1,50 @@
+"""Every command, to run it or to look up its keys."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from codeloop.tui.dialogs.parts.choices import Pick, PickSource
+from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.picker import Picker
+
+
+class PaletteRow(Struct, frozen=True):
+    """A command. `keys` as people write them; `problem`: why it can't be run now."""
+
+    id: str
+    title: str
+    group: str = ""
+    keys: str = ""
+    slash: str = ""
+    problem: str = ""
+
+
+def palette(rows: Sequence[PaletteRow], colours: Colours, title: str = "Commands") -> Picker[str]:
+    """Return a list of commands that closes with the id of one; those that can't be run are left out."""
+    return _list([row for row in rows if not row.problem], colours, title, "run it")
+
+
+def help_list(rows: Sequence[PaletteRow], colours: Colours) -> Picker[str]:
+    """Return a list of all keys, with those of commands that can't be run now; it closes with the id of one."""
+    return _list(sorted(rows, key=lambda row: not row.keys), colours, "Keys and commands", "run it")
+
+
+def _list(rows: Sequence[PaletteRow], colours: Colours, title: str, choose: str) -> Picker[str]:
+    groups = list(dict.fromkeys(row.group for row in rows))
+
+    async def listed() -> Sequence[Pick[str]]:
+        return [
+            Pick(
+                row.id,
+                row.title,
+                f"/{row.slash}" if row.slash else "",
+                row.keys,
+                row.group,
+                also=row.id,
+                problem=row.problem,
+            )
+            for row in sorted(rows, key=lambda row: groups.index(row.group))
+        ]
+
+    return Picker(PickSource(title=title, load=listed, choose=choose), colours)

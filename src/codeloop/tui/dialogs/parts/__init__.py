@@ -1,0 +1,1 @@
+"""What dialogs are made of: rows, lists, boxes."""

@@ -1,0 +1,27 @@
+"""What a dialog works with, handed in by the app."""
+
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+from textual.screen import Screen
+
+from codeloop.client.client import Client
+from codeloop.tui.dialogs.parts.dialog import Colours
+
+Given = TypeVar("Given")
+
+
+class AskScreen(Protocol):
+    """Shows a screen above the others and returns what it closes with, as `App.push_screen_wait` does."""
+
+    async def __call__(self, screen: Screen[Given]) -> Given:
+        """Show a screen and wait."""
+        ...
+
+
+class DialogContext(Struct, frozen=True):
+    """`client` reaches the project, `colours` gives the styles in use, `ask` shows a further screen."""
+
+    client: Client
+    colours: Colours
+    ask: AskScreen

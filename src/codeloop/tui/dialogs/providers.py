@@ -1,0 +1,140 @@
+"""The providers of models: enter a key and try it at once, or use a server that answers on this machine."""
+
+from asyncio import timeout
+from collections.abc import Sequence
+from functools import partial
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.providers import ApiAuth, KnownProviders, ProviderDetails, ProviderId, SetAuth
+from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
+from codeloop.schema.api.session_requests import CreateSession, SessionId
+from codeloop.schema.errors import MessageError, ProviderAuthError, UnknownData, UnknownError, error_message
+from codeloop.schema.message import AssistantMessage, ModelRef
+from codeloop.schema.operation import (
+    AUTH_REMOVE,
+    AUTH_SET,
+    PROMPT,
+    PROVIDER_AUTH,
+    PROVIDER_LIST,
+    SESSION_CREATE,
+    SESSION_DELETE,
+    NoArguments,
+)
+from codeloop.schema.tui_limits import PROVIDER_TRY
+from codeloop.tui.dialogs.confirm import Confirm
+from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.dialogs.text_input import TextInput
+
+LOCAL, READY, KNOWN, OTHERS = "On this machine", "Ready", "Often used", "All others"
+_OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
+FIRST = "Pick where your models come from. A key is stored for that service alone, in a file that only you can read."
+
+
+class ProviderPicker(Picker[ModelRef]):
+    """Closes with a model of a provider that was tried and answers."""
+
+    def __init__(self, context: DialogContext, title: str = "Providers") -> None:
+        self._given = context
+        self._known = KnownProviders(all=[], default={}, connected=[])
+        self._keyed: set[str] = set()
+        actions = (
+            PickAction("ctrl+k", "enter a key", self._enter),
+            PickAction("ctrl+d", "forget the key", self._forget),
+        )
+        source = PickSource(
+            title=title,
+            load=self._listed,
+            actions=actions,
+            choose="use it",
+        )
+        super().__init__(source, context.colours)
+
+    async def _listed(self) -> Sequence[Pick[ModelRef]]:
+        client, none = self._given.client, NoArguments()
+        self._known = await client.call(PROVIDER_LIST, none)
+        self._keyed = set(await client.call(PROVIDER_AUTH, none))
+        order = [LOCAL, READY, KNOWN, OTHERS]
+        picks = [self._pick(provider) for provider in self._known.all]
+        often = {name: at for at, name in enumerate(_OFTEN)}
+        return sorted(
+            picks,
+            key=lambda pick: (order.index(pick.group), often.get(pick.value.provider_id, 99), pick.title.lower()),
+        )
+
+    def _pick(self, provider: ProviderDetails) -> Pick[ModelRef]:
+        is_ready = provider.id in self._known.connected
+        is_local = is_ready and provider.source == "custom" and not provider.env
+        group = LOCAL if is_local else READY if is_ready else KNOWN if provider.id in _OFTEN else OTHERS
+        where = {"env": "key from the environment", "config": "configured", "api": "key stored", "custom": "answers"}
+        models = len(provider.models)
+        detail = where[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
+        can = is_ready or provider.id in self._keyed
+        problem = "" if can else f"set it up with codeloop auth login {provider.id} --base-url URL"
+        value = ModelRef(provider_id=provider.id, model_id=self._known.default.get(provider.id, ""))
+        also = f"{provider.id} {' '.join(provider.env)}"
+        return Pick(value, provider.name, detail, ", ".join(provider.env[:1]), group, also=also, problem=problem)
+
+    def chosen(self, value: ModelRef) -> None:
+        """Ask for a key where one is needed; then try the provider."""
+        self.run_worker(partial(self._use, value), exclusive=True, group="act")
+
+    async def _use(self, model: ModelRef) -> None:
+        if model.provider_id in self._known.connected:
+            self.dismiss(model)
+        elif await self._enter(model):
+            self.reload()
+
+    async def _enter(self, model: ModelRef | None) -> bool:
+        """Store a key and try it; one that the service refuses is forgotten again."""
+        if model is None:
+            return False
+        provider = next(each for each in self._known.all if each.id == model.provider_id)
+        about = f"It is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
+        title = f"Key for {one_line(provider.name, 60)}"
+        key = await self._given.ask(TextInput(title, self.colours, about=about, hidden=True))
+        if not key:
+            return False
+        client = self._given.client
+        await client.call(AUTH_SET, SetAuth(provider_id=provider.id, auth=ApiAuth(key=key)))
+        self.notify(f"Trying {one_line(provider.name, 60)}…", markup=False)
+        error = await tried(self._given, model)
+        if error is None:
+            self.notify(f"{one_line(provider.name, 60)} answers.", markup=False)
+            self.dismiss(model)
+            return False
+        if isinstance(error, ProviderAuthError):
+            await client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
+        self.notify(one_line(error_message(error), 400), severity="error", timeout=15, markup=False)
+        return True
+
+    async def _forget(self, model: ModelRef | None) -> bool:
+        if model is None:
+            return False
+        text = "Its models can't be used any more until a key is entered again."
+        if not await self._given.ask(Confirm("Forget the stored key?", text, "forget it", self.colours)):
+            return False
+        return await self._given.client.call(AUTH_REMOVE, ProviderId(provider_id=model.provider_id))
+
+
+async def tried(context: DialogContext, model: ModelRef) -> MessageError | None:
+    """Ask a model for one word in a session that is deleted again; return what went wrong."""
+    client = context.client
+    session = await client.call(SESSION_CREATE, CreateSession(title="Trying a provider"))
+    try:
+        asked = Prompt(
+            session_id=session.id,
+            parts=[TextPartInput(text="Answer with the word: ready")],
+            model=model,
+            tools={"*": False},
+            limits=RunLimits(steps=1, attended=False),
+        )
+        async with timeout(PROVIDER_TRY.value / 1000):
+            answer = await client.call(PROMPT, asked)
+        return answer.info.error if isinstance(answer.info, AssistantMessage) else None
+    except TimeoutError:
+        seconds = PROVIDER_TRY.value // 1000
+        return UnknownError(data=UnknownData(message=f"It did not answer in {seconds} s. The key is kept; try again."))
+    finally:
+        await client.call(SESSION_DELETE, SessionId(session_id=session.id))

@@ -1,0 +1,184 @@
+"""The sessions of a project: find one by title or by what was said in it, look into it, rename, fork, delete it."""
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from functools import partial
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.session_requests import (
+    ForkSession,
+    ListMessages,
+    ListSessions,
+    SearchSessions,
+    SessionId,
+    UpdateSession,
+)
+from codeloop.schema.live_events import Idle
+from codeloop.schema.message import Session
+from codeloop.schema.operation import (
+    PERMISSION_LIST,
+    QUESTION_LIST,
+    SESSION_CHILDREN,
+    SESSION_DELETE,
+    SESSION_FORK,
+    SESSION_GET,
+    SESSION_LIST,
+    SESSION_MESSAGES,
+    SESSION_SEARCH,
+    SESSION_STATUS,
+    SESSION_UPDATE,
+    NoArguments,
+)
+from codeloop.tui.dialogs.confirm import Confirm
+from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.messages import message_rows
+from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.dialogs.text_input import TextInput
+from codeloop.tui.render.canvas import Row
+
+_MOST = 1_000
+_PREVIEWED = 12
+WAITS, WORKS = "waits for you", "works"
+
+
+class SessionPicker(Picker[str]):
+    """Closes with the id of the session to open: one that was chosen, or a new fork of it."""
+
+    def __init__(self, context: DialogContext, current: str = "") -> None:
+        self._given = context
+        self._current = current
+        self._sessions: dict[str, Session] = {}
+        actions = (
+            PickAction("ctrl+r", "rename", self._rename),
+            PickAction("ctrl+f", "fork", self._fork),
+            PickAction("ctrl+d", "delete", self._delete),
+        )
+        source = PickSource(
+            title="Sessions",
+            load=self._listed,
+            actions=actions,
+            search=self._search,
+            preview=partial(latest, context),
+            start=current or None,
+            empty="No session yet. What you write begins one.",
+            choose="open",
+        )
+        super().__init__(source, context.colours)
+
+    async def _listed(self) -> Sequence[Pick[str]]:
+        client = self._given.client
+        listed = await client.call(SESSION_LIST, ListSessions(scope="project", roots=True, limit=_MOST))
+        states = await self._states()
+        self._sessions = {session.id: session for session in listed}
+        several = len({session.directory for session in listed}) > 1
+        return [self._pick(session, states.get(session.id, ""), several=several) for session in listed]
+
+    async def _states(self) -> dict[str, str]:
+        """Return which sessions work, and which wait for an answer: to their own question or a subagent's."""
+        client, none = self._given.client, NoArguments()
+        states = await client.call(SESSION_STATUS, none)
+        found = {session_id: WORKS for session_id, state in states.items() if not isinstance(state, Idle)}
+        for request in [*await client.call(PERMISSION_LIST, none), *await client.call(QUESTION_LIST, none)]:
+            session_id: str | None = request.session_id
+            while session_id is not None:
+                found[session_id] = WAITS
+                session_id = (await client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
+        return found
+
+    def _pick(self, session: Session, state: str, *, several: bool, excerpt: str = "") -> Pick[str]:
+        day = datetime.fromtimestamp(session.time.updated / 1000).astimezone()
+        place = session.path or "." if several else ""
+        return Pick(
+            session.id,
+            session.title,
+            excerpt or place,
+            state or f"{day:%H:%M}",
+            "found in what was said" if excerpt else day_name(day.date()),
+            "●" if session.id == self._current else "",
+            f"{session.slug} {session.id}",
+        )
+
+    async def _search(self, text: str) -> Sequence[Pick[str]]:
+        found = await self._given.client.call(SESSION_SEARCH, SearchSessions(query=text))
+        picks: list[Pick[str]] = []
+        for hit in found.hits:
+            self._sessions.setdefault(hit.session.id, hit.session)
+            excerpt = one_line(hit.excerpts[0].text, 200) if hit.excerpts else ""
+            if excerpt:
+                picks.append(self._pick(hit.session, "", several=False, excerpt=excerpt))
+        return picks
+
+    async def _rename(self, session_id: str | None) -> bool:
+        if session_id is None:
+            return False
+        title = await self._given.ask(TextInput("Rename", self.colours, self._sessions[session_id].title))
+        if not title or not title.strip():
+            return False
+        await self._given.client.call(SESSION_UPDATE, UpdateSession(session_id=session_id, title=title.strip()))
+        return True
+
+    async def _fork(self, session_id: str | None) -> bool:
+        if session_id is not None:
+            made = await self._given.client.call(SESSION_FORK, ForkSession(session_id=session_id))
+            self.dismiss(made.id)
+        return False
+
+    async def _delete(self, session_id: str | None) -> bool:
+        if session_id is None:
+            return False
+        client = self._given.client
+        children = await client.call(SESSION_CHILDREN, SessionId(session_id=session_id))
+        with_them = f" and its {len(children)} subagent sessions" if children else ""
+        text = f"“{one_line(self._sessions[session_id].title, 80)}”{with_them}: all that was said is gone then."
+        if not await self._given.ask(Confirm("Delete the session?", text, "delete it", self.colours)):
+            return False
+        return await client.call(SESSION_DELETE, SessionId(session_id=session_id))
+
+
+async def latest(context: DialogContext, session_id: str, width: int) -> Sequence[Row]:
+    """Return the end of what was said in a session."""
+    query = ListMessages(session_id=session_id, limit=_PREVIEWED)
+    return message_rows(await context.client.call(SESSION_MESSAGES, query), context.colours(), width)
+
+
+def day_name(day: date) -> str:
+    """Return what people call a day."""
+    today = datetime.now().astimezone().date()
+    if day == today:
+        return "Today"
+    return "Yesterday" if day == today - timedelta(days=1) else f"{day:%A, %d %B %Y}"
+
+
+class ChildPicker(Picker[str]):
+    """The subagents' sessions below one; closes with the id of one."""
+
+    def __init__(self, context: DialogContext, parent: str, current: str = "") -> None:
+        self._given = context
+        self._root_id = parent
+        self._current = current
+        source = PickSource(
+            title="Subagents",
+            load=self._listed,
+            preview=partial(latest, context),
+            start=current or None,
+            empty="No subagent was started here.",
+            choose="look into it",
+        )
+        super().__init__(source, context.colours)
+
+    async def _listed(self) -> Sequence[Pick[str]]:
+        client = self._given.client
+        states = await client.call(SESSION_STATUS, NoArguments())
+        picks: list[Pick[str]] = []
+        waiting = [(self._root_id, 0)]
+        while waiting:
+            parent, depth = waiting.pop(0)
+            children = await client.call(SESSION_CHILDREN, SessionId(session_id=parent))
+            for child in children:
+                is_idle = isinstance(states.get(child.id, Idle()), Idle)
+                mark = "●" if child.id == self._current else ""
+                title = f"{'  ' * depth}{child.title}"
+                picks.append(Pick(child.id, title, child.agent or "", "" if is_idle else WORKS, mark=mark))
+                waiting.append((child.id, depth + 1))
+        return picks

@@ -1,0 +1,154 @@
+"""Settings: what each is, where that was set, and a change of it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.schema.api.project import UpdateConfig
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.operation import CONFIG_GET, CONFIG_ORIGINS, CONFIG_UPDATE, NoArguments
+from codeloop.schema.permission import PROFILES
+from codeloop.schema.wire import JSON
+from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.dialogs.text_input import TextInput
+
+_PLACE = 44
+ON_OFF = ("true", "false")
+
+
+class Setting(Struct, frozen=True):
+    """A setting that can be changed here. `keys` lead to it; `choices`: what it can be, empty: any text.
+
+    `value` as JSON, "" where nothing sets it; `origin`: the file and line that set it.
+    """
+
+    keys: tuple[str, ...]
+    about: str
+    choices: tuple[str, ...] = ()
+    group: str = ""
+    value: str = ""
+    origin: str = ""
+
+    @property
+    def name(self) -> str:
+        """The keys with dots between."""
+        return ".".join(self.keys)
+
+
+PROJECT = "This project (codeloop.json)"
+CONFIGURATION = (
+    Setting(("model",), "the model to begin with, as provider/model"),
+    Setting(("small_model",), "the model for titles and the like"),
+    Setting(("default_agent",), "the agent to begin with"),
+    Setting(("profile",), "what is asked before something is done", PROFILES),
+    Setting(("sandbox", "mode"), "whether commands run in a sandbox", ("auto", "off", "required")),
+    Setting(("sandbox", "network"), "what sandboxed commands reach", ("hosts", "on", "off")),
+    Setting(("snapshot",), "whether changes are kept for undo", ON_OFF),
+    Setting(("compaction", "auto"), "summarise by itself when the context is full", ON_OFF),
+    Setting(("compaction", "prune"), "leave old outputs of tools out of requests", ON_OFF),
+    Setting(("shell",), "the shell that runs commands"),
+    Setting(("username",), "what you are called"),
+    Setting(("share",), "whether sessions may be shared", ("manual", "auto", "disabled")),
+)
+Change = Callable[[Setting, Any], Awaitable[None]]
+"""Sets a value (None: takes it out) or raises CodeloopError."""
+
+
+class SettingsPicker(Picker[str]):
+    """Changes settings until it is closed. `own`: those of the UI, with what changes one."""
+
+    def __init__(
+        self, context: DialogContext, own: Callable[[], Sequence[Setting]] | None = None, change: Change | None = None
+    ) -> None:
+        self._given = context
+        self._own = own
+        self._change = change
+        self._settings: dict[str, Setting] = {}
+        source = PickSource(
+            title="Settings",
+            load=self._listed,
+            actions=(PickAction("ctrl+d", "back to the default", self._clear),),
+            choose="change it",
+        )
+        super().__init__(source, context.colours)
+
+    async def _listed(self) -> Sequence[Pick[str]]:
+        client, none = self._given.client, NoArguments()
+        values, origins = await client.call(CONFIG_GET, none), await client.call(CONFIG_ORIGINS, none)
+        settings = [*(self._own() if self._own is not None else ())]
+        for each in CONFIGURATION:
+            value, origin = _value(values, each.keys), origins.get(each.name, "")
+            settings.append(msgspec.structs.replace(each, group=PROJECT, value=value, origin=origin))
+        self._settings = {f"{each.group} {each.name}": each for each in settings}
+        return [
+            Pick(name, each.name, each.value or "default", _short(each.origin), each.group, also=each.about)
+            for name, each in self._settings.items()
+        ]
+
+    def chosen(self, value: str) -> None:
+        """Ask for another value."""
+        setting = self._settings[value]
+        self.run_worker(partial(self._set, setting), exclusive=True, group="act")
+
+    async def _set(self, setting: Setting) -> None:
+        if setting.choices:
+            text = await self._given.ask(_values(setting, self._given))
+        else:
+            text = await self._given.ask(TextInput(setting.name, self.colours, setting.value, about=setting.about))
+        if text is not None and text.strip() != setting.value:
+            await self._put(setting, _typed(setting, text.strip()))
+
+    async def _clear(self, name: str | None) -> bool:
+        if name is not None:
+            await self._put(self._settings[name], None)
+        return False
+
+    async def _put(self, setting: Setting, value: object) -> None:
+        try:
+            if setting.group != PROJECT and self._change is not None:
+                await self._change(setting, value)
+            else:
+                await self._given.client.call(CONFIG_UPDATE, UpdateConfig(config=_nested(setting.keys, value)))
+        except CodeloopError as error:
+            self.notify(str(error), severity="error", timeout=15, markup=False)
+        self.reload()
+
+
+def _values(setting: Setting, context: DialogContext) -> Picker[str]:
+    async def listed() -> Sequence[Pick[str]]:
+        return [Pick(choice, choice, mark="●" if choice == setting.value else "") for choice in setting.choices]
+
+    source = PickSource(title=f"{setting.name}: {setting.about}", load=listed, start=setting.value or None)
+    return Picker(source, context.colours)
+
+
+def _short(place: str) -> str:
+    """Return the end of a place: the file and line."""
+    return place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
+
+
+def _typed(setting: Setting, text: str) -> object:
+    """Return a typed value as JSON: empty takes it out."""
+    if not text:
+        return None
+    return text == ON_OFF[0] if setting.choices == ON_OFF else text
+
+
+def _nested(keys: Sequence[str], value: object) -> JSON:
+    first, *rest = keys
+    return {first: _nested(rest, value) if rest else value}
+
+
+def _value(values: JSON, keys: Sequence[str]) -> str:
+    """Return the value that keys lead to, as text."""
+    found: Any = values
+    for key in keys:
+        found = cast("JSON", found).get(key) if isinstance(found, dict) else None
+    if found is None:
+        return ""
+    return found if isinstance(found, str) else msgspec.json.encode(found).decode()

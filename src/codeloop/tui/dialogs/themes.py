@@ -1,0 +1,36 @@
+"""The themes: the one under the cursor is shown at once."""
+
+from collections.abc import Callable, Sequence
+
+from codeloop.tui.dialogs.parts.choices import Pick, PickSource
+from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.picker import Picker
+
+
+class ThemePicker(Picker[str]):
+    """Closes with a theme's name. `show` puts a theme on the screen; closed without a choice, the first one again."""
+
+    def __init__(self, names: Sequence[str], current: str, show: Callable[[str], None], colours: Colours) -> None:
+        self._names = names
+        self._first = current
+        self._show = show
+        self._on_screen = current
+        source = PickSource(
+            title="Themes", load=self._listed, moved=self._moved, start=current, choose="use it", empty="No theme."
+        )
+        super().__init__(source, colours)
+
+    async def _listed(self) -> Sequence[Pick[str]]:
+        return [Pick(name, name, mark="●" if name == self._first else "") for name in self._names]
+
+    def _moved(self, name: str | None) -> None:
+        if name is not None and name != self._on_screen:
+            self._on_screen = name
+            self._show(name)
+            self.call_after_refresh(self.draw)
+
+    def leave(self) -> None:
+        """Show the theme again that there was at first."""
+        if self._on_screen != self._first:
+            self._show(self._first)
+        super().leave()

@@ -1,0 +1,129 @@
+"""The prompts of a session: go to one, copy it, begin another session before it, undo to it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+from rich.segment import Segment
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_requests import (
+    FilesOutcome,
+    ForkSession,
+    ListMessages,
+    RevertSession,
+    SessionDiffQuery,
+)
+from codeloop.schema.message import UserMessage
+from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_MESSAGES, SESSION_REVERT
+from codeloop.tui.dialogs.confirm import Confirm
+from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.messages import message_rows, said
+from codeloop.tui.dialogs.parts.rows import between
+from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.render.canvas import Row
+
+_NAMED = 12
+
+
+class TimelineStep(Struct, frozen=True):
+    """What was chosen: to see a message (`jump`), its text (`copy`), a `fork` (its session), or that it was undone.
+
+    `text` is that of the prompt: after an undo it can be edited and said again.
+    """
+
+    what: Literal["jump", "copy", "fork", "undo"]
+    message_id: str
+    text: str = ""
+    session_id: str = ""
+
+
+class Timeline(Picker[TimelineStep]):
+    """Closes with what was chosen. An undo was carried out by then."""
+
+    def __init__(self, context: DialogContext, session_id: str) -> None:
+        self._given = context
+        self._session_id = session_id
+        self._messages: list[MessageWithParts] = []
+        actions = (
+            PickAction("ctrl+y", "copy", self._copy),
+            PickAction("ctrl+f", "fork before it", self._fork),
+            PickAction("ctrl+u", "undo to before it", self._undo),
+        )
+        source = PickSource(
+            title="Timeline",
+            load=self._listed,
+            actions=actions,
+            preview=self._look,
+            empty="Nothing was said yet.",
+            choose="go there",
+        )
+        super().__init__(source, context.colours)
+
+    async def _listed(self) -> Sequence[Pick[TimelineStep]]:
+        query = ListMessages(session_id=self._session_id)
+        self._messages = await self._given.client.call(SESSION_MESSAGES, query)
+        picks: list[Pick[TimelineStep]] = []
+        for message in self._messages:
+            text = said(message)
+            if isinstance(message.info, UserMessage) and text:
+                at = datetime.fromtimestamp(message.info.time.created / 1000).astimezone()
+                step = TimelineStep("jump", message.info.id, text, self._session_id)
+                picks.append(Pick(step, text, hint=f"{at:%d %b %H:%M}"))
+        return picks[::-1]
+
+    async def _look(self, step: TimelineStep, width: int) -> Sequence[Row]:
+        """Show the prompt, its answers, and the files that its turn changed."""
+        ids = [message.info.id for message in self._messages]
+        start = ids.index(step.message_id)
+        later = (at for at in range(start + 1, len(ids)) if isinstance(self._messages[at].info, UserMessage))
+        turn = self._messages[start : next(later, len(ids))]
+        styles = self.colours()
+        rows = message_rows(turn, styles, width)
+        query = SessionDiffQuery(session_id=self._session_id, message_id=step.message_id)
+        for diff in await self._given.client.call(SESSION_DIFF, query):
+            name = Segment(one_line(diff.file or "", max(width - 14, 8)), styles.of("text_muted"))
+            added = Segment(f"+{diff.additions} ", styles.of("diff_added"))
+            rows.append(between([name], [added, Segment(f"-{diff.deletions}", styles.of("diff_removed"))], width))
+        return rows
+
+    async def _copy(self, step: TimelineStep | None) -> bool:
+        if step is not None:
+            self.dismiss(TimelineStep("copy", step.message_id, step.text, self._session_id))
+        return False
+
+    async def _fork(self, step: TimelineStep | None) -> bool:
+        if step is not None:
+            before = ForkSession(session_id=self._session_id, message_id=step.message_id)
+            made = await self._given.client.call(SESSION_FORK, before)
+            self.dismiss(TimelineStep("fork", step.message_id, step.text, made.id))
+        return False
+
+    async def _undo(self, step: TimelineStep | None) -> bool:
+        """Tell what would become of the files, and do it after a yes."""
+        if step is None:
+            return False
+        client, target = self._given.client, (self._session_id, step.message_id)
+        dry = RevertSession(session_id=target[0], message_id=target[1], dry_run=True)
+        outcome = (await client.call(SESSION_REVERT, dry)).outcome
+        text = outcome_text(outcome) if outcome is not None else "No file changes."
+        ask = Confirm("Undo to before this prompt?", text, "undo it (redo takes it back)", self.colours)
+        if await self._given.ask(ask):
+            await client.call(SESSION_REVERT, RevertSession(session_id=target[0], message_id=target[1]))
+            self.dismiss(TimelineStep("undo", step.message_id, step.text, self._session_id))
+        return False
+
+
+def outcome_text(outcome: FilesOutcome) -> str:
+    """Return which files an undo or redo puts back, and which it leaves alone."""
+    verbs = {"content": "put back", "mode": "mode put back", "created": "made again", "deleted": "removed"}
+    lines = [f"{verbs.get(each.what, each.what):14} {one_line(each.path, 200)}" for each in outcome.done]
+    lines = lines or [f"{'put back':14} {one_line(path, 200)}" for path in outcome.restored]
+    if len(lines) > _NAMED:
+        lines = [*lines[:_NAMED], f"and {len(lines) - _NAMED} more"]
+    for each in outcome.conflicts[:_NAMED]:
+        lines.append(f"{'left as it is':14} {one_line(each.path, 200)}: {one_line(each.reason, 200)}")
+    return "\n".join(lines) if lines else "No file changes."

@@ -1,0 +1,194 @@
+"""Models, agents, themes, providers and settings, over a real project."""
+
+from pathlib import Path
+
+import msgspec
+
+from codeloop.app.open_models import OneModel
+from codeloop.model.chat import ModelInfo
+from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.schema.api.session_requests import ListSessions
+from codeloop.schema.message import ModelRef
+from codeloop.schema.operation import CONFIG_GET, SESSION_LIST, NoArguments
+from codeloop.tui.dialogs.agents import agent_picker
+from codeloop.tui.dialogs.models import ModelPicker
+from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.memory import LikedModels, ModelMemory
+from codeloop.tui.dialogs.providers import ProviderPicker
+from codeloop.tui.dialogs.settings import SettingsPicker
+from codeloop.tui.dialogs.themes import ThemePicker
+from codeloop.tui.dialogs.trust import TrustScreen
+from codeloop.tui.themes.themes import names
+from tests.support.answers import Answer
+from tests.support.project import in_process, rig, startup, until
+from tests.support.provider import ModelServer
+from tests.tui.dialogs.test_sessions import WIDE, context
+from tests.tui.stage import Stage, staged
+
+ACME = {
+    "acme": {
+        "name": "Acme",
+        "npm": "@ai-sdk/openai-compatible",
+        "env": ["ACME_KEY"],
+        "options": {"baseURL": "http://127.0.0.1:9/v1"},
+        "models": {
+            "m1": {
+                "name": "Model One",
+                "reasoning": True,
+                "limit": {"context": 200_000},
+                "cost": {"input": 3, "output": 15},
+            },
+            "m2": {"name": "Model Two"},
+        },
+    }
+}
+INFO = ModelInfo(provider_id="scripted", id="s1", name="The Script")
+
+
+async def test_models_show_what_they_cost_and_why_one_can_not_be_used(tmp_path: Path) -> None:
+    app, memory = Stage(), ModelMemory(tmp_path / "state")
+    async with rig(tmp_path, [], info=INFO, provider=ACME) as it, staged(app, WIDE) as pilot:
+        app.open(ModelPicker(context(app, it), memory))
+        await app.sees("The Script")
+        await pilot.press("ctrl+f")
+        await app.sees("Favourites")
+        assert "$3 in · $15 out" in app.shown()
+        assert memory.read().favourites == ("scripted/s1",)
+        await pilot.press("ctrl+a")
+        await pilot.press(*"anthropic")
+        await app.sees("needs a key (HELICONE_API_KEY)")
+        await pilot.press("enter")
+        assert not app.results
+        await pilot.press(*["backspace"] * 9, "ctrl+home", "enter")
+        assert app.results == [ModelRef(provider_id="scripted", model_id="s1")]
+
+
+def test_models_that_were_used_are_remembered_by_all_processes(tmp_path: Path) -> None:
+    one, other = ModelMemory(tmp_path), ModelMemory(tmp_path)
+    for number in range(10):
+        one.used(ModelRef(provider_id="p", model_id=f"m{number}"))
+    other.used(ModelRef(provider_id="p", model_id="m3", variant="high"))
+    other.toggle("p/m1")
+    known = one.read()
+    assert known.recent[:2] == ("p/m3", "p/m9")
+    assert len(known.recent) == 8
+    assert (known.favourites, known.variants) == (("p/m1",), {"p/m3": "high"})
+    one.toggle("p/m1")
+    other.used(ModelRef(provider_id="p", model_id="m3"))
+    assert (one.read().favourites, one.read().variants) == ((), {})
+    (tmp_path / "models.json").write_text("nothing of ours")
+    assert one.read() == LikedModels()
+
+
+async def test_an_agent_is_chosen(tmp_path: Path) -> None:
+    app = Stage()
+    async with rig(tmp_path, []) as it, staged(app) as pilot:
+        app.open(agent_picker(context(app, it), "build"))
+        await app.sees("plan")
+        assert "● build" in app.shown()
+        await pilot.press(*"plan", "enter")
+        assert app.results == ["plan"]
+
+
+async def test_the_theme_under_the_cursor_is_shown_and_the_first_one_comes_back() -> None:
+    app, seen = Stage(), list[str]()
+    async with staged(app) as pilot:
+        app.open(ThemePicker(names(), "nord", seen.append, app.colours))
+        await app.sees("● nord")
+        await pilot.press("down", "down", "escape")
+        assert seen == ["one", "rosepine", "nord"]
+        app.open(ThemePicker(names(), "nord", seen.append, app.colours))
+        await app.sees("● nord")
+        await pilot.press(*"gruv", "enter")
+        assert app.results == [None, "gruvbox"]
+        assert seen[-1] == "gruvbox"
+
+
+async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
+    app = Stage()
+    (tmp_path / "work").mkdir()
+    async with ModelServer([Answer(text="ready")], key="sk-right") as server:
+        acme = {"acme": {**ACME["acme"], "options": {"baseURL": server.url}}}
+        start = startup(tmp_path / "home", tmp_path / "work", provider=acme)
+        async with in_process(start, None) as (project, client), staged(app, WIDE) as pilot:
+            app.open(ProviderPicker(DialogContext(client, app.colours, app.ask)))
+            await app.sees("Often used")
+            await pilot.press(*"acme", "ctrl+k")
+            await app.sees("Key for Acme")
+            await pilot.press(*"sk-1", "enter")
+            await app.sees("401")
+            assert "acme" not in project.providers.credentials.entries()
+            await pilot.press("ctrl+k")
+            await app.sees("Key for Acme")
+            await pilot.press(*"sk-right", "enter")
+            await until(lambda: app.results, 20)
+            assert app.results[0].provider_id == "acme"
+            assert project.providers.credentials.entries()["acme"].key == "sk-right"
+            assert await client.call(SESSION_LIST, ListSessions()) == []
+
+
+async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path) -> None:
+    app = Stage()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "codeloop.json").write_text('{\n  "username": "ada"\n}\n')
+    start = msgspec.structs.replace(startup(tmp_path / "home", tmp_path / "work"), trust=True)
+    async with in_process(start, OneModel(ScriptedModel([], INFO))) as (_, client), staged(app, WIDE) as pilot:
+        app.open(SettingsPicker(DialogContext(client, app.colours, app.ask)))
+        await app.sees("codeloop.json:2")
+        await pilot.press(*"username", "enter")
+        await app.sees("what you are called")
+        await pilot.press("end", *" l", "enter")
+        await app.sees("ada l")
+        await pilot.press(*["backspace"] * 8, *"snapshot", "enter")
+        await app.sees("whether changes are kept")
+        await pilot.press(*"false", "enter")
+        await app.sees("Settings", "false")
+        values = await client.call(CONFIG_GET, NoArguments())
+        assert (values["username"], values["snapshot"]) == ("ada l", False)
+        await pilot.press("ctrl+d")
+        await until(lambda: "false" not in app.shown(), 20)
+        await pilot.press("escape")
+
+
+ROWS = [
+    PaletteRow("session.new", "New session", "Session", "ctrl+x n", "new"),
+    PaletteRow("session.undo", "Undo", "Session", "ctrl+x u", "undo", "there is nothing to undo"),
+    PaletteRow("theme.list", "Themes", "Look"),
+]
+
+
+async def test_the_palette_runs_what_can_be_run_and_help_lists_all_keys() -> None:
+    app = Stage()
+    async with staged(app) as pilot:
+        app.open(palette(ROWS, app.colours))
+        await app.sees("New session")
+        assert "Undo" not in app.shown()
+        assert "ctrl+x n" in app.shown()
+        await pilot.press(*"/new", "enter")
+        app.open(help_list(ROWS, app.colours))
+        await app.sees("New session")
+        await pilot.press(*"undo")
+        assert "there is nothing to undo" in app.shown()
+        await pilot.press("escape")
+        assert app.results == ["session.new", None]
+
+
+async def test_trust_is_only_given_by_a_key_that_came_after_the_question() -> None:
+    app = Stage()
+    about = "\n".join(["opencode.json", *(f"+  line {number}" for number in range(50))])
+    async with staged(app) as pilot:
+        early = TrustScreen(about, app.colours, settle=600)
+        app.open(early)
+        await app.sees("Trust this project?")
+        await pilot.press("y", "e", "s")
+        assert not app.results
+        assert early.typed == "yes"
+        early.dismiss(False)
+        for key, answer in (("n", False), ("y", True)):
+            question = TrustScreen(about, app.colours, settle=0)
+            app.open(question)
+            await until(lambda asked=question: asked.is_ready)
+            assert "y trust it from now on" in app.shown()
+            await pilot.press("pagedown", key)
+            assert app.results[-1] is answer

@@ -1,0 +1,129 @@
+"""The dialogs about sessions, over a real project with stored ones."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_requests import CreateSession, ListSessions
+from codeloop.schema.message import Session, UserMessage
+from codeloop.schema.operation import SESSION_CREATE, SESSION_LIST
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.sessions import ChildPicker, SessionPicker
+from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
+from tests.support.project import Rig, call, calls, rig, until
+from tests.tui.stage import Stage, staged
+
+WIDE = (140, 45)
+
+
+def context(app: Stage, it: Rig) -> DialogContext:
+    return DialogContext(it.client, app.colours, app.ask)
+
+
+@asynccontextmanager
+async def stored(tmp_path: Path) -> AsyncGenerator[tuple[Rig, Session]]:
+    """Hold a session with two turns, the second of which writes a file, and another one."""
+    script = [
+        ScriptedAnswer(text="The parser is in parse.py."),
+        calls(call("write", filePath="new.txt", content="x\n")),
+        ScriptedAnswer(text="Written."),
+    ]
+    async with rig(tmp_path, script) as it:
+        (it.work / "parse.py").write_text("x = 1\n")
+        await it.prompt("where is the parser?")
+        await it.prompt("write a file")
+        other = await it.client.call(SESSION_CREATE, CreateSession(title="Another matter"))
+        yield it, other
+
+
+async def sessions(it: Rig) -> dict[str, str]:
+    listed = await it.client.call(SESSION_LIST, ListSessions(scope="project"))
+    return {session.id: session.title for session in listed}
+
+
+async def test_sessions_are_found_renamed_forked_and_deleted(tmp_path: Path) -> None:
+    app = Stage()
+    async with stored(tmp_path) as (it, other), staged(app, WIDE) as pilot:
+        app.open(SessionPicker(context(app, it), it.session_id))
+        await app.sees("▎ write a file")
+        assert "Today" in app.shown()
+        assert "1 tool call" in app.shown()
+        await pilot.press(*"parse.py")
+        await app.sees("parser is in parse.py")
+        await pilot.press(*["backspace"] * 8, *"another")
+        await pilot.press("ctrl+r")
+        await app.sees("Rename")
+        await pilot.press("end", *" one", "enter")
+        await app.sees("Another matter one")
+        assert (await sessions(it))[other.id] == "Another matter one"
+        await pilot.press("ctrl+d")
+        await app.sees("Delete the session?")
+        await pilot.press("n")
+        await pilot.press("ctrl+d")
+        await app.sees("Delete the session?")
+        await pilot.press("y")
+        await app.sees("Nothing fits")
+        assert other.id not in await sessions(it)
+        await pilot.press(*["backspace"] * 7, "ctrl+f")
+        await until(lambda: app.results)
+        assert app.results[0] in await sessions(it)
+        assert app.results[0] != it.session_id
+
+
+async def test_which_session_waits_for_an_answer_is_told(tmp_path: Path) -> None:
+    app = Stage()
+    script = [calls(call("bash", command="touch x"))]
+    async with rig(tmp_path, script, permission={"bash": "ask"}) as it, staged(app) as pilot:
+        turn = asyncio.create_task(it.prompt())
+        request = await it.question()
+        app.open(SessionPicker(context(app, it)))
+        await app.sees("waits for you")
+        await pilot.press("enter")
+        assert app.results == [it.session_id]
+        await it.answer(request, "reject")
+        await turn
+
+
+async def test_subagents_are_listed_below_their_parents(tmp_path: Path) -> None:
+    app = Stage()
+    async with stored(tmp_path) as (it, _), staged(app) as pilot:
+        app.open(ChildPicker(context(app, it), it.session_id))
+        await app.sees("No subagent was started here.")
+        await pilot.press("escape")
+        child = await it.client.call(SESSION_CREATE, CreateSession(parent_id=it.session_id, title="Look around"))
+        await it.client.call(SESSION_CREATE, CreateSession(parent_id=child.id, title="Look deeper"))
+        app.open(ChildPicker(context(app, it), it.session_id))
+        await app.sees("Look deeper")
+        await pilot.press("enter")
+        assert app.results == [None, child.id]
+
+
+async def test_the_timeline_jumps_copies_forks_and_undoes_with_the_files(tmp_path: Path) -> None:
+    app = Stage()
+    async with stored(tmp_path) as (it, _), staged(app, WIDE) as pilot:
+        where, write = [entry.info.id for entry in it.view().entries if isinstance(entry.info, UserMessage)]
+        app.open(Timeline(context(app, it), it.session_id))
+        await app.sees("new.txt")
+        assert "+1 -0" in app.shown()
+        await pilot.press("down", "enter")
+        assert app.results.pop() == TimelineStep("jump", where, "where is the parser?", it.session_id)
+        for key, what in (("ctrl+y", "copy"), ("ctrl+f", "fork")):
+            app.open(Timeline(context(app, it), it.session_id))
+            await app.sees("write a file")
+            await pilot.press(key)
+            await until(lambda: app.results)
+            step = app.results.pop()
+            assert (step.what, step.message_id, step.text) == (what, write, "write a file")
+        assert step.session_id in await sessions(it)
+        app.open(Timeline(context(app, it), it.session_id))
+        await app.sees("write a file")
+        await pilot.press("ctrl+u")
+        await app.sees("Undo to before this prompt?")
+        assert "removed        new.txt" in app.shown()
+        assert (it.work / "new.txt").exists()
+        await pilot.press("y")
+        await until(lambda: app.results)
+        assert app.results.pop().what == "undo"
+        assert not (it.work / "new.txt").exists()
