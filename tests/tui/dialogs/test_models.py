@@ -21,7 +21,7 @@ from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.themes.themes import names
 from tests.support.answers import Answer
-from tests.support.project import in_process, rig, startup, until
+from tests.support.project import in_process, over_http, rig, startup, until
 from tests.support.provider import ModelServer
 from tests.tui.dialogs.test_sessions import WIDE, context
 from tests.tui.stage import Stage, staged
@@ -117,7 +117,7 @@ async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
             await pilot.press(*"acme", "ctrl+k")
             await app.sees("Key for Acme")
             await pilot.press(*"sk-1", "enter")
-            await app.sees("401")
+            await until(lambda: any("refused the key" in each.message for each in app._notifications), 20)
             assert "acme" not in project.providers.credentials.entries()
             await pilot.press("ctrl+k")
             await app.sees("Key for Acme")
@@ -133,7 +133,7 @@ async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "codeloop.json").write_text('{\n  "username": "ada"\n}\n')
     start = msgspec.structs.replace(startup(tmp_path / "home", tmp_path / "work"), trust=True)
-    async with in_process(start, OneModel(ScriptedModel([], INFO))) as (_, client), staged(app, WIDE) as pilot:
+    async with over_http(start, OneModel(ScriptedModel([], INFO))) as (_, client), staged(app, WIDE) as pilot:
         app.open(SettingsPicker(DialogContext(client, app.colours, app.ask)))
         await app.sees("codeloop.json:2")
         await pilot.press(*"username", "enter")

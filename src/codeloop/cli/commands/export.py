@@ -2,6 +2,8 @@
 
 import re
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,7 +13,9 @@ from codeloop.cli.options import FILE, NAME
 from codeloop.cli.target.selection import with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
+from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert, inert_json, one_line
+from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import ImportSession, ListMessages
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import IMPORT_BYTES
@@ -19,23 +23,34 @@ from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_IMPORT, SESSION_MESSAGES
 from codeloop.schema.wire import JSON
 
+_FORMS = {"html": "client.export.html:as_html", "markdown": "client.export.markdown:as_markdown"}
+
 
 @click.command()
 @NAME
 @click.option("-o", "--output", type=FILE, help="Write to this file instead of stdout.")
-def export(name: str | None, output: Path | None) -> None:
-    """Write a session as JSON: its info, and its messages with parts.
+@click.option("--format", "form", type=click.Choice(["json", *_FORMS]), default="json", help="What to write.")
+def export(name: str | None, output: Path | None, form: str) -> None:
+    """Write a session as JSON (its info, and its messages with parts), or for people as HTML or Markdown.
 
     NAME: see `codeloop session --help`.
     """
-    data = with_session(name, exported)
-    if output is None:
+    data = with_session(name, exported if form == "json" else partial(_readable, form))
+    if output is None and form != "json":
+        click.echo(data.decode(), nl=False)
+    elif output is None:
         click.echo(inert_json(data.decode()))
-        return
-    try:
-        output.write_bytes(data + b"\n")
-    except OSError as error:
-        raise click.FileError(str(output), hint=error.strerror) from error
+    else:
+        try:
+            output.write_bytes(data + b"\n" if form == "json" else data)
+        except OSError as error:
+            raise click.FileError(str(output), hint=error.strerror) from error
+
+
+async def _readable(form: str, client: Client, session: Session) -> bytes:
+    messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
+    write: Callable[[Session, list[MessageWithParts]], str] = load(_FORMS[form])
+    return write(session, messages).encode("utf-8", "backslashreplace")
 
 
 async def exported(client: Client, session: Session) -> bytes:

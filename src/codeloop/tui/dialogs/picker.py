@@ -39,10 +39,9 @@ class FilterInput(Input):
 
     def on_key(self, event: events.Key) -> None:
         """Leave keys to the picker before this line takes them."""
-        if isinstance(self.screen, Picker) and self.screen.takes(event.key):
+        if isinstance(self.screen, Picker) and self.screen.press(event.key):
             event.stop()
             event.prevent_default()
-            self.screen.press(event.key)
 
 
 class Picker(Dialog[T | None], Generic[T]):
@@ -146,15 +145,11 @@ class Picker(Dialog[T | None], Generic[T]):
             view.show(message, room if has_preview else len(message))
         preview.styles.height = room
 
-    def takes(self, key: str) -> bool:
-        """Return whether a key means something in the list."""
-        named = {action.key for action in self.source.actions}
-        return (
-            key in _MOVES or key in named or key in {"enter", "escape", "pageup", "pagedown", "ctrl+home", "ctrl+end"}
-        )
-
-    def press(self, key: str) -> None:
-        """Take a key."""
+    def press(self, key: str) -> bool:
+        """Take a key; return whether it means something in the list."""
+        actions = {action.key: action for action in self.source.actions}
+        if key not in _MOVES and key not in _KEYS and key not in actions:
+            return False
         page = max(self.query_one("#picker-list", RowsView).size.height - 1, 1)
         match key:
             case "escape":
@@ -168,8 +163,8 @@ class Picker(Dialog[T | None], Generic[T]):
             case _ if key in _MOVES:
                 self._go((self._rows.cursor + _MOVES[key]) % max(len(self._found), 1))
             case _:
-                action = next(action for action in self.source.actions if action.key == key)
-                self.run_worker(partial(self._act, action), exclusive=True, group="act")
+                self.run_worker(partial(self._act, actions[key]), exclusive=True, group="act")
+        return True
 
     def leave(self) -> None:
         """Close without a choice."""
@@ -215,7 +210,7 @@ class Picker(Dialog[T | None], Generic[T]):
 
     async def _find_more(self, text: str) -> None:
         """Add what is found elsewhere for what is typed, once the person pauses."""
-        await self._pause()
+        await sleep(_PAUSE)
         if self.source.search is None or len(text.strip()) < 3:
             return
         known = [self._picks[at].value for at in self._found]
@@ -239,7 +234,7 @@ class Picker(Dialog[T | None], Generic[T]):
 
     async def _preview(self, value: T | None) -> None:
         view = self.query_one("#picker-preview", RowsView)
-        await self._pause()
+        await sleep(_PAUSE)
         rows: Sequence[Row] = ()
         if value is not None and self.source.preview is not None and view.display:
             try:
@@ -249,9 +244,6 @@ class Picker(Dialog[T | None], Generic[T]):
         height = self.query_one("#picker-list", RowsView).size.height
         view.show(rows, height)
         view.scroll_to_row(max(len(rows) - 1, 0), max(len(rows) - 1, 0))
-
-    async def _pause(self) -> None:
-        await sleep(_PAUSE)
 
     @on(RowsView.Pressed)
     def _pressed(self, pressed: RowsView.Pressed) -> None:

@@ -1,0 +1,91 @@
+"""A session as Markdown: what was said, the calls with their results, folded."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from codeloop.client.display.numbers import when
+from codeloop.kit.terminal_text import inert, inert_answer, one_line
+from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.errors import error_message
+from codeloop.schema.message import AssistantMessage, Session, UserMessage
+from codeloop.schema.part import (
+    FilePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
+
+
+def as_markdown(session: Session, messages: Sequence[MessageWithParts]) -> str:
+    """Return the whole conversation."""
+    pieces = [f"# {_plain(session.title)}", f"{when(session.time.created)} · `{session.id}`"]
+    speaker = ""
+    for message in messages:
+        said = "\n\n".join(piece for part in message.parts for piece in _part(part))
+        if isinstance(message.info, AssistantMessage) and message.info.error is not None:
+            said = f"{said}\n\n> **Error:** {_plain(error_message(message.info.error))}".strip()
+        if not said:
+            continue
+        who = "You" if isinstance(message.info, UserMessage) else message.info.model_id
+        if who != speaker:
+            pieces.append(f"## {_plain(who)}")
+            speaker = who
+        pieces.append(said)
+    return "\n\n".join(pieces) + "\n"
+
+
+def call_line(part: ToolPart) -> str:
+    """Return a call in a line: its title, or its arguments."""
+    title = part.state.title if isinstance(part.state, ToolStateCompleted) else ""
+    return one_line(title or json.dumps(part.state.input, ensure_ascii=False), 160)
+
+
+def call_result(part: ToolPart) -> str:
+    """Return what a call came to."""
+    match part.state:
+        case ToolStateCompleted(output=output):
+            return inert(output)
+        case ToolStateError(error=error):
+            return inert(error)
+        case _:
+            return ""
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return a text as a code block whose fence does not occur in it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _part(part: Part) -> Iterator[str]:
+    match part:
+        case TextPart(text=text) if not part.synthetic and not part.ignored and text.strip():
+            yield inert_answer(text.strip())
+        case ReasoningPart(text=text) if text.strip():
+            yield _folded("Thinking", inert_answer(text.strip()))
+        case FilePart():
+            yield f"*Attached: {_plain(part.filename or part.mime)}*"
+        case ToolPart():
+            given = fenced(inert(json.dumps(part.state.input, indent=2, ensure_ascii=False)), "json")
+            result = call_result(part)
+            shown = f"{given}\n\n{fenced(result)}" if result else given
+            yield _folded(f"<b>{_escaped(part.tool)}</b> {_escaped(call_line(part))}", shown)
+        case _:
+            pass
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
+
+
+def _plain(text: str) -> str:
+    return one_line(text, 200).replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
+
+
+def _escaped(text: str) -> str:
+    return one_line(text, 200).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,54 @@
+"""A session written to a file: for people as HTML or Markdown, for `codeloop import` as JSON."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from codeloop.client.export.html import as_html
+from codeloop.client.export.markdown import as_markdown
+from codeloop.schema.api.session_requests import ListMessages, SessionId
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
+from codeloop.tui.dialogs.confirm import Confirm
+from codeloop.tui.dialogs.parts.choices import Pick, PickSource
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.dialogs.text_input import TextInput
+
+FORMATS = (
+    ("html", "HTML", "one page for a browser, without scripts"),
+    ("md", "Markdown", "for an issue or a wiki; calls are folded"),
+    ("json", "JSON", "everything; codeloop import reads it"),
+)
+
+
+async def export_session(context: DialogContext, session_id: str, folder: Path) -> Path | None:
+    """Ask for a format and a file, write it, and return it. Raises CodeloopError when it can't be written."""
+
+    async def listed() -> Sequence[Pick[str]]:
+        return [Pick(ending, name, about) for ending, name, about in FORMATS]
+
+    session = await context.client.call(SESSION_GET, SessionId(session_id=session_id))
+    ending = await context.ask(Picker(PickSource(title="Export as", load=listed), context.colours))
+    if ending is None:
+        return None
+    about = "The file to write; a relative path begins in the project."
+    name = await context.ask(TextInput("Export to", context.colours, f"{session.slug}.{ending}", about=about))
+    if not name or not name.strip():
+        return None
+    file = folder / Path(name.strip()).expanduser()
+    if file.exists():
+        ask = Confirm("Write over it?", f"{file} exists.", "write over it", context.colours)
+        if not await context.ask(ask):
+            return None
+    messages = await context.client.call(SESSION_MESSAGES, ListMessages(session_id=session_id))
+    if ending == "json":
+        data = msgspec.json.format(msgspec.json.encode({"info": session, "messages": messages}), indent=2)
+    else:
+        data = (as_html if ending == "html" else as_markdown)(session, messages).encode("utf-8", "backslashreplace")
+    try:
+        file.write_bytes(data)
+    except OSError as error:
+        raise UsageProblem(f"{file} can't be written: {error.strerror}.") from error
+    return file

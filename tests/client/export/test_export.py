@@ -1,0 +1,50 @@
+"""A session as a page and as Markdown: all that was said is there, and nothing of it becomes markup."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+from codeloop.client.export.html import as_html
+from codeloop.client.export.markdown import as_markdown
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_requests import ListMessages, SessionId
+from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
+from tests.support.project import call, calls, rig
+
+EVIL = '<script>alert(1)</script> & "x" \x1b[2J'
+ANSWER = f"Look:\n\n```python\nif a < b:\n    pass\n```\n\nand {EVIL}"
+FENCE = "```\nnot the end\n```"
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+async def test_a_session_is_written_for_people(tmp_path: Path) -> None:
+    script = [calls(call("write", filePath="a.txt", content=f"{FENCE}\n{EVIL}\n")), ScriptedAnswer(text=ANSWER)]
+    async with rig(tmp_path, script) as it:
+        await it.prompt(f"please {EVIL}")
+        session = await it.client.call(SESSION_GET, SessionId(session_id=it.session_id))
+        messages = await it.client.call(SESSION_MESSAGES, ListMessages(session_id=it.session_id))
+        page = as_html(session, messages)
+        read = Tags()
+        read.feed(page)
+        assert "script" not in read.tags
+        assert read.tags.count("details") == 1
+        assert {"pre", "code", "section"} <= set(read.tags)
+        assert "if a < b:\n    pass" in read.text
+        assert read.text.count("<script>alert(1)</script>") >= 3
+        assert "\x1b" not in page
+        assert "http" not in page.partition("<style>")[0].replace("http-equiv", "")
+        text = as_markdown(session, messages)
+        assert "## You\n\nplease <script>" in text
+        assert "<details><summary><b>write</b>" in text
+        assert "\x1b" not in text
