@@ -77,7 +77,7 @@ class Stage:
             start_new_session=True,
         )
         try:
-            driver.communicate(fed, timeout=300)
+            driver.communicate(fed, timeout=300 + len(lines) / 5)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(driver.pid, signal.SIGKILL)

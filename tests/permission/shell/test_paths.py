@@ -35,7 +35,18 @@ def test_the_table_is_large() -> None:
     assert len(TABLE) > 600
 
 
-HEAVY = ["cat " + "{" * 30_000, "cat " + "{a,b}" * 40, "cat " + "{a," * 500 + "}" * 500, "cat a" * 9_000]
+HEAVY = [
+    "cat " + "{" * 30_000,
+    "cat " + "{a,b}" * 40,
+    "cat " + "{a," * 500 + "}" * 500,
+    "cat a" * 9_000,
+    *(
+        f"{name} '{text * 8_000}'"
+        for name in ("awk", "sed")
+        for text in ("print ", "s/", 'system("', "s|a", "printf x ")
+    ),
+    *(f"{name} " + f"{name} touch " * 4_000 for name in ("unshare", "setpriv", "fd -x")),
+]
 
 
 @pytest.mark.parametrize("line", HEAVY)

@@ -24,6 +24,7 @@ GIT_TOP = ":/"
 HARMLESS = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+")
 _REMOTE = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
 MOST_PLACES = 8
+_MOST_LISTED = 4
 _WRITES = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
 
 
@@ -171,7 +172,8 @@ def uses(name: str, words: Sequence[str]) -> list[Use]:
     else:
         found = list(unknown_words(words))
         if is_runner(name):  # what it runs stands somewhere behind it
-            found += [use for at, word in enumerate(words) if _is_listed(word) for use in uses(word, words[at + 1 :])]
+            listed = [at for at, word in enumerate(words) if _is_listed(word)]
+            found += [use for at in listed[:_MOST_LISTED] for use in uses(words[at], words[at + 1 :])]
     return [(role, path) for role, text in found if (path := _path(text, role))]
 
 

@@ -271,15 +271,22 @@ _AWK_RUNS = re.compile(
 )
 
 
+LONGEST_SCRIPT = 2_000
+"""Characters of a script for `awk` or `sed` that is looked through: one that is longer may do anything."""
+
+
 def _sed(words: Sequence[Word]) -> Inner:
     """Judge a script that runs a program by its `e`, of which only the script tells what it is."""
-    return UNKNOWN if any(_SED_RUNS.search(word.value) for word in words[1:]) else NOTHING
+    texts = [word.value for word in words[1:]]
+    return UNKNOWN if any(len(text) > LONGEST_SCRIPT or _SED_RUNS.search(text) for text in texts) else NOTHING
 
 
 def _awk(words: Sequence[Word]) -> Inner:
     """Judge a program that runs others: what they are is read where it is one text, and not known elsewhere."""
     found: list[str] = []
     for word in words[1:]:
+        if len(word.value) > LONGEST_SCRIPT:
+            return UNKNOWN
         for call in _AWK_RUNS.finditer(word.value):
             if call[1] is None:
                 return UNKNOWN

@@ -21,7 +21,10 @@ _TAR = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-
 _TAR_VALUES = "fCTXIgbKNVLFH"
 _FIND_READS = re.compile(r"-(files0-from|newer\w*|samefile|anewer|cnewer)")
 _FIND_WRITES = re.compile(r"-(fprint0?|fprintf|fls)")
-_SED_FILE = re.compile(r"(?:^|[;{}\n\d$/!,]|\bs(.).*?\1.*?\1[gpiIemM\d]*)\s*([rRwW])\s*([^\s;}][^\n]*)")
+_SED_FILE = re.compile(
+    r"(?:^|[;{}\n\d$/!,]|\bs([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1[gpiIemM\d]*)\s*([rRwW])\s*([^\s;}][^\n]*)"
+)
+_LONGEST_SCRIPT = 2_000
 _AWK_FILE = re.compile(r"(?:print|printf)\b[^;}\n]*?>{1,2}\s*(\"[^\"]*\"|[^;}\n]+)")
 _AWK_INPUT = re.compile(r"getline\b[^;}\n<]*<\s*(\"[^\"]*\"|[^;}\n)]+)")
 _URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
@@ -216,6 +219,9 @@ def _sed(arguments: Arguments) -> list[Use]:
     scripts = scripts or [text for text, _ in arguments.operands[:1]]
     found: list[Use] = []
     for script in scripts:
+        if len(script) > _LONGEST_SCRIPT:
+            found.append(("b", ANYWHERE))
+            continue
         found += [("r" if kind in "rR" else "w", path) for _, kind, path in _SED_FILE.findall(script)]
         found += [("w", ANYWHERE)] if ANYWHERE in script else []
     return found + _backups(arguments)
@@ -248,6 +254,9 @@ def _awk(arguments: Arguments) -> list[Use]:
     scripts = scripts or [text for text, _ in arguments.operands[:1]]
     found: list[Use] = []
     for script in scripts:
+        if len(script) > _LONGEST_SCRIPT:
+            found.append(("b", ANYWHERE))
+            continue
         for role, pattern in (("w", _AWK_FILE), ("r", _AWK_INPUT)):
             found += [(role, each[1:-1] if each[0] == '"' else ANYWHERE) for each in pattern.findall(script)]
         found += [("b", ANYWHERE)] if ANYWHERE in script else []

@@ -28,6 +28,8 @@ from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants, SandboxPla
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
 _NOT_FOUND = 127
+_SHORT = 4_096
+"""Characters of a line that is analysed in a few ms, so that it needs no thread."""
 _UNKNOWN = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
 _NONE = (
     "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "
@@ -145,7 +147,8 @@ async def _ask(
     """
     command = params.command
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
-    analysis = analyse(command, facts)
+    is_short = len(command) < _SHORT
+    analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
     files = await asyncio.to_thread(touched_files, analysis.touches, directory, ctx.workspace)
     if sandbox is not None:
         files = files.seen_by(partial(ctx.workspace.shared(Shells).sandboxes.meant, sandbox))
