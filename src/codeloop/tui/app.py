@@ -8,11 +8,11 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from codeloop.schema.event import Event
+from codeloop.schema.event import Event, MessageUpdated
 from codeloop.schema.live_events import FileEdited, SessionIdle
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.opening import open_target
-from codeloop.tui.actions.sending import run_slash, send
+from codeloop.tui.actions.sending import look_for_queued, run_slash, send, send_next
 from codeloop.tui.commands import BY_ID, BY_SLASH, UiCommand, action_of
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
@@ -64,6 +64,10 @@ class TerminalUI(Ui):
         """Draw with the next frame what has changed."""
         if isinstance(event, SessionIdle | FileEdited):
             self.aside(refresh(self))
+        if isinstance(event, SessionIdle):
+            self.aside(send_next(self, event.properties.session_id))
+        elif isinstance(event, MessageUpdated):
+            self.aside(look_for_queued(self, event.properties.info.session_id))
         if not self._is_due:
             self._is_due = True
             self.set_timer(max(self._drawn + FRAME - time.monotonic(), 0.001), self._frame)

@@ -89,6 +89,7 @@ class Ui(App[int]):
         if session is not None and self.sessions is not None and tab.session != session:
             await self._forget(tab)
             tab.show(await self.sessions.open(session))
+            tab.prompt.show_session(self.choices.client, session.id, is_new=tab.creating.locked())
         if into is None or into is self.shown or self.shown is None:
             self.show_tab(tab)
         return tab

@@ -20,8 +20,10 @@ LIMITS = RunLimits(attended=True)
 
 
 async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery) -> None:
-    """Send a prompt, or a line for the shell. Raises CodeloopError."""
-    del delivery
+    """Send a prompt, or a line for the shell; `queue` holds it while a turn runs. Raises CodeloopError."""
+    if delivery == "queue" and tab.view is not None and tab.view.is_busy:
+        tab.prompt.queue.hold(entry)
+        return
     session = await _session(ui, tab)
     client, model, agent = ui.client, ui.choices.model_of(tab), ui.choices.agent_of(tab)
     if entry.mode == "shell":
@@ -39,6 +41,26 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery) 
         limits=LIMITS,
     )
     _tell(ui, await client.call(PROMPT, prompt))
+
+
+async def send_next(ui: Ui, session_id: str) -> None:
+    """Send the prompt that waited for the end of a session's turn; after an error or a stop it goes on waiting."""
+    tab = next((tab for tab in ui.tabs if tab.session is not None and tab.session.id == session_id), None)
+    if tab is None or tab.view is None:
+        return
+    await tab.prompt.queue.look()
+    last = tab.view.log.last_answer
+    if last is None or last.error is None:
+        entry = tab.prompt.queue.release()
+        if entry is not None:
+            await send(ui, tab, entry, "steer")
+
+
+async def look_for_queued(ui: Ui, session_id: str) -> None:
+    """Show which prompts the running turn has not taken up yet."""
+    for tab in ui.tabs:
+        if tab.view is not None and tab.view.is_busy and tab.view.session.id == session_id:
+            await tab.prompt.queue.look()
 
 
 async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from textual.app import ComposeResult
 from textual.widget import Widget
 
+from codeloop.client.client import Client
 from codeloop.schema.tui_limits import PROMPT_DRAFT
 from codeloop.tui.prompt.bindings import keymap
 from codeloop.tui.prompt.completion import Completer
@@ -13,7 +14,7 @@ from codeloop.tui.prompt.completions.completing import Completing
 from codeloop.tui.prompt.completions.popup import CompletionPopup
 from codeloop.tui.prompt.editor import PromptEditor
 from codeloop.tui.prompt.entry import Delivery, PromptEntry
-from codeloop.tui.prompt.memory.keeping import Keeping
+from codeloop.tui.prompt.memory.keeping import NEW, Keeping
 from codeloop.tui.prompt.memory.kept import KeptPrompt
 from codeloop.tui.prompt.memory.recalling import Recalling
 from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
@@ -38,7 +39,9 @@ class PromptInput(Widget):
         super().__init__()
         self.settings = settings or PromptSettings()
         self.store = store
-        self.editor = PromptEditor(keymap(self.settings.keys), self._run, self._changed)
+        self.editor = PromptEditor(
+            keymap(self.settings.keys), lambda name: self._actions.get(name, bool)(), self._changed
+        )
         self.editor.placeholder = self.settings.placeholder
         if self.settings.vim:
             self.editor.vim = Vim(self.editor.buffer, self.editor.do)
@@ -71,7 +74,7 @@ class PromptInput(Widget):
             "input_submit": lambda: self.submit(self.settings.delivery),
             "input_queue": lambda: self.submit("queue" if self.settings.delivery == "steer" else "steer"),
             "input_clear": self._clear_or_copy,
-            "editor_open": self._open_editor,
+            "editor_open": lambda: self._spawn(edit_outside(self.editor, app_of(self), self._note)),
             "input_paste": self._pasting.from_clipboard,
             "queue_edit": lambda: not self.editor.buffer.text and self.queue.take_back(),
             "shell_leave": self._leave_shell,
@@ -84,6 +87,18 @@ class PromptInput(Widget):
         yield self.queue
         yield self._popup
         yield self.editor
+
+    def on_mount(self) -> None:
+        """Bring back what was typed for a new session when the program ended."""
+        self.keeping.enter(NEW)
+
+    def show_session(self, client: Client, session_id: str, *, is_new: bool) -> None:
+        """Write for a session from now on: with its draft, or for one just created with what stands here."""
+        if is_new:
+            self.keeping.rename(session_id)
+        else:
+            self.keeping.enter(session_id)
+        self.queue.open(client, session_id)
 
     def on_unmount(self) -> None:
         """Keep what is typed."""
@@ -154,10 +169,6 @@ class PromptInput(Widget):
         else:
             self.post_message(PromptSubmitted(ready, delivery))
 
-    def _run(self, action: str) -> bool:
-        found = self._actions.get(action)
-        return found is not None and found()
-
     def _changed(self) -> None:
         if self._recalling.is_searching:
             self._recalling.update()
@@ -176,10 +187,6 @@ class PromptInput(Widget):
         self.clear()
         return True
 
-    def _open_editor(self) -> bool:
-        self._spawn(edit_outside(self.editor, app_of(self), self._note))
-        return True
-
     def _leave_shell(self, *, at_start: bool = False) -> bool:
         if self.editor.mode != "shell" or (at_start and self.editor.buffer.cursor):
             return False
@@ -193,8 +200,9 @@ class PromptInput(Widget):
         else:
             self._completing.take(event.index)
 
-    def _spawn(self, work: Awaitable[None]) -> None:
+    def _spawn(self, work: Awaitable[None]) -> bool:
         self.run_worker(work, exit_on_error=True)
+        return True
 
     def _note(self, text: str) -> None:
         self.notify(text, markup=False)

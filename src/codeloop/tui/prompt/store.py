@@ -111,6 +111,10 @@ class PromptStore:
             self._mentions = state, _mentions(path)
         return self._mentions[1]
 
+    def close(self) -> None:
+        """Let others take over the drafts that are left."""
+        self.drafts.close()
+
     def _lock(self):
         """Return a lock on the folder; after a while without it things are done all the same."""
         stack = ExitStack()

@@ -10,6 +10,7 @@ from codeloop.client.display.permission_text import Asking
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.part import ToolPart
+from codeloop.tui.prompt.memory.keeping import NEW
 from codeloop.tui.prompt.prompt import PromptInput
 from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.render.canvas import Canvas
@@ -68,6 +69,7 @@ class SessionTab(Widget):
         """Show no session any more."""
         self.view = None
         self._notices.clear()
+        self.prompt.keeping.enter(NEW)
         self.panel.hide()
         self.sync()
 

@@ -1,0 +1,50 @@
+"""Prompts that are sent while the model works, and drafts, in the whole UI."""
+
+from pathlib import Path
+
+from codeloop.model.testing.script import ScriptedAnswer
+from tests.support.project import both_clients, call, calls, rig
+from tests.tui.app.played import played
+
+__all__ = ["both_clients"]
+
+
+async def test_a_prompt_for_after_the_turn_waits_for_its_end(tmp_path: Path) -> None:
+    answers = [
+        calls(call("write", filePath="new.txt", content="one\n")),
+        ScriptedAnswer(text="Written."),
+        ScriptedAnswer(text="The notes are done."),
+    ]
+    async with rig(tmp_path, answers, permission={"edit": "ask"}) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("write it", "enter")
+        await ui.until(lambda: ui.ui.tab.panel.is_ready)
+        ui.ui.tab.prompt.focus()
+        await ui.type("then the notes", "ctrl+s")
+        await ui.sees("after this turn  then the notes")
+        await ui.type("and mind the tests", "enter")
+        await ui.sees("at the next step  and mind the tests")
+        ui.ui.tab.panel.focus()
+        await ui.pilot.press("y")
+        await ui.sees("Written.", "The notes are done.")
+        assert "after this turn" not in ui.screen()
+        said = [
+            text
+            for message in desk.project.store.conversation(ui.ui.session.id).entries
+            for text in (getattr(part, "text", "") for part in message.parts)
+            if text in {"write it", "then the notes", "and mind the tests", "Written."}
+        ]
+        assert said == ["write it", "and mind the tests", "Written.", "then the notes"]
+
+
+async def test_what_was_typed_for_a_new_session_is_back_after_a_crash(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk:
+        async with played(desk, tmp_path / "state") as ui:
+            await ui.type("half a thou")
+        async with played(desk, tmp_path / "state") as ui:
+            await ui.until(lambda: ui.ui.tab.prompt.entry.text == "half a thou")
+            await ui.type("ght", "enter")
+            await ui.sees("Hello.")
+            await ui.type("next")
+            ui.ui.tab.prompt.keeping.write()
+            assert ui.ui.tab.prompt.store.drafts.load(ui.ui.session.id) is not None
+            assert ui.ui.tab.prompt.store.drafts.load("new") is None
