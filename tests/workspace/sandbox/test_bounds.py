@@ -16,7 +16,7 @@ from codeloop.workspace.sandbox.sandbox import BACKENDS, Backend, Sandboxes, San
 BOMB = """
 import os, time
 end = time.time() + 20
-for number in range(1500):
+for number in range(700):
     try:
         if not os.fork():
             time.sleep(max(end - time.time(), 0))

@@ -4,7 +4,15 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from codeloop.workspace.sandbox.launcher.mounts import REPLACED, RUN, TEMPORARY, is_below, pinned
+from codeloop.workspace.sandbox.launcher.mounts import (
+    PROC_HIDDEN,
+    PROC_READ_ONLY,
+    REPLACED,
+    RUN,
+    TEMPORARY,
+    is_below,
+    pinned,
+)
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 _PROGRAMS = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
@@ -27,7 +35,7 @@ def wrapped(program: Sequence[str], policy: SandboxPolicy, temporary: Path) -> l
     )
     visible = [str(path) for path in policy.visible]
     command = [bubblewrap(), *_ALONE, *(() if policy.network == "on" else ("--unshare-net",))]
-    command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_run()]
+    command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_proc(), *_run()]
     for place in TEMPORARY:
         if os.path.realpath(place) == place and Path(place).is_dir():
             command += ["--bind", str(temporary), place]
@@ -49,6 +57,14 @@ def wrapped(program: Sequence[str], policy: SandboxPolicy, temporary: Path) -> l
             command += _at(opened[each], each)
         command += ("--remount-ro", path) if Path(path).is_dir() else ()
     return [*command, "--chdir", "/", "--", *program]
+
+
+def _proc() -> Iterable[str]:
+    """Yield what keeps the settings of the machine from being changed: bubblewrap leaves them to who is root."""
+    for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_READ_ONLY)):
+        yield from _at("--ro-bind", path)
+    for path in filter(os.path.lexists, (f"/proc/{name}" for name in PROC_HIDDEN)):
+        yield from ("--ro-bind", "/dev/null", path)
 
 
 def _run() -> Iterable[str]:

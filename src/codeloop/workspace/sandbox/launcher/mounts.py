@@ -25,8 +25,8 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
 RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "current-system", "booted-system", "opengl-driver", "host")
 """What programs need of /run; the rest of it are sockets of services."""
-_PROC_READ_ONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi")
-_PROC_HIDDEN = ("kcore", "keys", "timer_list")
+PROC_READ_ONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi")
+PROC_HIDDEN = ("kcore", "keys", "timer_list")
 TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
 REPLACED = (*TEMPORARY, "/dev", "/run", "/proc")
 _OWN_PID_MAX = (6, 14)
@@ -64,14 +64,14 @@ def mount_all(plan: Plan) -> None:
         _bind(path, path)
     # As they are mounted now, writable or not: what is protected or hidden may hold some of them.
     kept = {path: _open(path) for path in opened if is_below(path, (*plan.protected, *plan.hidden))}
-    for path in (*plan.protected, *(f"/proc/{name}" for name in _PROC_READ_ONLY)):
+    for path in (*plan.protected, *(f"/proc/{name}" for name in PROC_READ_ONLY)):
         if os.path.lexists(path):
             _bind(path, path)
             _mount("", path, "", _BIND | _REMOUNT | _RDONLY | _flags_of(path))
     for path, fd in kept.items():
         if is_below(path, plan.protected):
             _bind(fd, path)
-    for path in (*plan.hidden, *(f"/proc/{name}" for name in _PROC_HIDDEN)):
+    for path in (*plan.hidden, *(f"/proc/{name}" for name in PROC_HIDDEN)):
         if os.path.lexists(path):
             _hide(path, empty, {each: fd for each, fd in kept.items() if is_below(each, (path,))})
     for fd in (*opened.values(), *kept.values(), *empty, temporary):
