@@ -50,4 +50,7 @@ async def _allowed(project: Project, agent: Agent, message: UserMessage, part: P
         await context.ask(Need(permission="read", patterns=(pattern,), always=(pattern,), metadata=metadata))
     except (Denied, Rejected) as error:
         return TextPartInput(text=f"The file {name} that the user mentioned is not attached. {error}", synthetic=True)
-    return part if target.real == target.path else replace(part, url=target.real.as_uri())  # it stays what was asked
+    if target.real == target.path:
+        return part
+    lines = urlsplit(part.url).query
+    return replace(part, url=target.real.as_uri() + (f"?{lines}" if lines else ""))  # it stays what was asked

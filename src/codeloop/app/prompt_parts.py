@@ -3,6 +3,7 @@
 import base64
 import mimetypes
 import os
+import re
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
@@ -16,6 +17,9 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.files.image import ImageRefused, fit_image
 from codeloop.workspace.files.safe_open import FileRefused, load
 from codeloop.workspace.workspace import Workspace
+
+_LINES = re.compile(r"start=(\d{1,9})&end=(\d{1,9})")
+"""The lines of a text file that are attached, counted from 1, as a query of its URL."""
 
 
 def is_mention(part: PartInput) -> bool:
@@ -88,6 +92,11 @@ def _file(workspace: Workspace, part: FilePart) -> list[Part]:
         return _picture(named, _read(target.path, IMAGE_FILE.value))
     text = read_text(target.path)
     name = workspace.shown(target.path)
+    lines = _LINES.fullmatch(urlsplit(part.url).query)
+    if lines is not None:
+        first, last = max(int(lines[1]), 1), int(lines[2])
+        text = "".join(text.splitlines(keepends=True)[first - 1 : last])
+        name = f"{name}, lines {first} to {last}"
     return [_note(part, f"The user attached the file {name}:\n{text}"), part]
 
 

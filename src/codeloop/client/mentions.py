@@ -2,6 +2,7 @@
 
 import mimetypes
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -12,6 +13,9 @@ from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import COMMAND_FILES
 from codeloop.schema.operation import AGENT_LIST, FILE_LIST, PATH_GET, NoArguments
+
+_RANGED = re.compile(r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?")
+"""A file and lines of it: `src/main.py#10-20`, `src/main.py#10`."""
 
 
 async def mentioned(client: Client, text: str, note: Callable[[str], object]) -> list[FilePartInput | AgentPartInput]:
@@ -29,10 +33,13 @@ async def mentioned(client: Client, text: str, note: Callable[[str], object]) ->
         if name in subagents:
             parts.append(AgentPartInput(name=name))
             continue
-        node = await _node(client, name)
+        node, lines = await _node(client, name), ""
+        if node is None and (ranged := _RANGED.fullmatch(name)) is not None:
+            node = await _node(client, ranged[1])
+            lines = f"?start={ranged[2]}&end={ranged[3] or ranged[2]}"
         if node is not None and node.type == "file":
-            mime = mimetypes.guess_type(name)[0] or "text/plain"
-            url, source = Path(node.absolute).as_uri(), source_of(name, text)
+            mime = mimetypes.guess_type(node.path)[0] or "text/plain"
+            url, source = Path(node.absolute).as_uri() + lines, source_of(name, text)
             parts.append(FilePartInput(mime=mime, url=url, filename=name, source=source))
         elif node is not None:
             note(f"@{name} is a directory and was not attached.")
