@@ -2,9 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from codeloop.app.settings import ProjectSettings
 from codeloop.cli.options import Options
 from codeloop.cli.output.streams import Output
 from codeloop.client.client import Client
@@ -14,8 +13,8 @@ from codeloop.kit.lazy import load
 T = TypeVar("T")
 
 
-AskTrust = Callable[[ProjectSettings], Awaitable[bool]]
-"""Asks a person whether to trust a project."""
+AskTrust = Callable[[Any], Awaitable[bool]]
+"""Asks a person whether to trust a project, of its settings: to complete a session's name, they are not loaded."""
 OpenTarget = Callable[[Options, AskTrust | None], AbstractAsyncContextManager[Target]]
 """Opens what the options name; the second argument asks for trust, if there is a person. Raises CodeloopError."""
 
@@ -33,7 +32,7 @@ def asks_trust(terminal: Output | None) -> AskTrust | None:
     if terminal is None:
         return None
 
-    async def ask(settings: ProjectSettings) -> bool:
+    async def ask(settings: Any) -> bool:
         return await load("cli.questions.ask_person:trusts")(terminal, settings)
 
     return ask
