@@ -47,6 +47,7 @@ def show_terminal_ui(options: Options) -> int:
             directory=str(directory),
             state_folder=paths.state / "tui",
             settings_files=tuple(folder / "tui.json" for folder in folders),
+            own_settings=paths.config / "tui.json",
             theme_folders=tuple(folder / "themes" for folder in folders),
             prompt=" ".join(options.message).strip(),
             agent=options.agent,

@@ -13,7 +13,7 @@ from codeloop.schema.live_events import FileEdited, SessionIdle
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.opening import open_target
 from codeloop.tui.actions.sending import look_for_queued, run_slash, send, send_next
-from codeloop.tui.commands import BY_ID, BY_SLASH, UiCommand, action_of
+from codeloop.tui.commands import BY_ID, BY_SLASH, COMMANDS
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
 from codeloop.tui.questions.panel import RequestPanel
@@ -23,6 +23,7 @@ from codeloop.tui.screen.sidebar import Sidebar
 from codeloop.tui.screen.status_bar import StatusBar
 from codeloop.tui.screen.tab_bar import TabBar
 from codeloop.tui.screen.transcript.transcript import Transcript
+from codeloop.tui.settings.keys import UiCommand
 from codeloop.tui.ui import Ui
 
 FRAME = 1 / 30
@@ -33,6 +34,7 @@ class TerminalUI(Ui):
     """The program on the screen."""
 
     ENABLE_COMMAND_PALETTE = False
+    table = COMMANDS
     CSS = """
     Screen { background: $background; color: $foreground; }
     #tabs { width: 1fr; height: 1fr; }
@@ -78,10 +80,6 @@ class TerminalUI(Ui):
         if self.opening is not None:
             await self.opening
         self.choices.close()
-
-    def run_command(self, command: UiCommand, words: str = "") -> None:
-        """Run a command."""
-        self.aside(action_of(command)(self, words))
 
     async def on_event(self, event: events.Event) -> None:
         """Take the keys that go before what has the focus: the leader, what follows it, and a few others."""

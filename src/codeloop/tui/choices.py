@@ -17,7 +17,7 @@ from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.screen.status_bar import Standing
 from codeloop.tui.settings.keys import Keymap
 from codeloop.tui.settings.launch import UiLaunch
-from codeloop.tui.settings.settings import UiSettings
+from codeloop.tui.settings.settings import UiSettings, write_setting
 from codeloop.tui.state.late_client import LateClient
 
 
@@ -41,8 +41,17 @@ class Choices:
         self.client.become(target.client)
         if target.link is not None:
             target.link.heard = self.heard
-        self.agents = await target.client.call(AGENT_LIST, NoArguments())
-        self.providers = await target.client.call(CONFIG_PROVIDERS, NoArguments())
+        await self.look()
+
+    async def look(self) -> None:
+        """Learn anew what there is to choose from."""
+        self.agents = await self.client.call(AGENT_LIST, NoArguments())
+        self.providers = await self.client.call(CONFIG_PROVIDERS, NoArguments())
+
+    def keep(self, key: str, value: str) -> None:
+        """Keep a choice for the next time. Raises CodeloopError when it can't be written."""
+        if self._launch.own_settings is not None:
+            write_setting(self._launch.own_settings, key, value)
 
     def heard(self, text: str) -> None:
         """Take in what the connection to a server says of itself."""

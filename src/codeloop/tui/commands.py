@@ -1,33 +1,22 @@
 """The commands of the terminal UI: what the palette lists, what keys and `/` run."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any
-
-from msgspec import Struct
-
-from codeloop.kit.lazy import load
-
-
-class UiCommand(Struct, frozen=True):
-    """A command. `keys`: its default keys, under the names of the reference's `keybinds`; `slash`: its name after `/`.
-
-    `run`: where the function is that is called with the app and the words after the name;
-    it is loaded when it is first called. `early`: its keys go before what has the focus.
-    """
-
-    id: str
-    title: str
-    group: str
-    run: str
-    keys: str = "none"
-    slash: str = ""
-    arguments: str = ""
-    early: bool = False
-
+from codeloop.tui.settings.keys import UiCommand
 
 SESSION, VIEW, MOVE, CHOOSE, APP = "Session", "View", "Scroll", "Choose", "Program"
 
 COMMANDS: tuple[UiCommand, ...] = (
+    UiCommand("command_list", "Show all commands", APP, "actions.dialogs:show_palette", "ctrl+p", early=True),
+    UiCommand("session_list", "Switch session", SESSION, "actions.dialogs:sessions", "<leader>l", "sessions"),
+    UiCommand("session_timeline", "Go to a prompt", SESSION, "actions.dialogs:timeline", "<leader>g", "timeline"),
+    UiCommand("session_delete", "Delete the session", SESSION, "actions.dialogs:delete"),
+    UiCommand("session_export", "Export the session", SESSION, "actions.dialogs:export", "<leader>x", "export"),
+    UiCommand("session_child_first", "Show a subagent", SESSION, "actions.dialogs:children", "<leader>down"),
+    UiCommand("model_list", "Switch model", CHOOSE, "actions.dialogs:models", "<leader>m", "models", "[NAME]"),
+    UiCommand("agent_list", "Switch agent", CHOOSE, "actions.dialogs:agents", "<leader>a", "agents", "[NAME]"),
+    UiCommand("provider_connect", "Connect a provider", CHOOSE, "actions.dialogs:providers", slash="connect"),
+    UiCommand("theme_list", "Switch theme", VIEW, "actions.dialogs:themes", "<leader>t", "themes", "[NAME]"),
+    UiCommand("settings", "Settings", APP, "actions.dialogs:settings", slash="settings"),
+    UiCommand("help", "Help: keys and commands", APP, "actions.dialogs:show_help", "f1", "help"),
     UiCommand("session_new", "New session", SESSION, "actions.tabs:new", "<leader>n", "new"),
     UiCommand("session_interrupt", "Stop the turn", SESSION, "actions.session:interrupt", "escape"),
     UiCommand("messages_undo", "Undo the last turn", SESSION, "actions.session:undo", "<leader>u", "undo"),
@@ -80,10 +69,3 @@ COMMANDS: tuple[UiCommand, ...] = (
 )
 BY_ID = {command.id: command for command in COMMANDS}
 BY_SLASH = {command.slash: command for command in COMMANDS if command.slash} | {"quit": BY_ID["app_exit"]}
-
-Action = Callable[..., Coroutine[Any, Any, Any]]
-
-
-def action_of(command: UiCommand) -> Action:
-    """Return the function of a command."""
-    return load(f"tui.{command.run}")

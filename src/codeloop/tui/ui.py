@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from textual.app import App
@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.timer import Timer
 
 from codeloop.client.client import Client
+from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
 from codeloop.tui.choices import Choices
@@ -17,7 +18,7 @@ from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.screen.sidebar import Sidebar
 from codeloop.tui.screen.status_bar import StatusBar
 from codeloop.tui.screen.tab_bar import TabBar
-from codeloop.tui.settings.keys import Keymap
+from codeloop.tui.settings.keys import Keymap, UiCommand
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.look import Appearance
 from codeloop.tui.state.items import Look, NoticeItem
@@ -31,6 +32,9 @@ AGAIN = 5.0
 
 class Ui(App[int]):
     """Sessions of one target, each in a tab of which one is shown."""
+
+    table: Sequence[UiCommand] = ()
+    """All commands."""
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
         super().__init__()
@@ -142,6 +146,17 @@ class Ui(App[int]):
         self.set_timer(AGAIN, self.draw)
         self.draw()
         return False
+
+    def run_command(self, command: UiCommand, words: str = "") -> None:
+        """Run a command."""
+        self.aside(load(f"tui.{command.run}")(self, words))
+
+    async def read_until(self, message_id: str) -> None:
+        """Read older messages of the session that is shown until one of them is known. Raises CodeloopError."""
+        view = self.tab.view
+        while self.sessions is not None and view is not None and view.cursor and message_id not in view.log.messages:
+            await self.sessions.older(view)
+        self.draw()
 
     def draw(self) -> None:
         """Show what has changed."""

@@ -40,6 +40,23 @@ NAMES = {
 SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", **{name: key for key, name in NAMES.items()}}
 
 
+class UiCommand(Struct, frozen=True):
+    """A command. `keys`: its default keys, under the names of the reference's `keybinds`; `slash`: its name after `/`.
+
+    `run`: where the function is that is called with the app and the words after the name;
+    it is loaded when it is first called. `early`: its keys go before what has the focus.
+    """
+
+    id: str
+    title: str
+    group: str
+    run: str
+    keys: str = "none"
+    slash: str = ""
+    arguments: str = ""
+    early: bool = False
+
+
 class Press(Struct, frozen=True):
     """What a key means: the commands that it may run, the first that is possible counts; `waits`: for another key."""
 

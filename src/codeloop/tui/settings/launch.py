@@ -30,7 +30,9 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
     state_folder: Path
     """Drafts, history and choices of the person are kept here."""
     settings_files: tuple[Path, ...] = ()
-    """Settings of the UI, the later ones before the earlier; the last one is written to."""
+    """Settings of the UI; a later one takes precedence."""
+    own_settings: Path | None = None
+    """The one of them that the UI writes to."""
     theme_folders: tuple[Path, ...] = ()
     prompt: str = ""
     agent: str | None = None

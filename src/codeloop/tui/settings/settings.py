@@ -1,5 +1,6 @@
 """The person's settings of the terminal UI: `tui.json`, in our folders and in the reference's."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -7,8 +8,12 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.jsonc import JsoncError, parse
+from codeloop.kit.jsonc import JsoncError, is_object, parse
+from codeloop.kit.small_files import make_private, write_atomically
+from codeloop.schema.errors import CodeloopError
 from codeloop.tui.render.canvas import DiffView
+
+_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,}\]]+')
 
 
 class UiSettings(Struct, frozen=True, kw_only=True):
@@ -64,6 +69,33 @@ def read_settings(files: Sequence[Path]) -> Sources:
             values[key] = {**values[key], **value} if both else value
             origins[key] = file
     return Sources(msgspec.convert(values, UiSettings), origins, tuple(problems))
+
+
+def write_setting(file: Path, key: str, value: str | float) -> None:
+    """Set a value in a file of settings, which is made if there is none; comments in it stay.
+
+    Raises CodeloopError when the file can't be read or written.
+    """
+    literal = msgspec.json.encode(value).decode()
+    try:
+        text = file.read_text(encoding="utf-8") if file.exists() else "{}"
+        document = parse(text)
+        if not is_object(document.value):
+            raise CodeloopError(f"{file} is not a JSON object. Correct it by hand.")
+        if key in document.value:
+            spot = document.position((key,))
+            start = sum(len(line) for line in text.splitlines(keepends=True)[: spot.line - 1]) + spot.column - 1
+            text = text[:start] + _SCALAR.sub(lambda _: literal, text[start:], count=1)
+        else:
+            comma = "," if document.value else ""
+            text = text.replace("{", f'{{\n  "{key}": {literal}{comma}', 1)
+            text = text if document.value else text.replace("}", "\n}", 1)
+        make_private(file.parent)
+        write_atomically(file, text.rstrip("\n").encode() + b"\n")
+    except JsoncError as error:
+        raise CodeloopError(f"{file}:{error.position}: {error} Correct it by hand.") from error
+    except OSError as error:
+        raise CodeloopError(f"{file} can't be written: {error.strerror or error}.") from error
 
 
 def _read(file: Path, problems: list[str]) -> dict[str, Any]:

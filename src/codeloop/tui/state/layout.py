@@ -59,14 +59,14 @@ def items_of(log: MessageLog, message_id: str, showing: Showing) -> list[Item]:
 
 def _prompt(info: UserMessage, known: Known, showing: Showing, *, undone: bool) -> list[Item]:
     parts = tuple(part for part in known.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
-    if not parts or all(isinstance(part, CompactionPart) for part in parts):
+    if info.id in showing.queued or not parts or all(isinstance(part, CompactionPart) for part in parts):
         return []
     if undone and info.id == showing.undone_from:
         return [
             NoticeItem(f"{info.id}:undone", "Taken back from here on; /redo brings it back.", "warning"),
             PromptItem(info.id, info, parts, is_undone=True),
         ]
-    return [PromptItem(info.id, info, parts, is_queued=info.id in showing.queued, is_undone=undone)]
+    return [PromptItem(info.id, info, parts, is_undone=undone)]
 
 
 def _parts(info: AssistantMessage, known: Known, showing: Showing) -> Iterator[Item]:

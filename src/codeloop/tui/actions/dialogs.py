@@ -1,0 +1,174 @@
+"""Commands that open a dialog, and do what was chosen in it."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, TypeVar
+
+from textual.screen import Screen
+
+from codeloop.kit.suggest import meant, near
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.message import ModelRef
+from codeloop.schema.operation import SESSION_DELETE, SESSION_GET
+from codeloop.tui.dialogs.agents import agent_picker
+from codeloop.tui.dialogs.confirm import Confirm
+from codeloop.tui.dialogs.export import export_session
+from codeloop.tui.dialogs.models import ModelPicker
+from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.memory import ModelMemory
+from codeloop.tui.dialogs.providers import ProviderPicker
+from codeloop.tui.dialogs.sessions import ChildPicker, SessionPicker
+from codeloop.tui.dialogs.settings import SettingsPicker
+from codeloop.tui.dialogs.themes import ThemePicker
+from codeloop.tui.dialogs.timeline import Timeline
+from codeloop.tui.prompt.entry import PromptEntry
+from codeloop.tui.ui import Ui
+
+T = TypeVar("T")
+
+
+async def ask(ui: Ui, screen: Screen[T]) -> T | None:
+    """Show a screen and return what it closes with; the prompt has the keys again then."""
+    answered: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+    ui.push_screen(screen, answered.set_result)
+    result = await answered
+    ui.tab.take_focus()
+    return result
+
+
+def context_of(ui: Ui) -> DialogContext:
+    """Return what dialogs need. Raises UsageProblem before the project is open."""
+
+    async def shown(screen: Screen[Any]) -> Any:
+        return await ask(ui, screen)
+
+    return DialogContext(ui.client, lambda: ui.appearance.styles, shown)
+
+
+async def sessions(ui: Ui, _words: str) -> None:
+    """Choose a session to show."""
+    current = ui.tab.session.id if ui.tab.session else ""
+    chosen = await ask(ui, SessionPicker(context_of(ui), current))
+    if chosen:
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
+
+
+async def children(ui: Ui, session_id: str) -> None:
+    """Show a subagent's session: the one that is named, else one to choose."""
+    chosen = session_id or await ask(ui, ChildPicker(context_of(ui), ui.session.id))
+    if chosen:
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
+
+
+async def timeline(ui: Ui, _words: str) -> None:
+    """Go to a prompt; copy it, fork before it, or undo to it."""
+    step = await ask(ui, Timeline(context_of(ui), ui.session.id))
+    if step is None:
+        return
+    if step.what == "jump":
+        await ui.read_until(step.message_id)
+        ui.tab.transcript.show_item(step.message_id)
+    elif step.what == "copy":
+        ui.copy_to_clipboard(step.text)
+        ui.notify("The prompt is copied.")
+    elif step.what == "fork":
+        await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=step.session_id)))
+    else:
+        ui.tab.prompt.set_entry(PromptEntry(step.text))
+
+
+async def models(ui: Ui, words: str) -> None:
+    """Choose the model of the next prompts, or take the one that is named."""
+    memory = ModelMemory(ui.launch.state_folder)
+    if words:
+        provider, slash, name = words.partition("/")
+        if not slash or not name:
+            raise UsageProblem(f"/models takes PROVIDER/MODEL, not {words}. Without it, all are listed.")
+        chosen = ModelRef(provider_id=provider, model_id=name)
+    else:
+        chosen = await ask(ui, ModelPicker(context_of(ui), memory, ui.choices.model_of(ui.tab)))
+    if chosen is not None:
+        ui.tab.model = chosen
+        ui.draw()
+
+
+async def agents(ui: Ui, words: str) -> None:
+    """Choose the agent of the next prompts, or take the one that is named."""
+    names = [agent.name for agent in ui.choices.primary]
+    if words and words not in names:
+        raise UsageProblem(f"There is no agent {words}.{meant(near(words, names))} There are: {', '.join(names)}.")
+    chosen = words or await ask(ui, agent_picker(context_of(ui), ui.choices.agent_of(ui.tab) or ""))
+    if chosen:
+        ui.tab.agent = chosen
+        ui.draw()
+
+
+async def providers(ui: Ui, _words: str) -> None:
+    """Set up a provider of models, and take one of them for the next prompts."""
+    chosen = await ask(ui, ProviderPicker(context_of(ui)))
+    await ui.choices.look()
+    if chosen is not None:
+        ui.tab.model = chosen
+    ui.draw()
+
+
+async def themes(ui: Ui, words: str) -> None:
+    """Choose a theme, which is shown while the cursor is on it."""
+
+    def show(name: str) -> None:
+        ui.appearance.choose(name)
+        ui.restyle()
+
+    if words:
+        show(words)
+        chosen: str | None = words
+    else:
+        appearance = ui.appearance
+        chosen = await ask(ui, ThemePicker(appearance.names(), appearance.name, show, lambda: appearance.styles))
+    if chosen:
+        ui.choices.keep("theme", chosen)
+
+
+async def settings(ui: Ui, _words: str) -> None:
+    """Show the settings, where they are set, and change them."""
+    await ask(ui, SettingsPicker(context_of(ui)))
+
+
+async def export(ui: Ui, _words: str) -> None:
+    """Write the session to a file."""
+    written = await export_session(context_of(ui), ui.session.id, Path(ui.launch.directory))
+    if written is not None:
+        ui.say(f"Written: {written}", "success")
+
+
+async def delete(ui: Ui, _words: str) -> None:
+    """Delete the session, after asking."""
+    session = ui.session
+    question = f"Delete “{session.title}” with all that was said in it?"
+    if await ask(ui, Confirm("Delete session", question, "delete it", lambda: ui.appearance.styles)):
+        await ui.client.call(SESSION_DELETE, SessionId(session_id=session.id))
+        await ui.close_tab(ui.tab)
+
+
+def rows_of(ui: Ui) -> list[PaletteRow]:
+    """Return the commands as the palette lists them."""
+    return [
+        PaletteRow(row.id, row.title, row.group, ui.keys.shown(row.id), row.slash)
+        for row in ui.table
+    ]
+
+
+async def show_palette(ui: Ui, _words: str) -> None:
+    """Choose a command and run it."""
+    chosen = await ask(ui, palette(rows_of(ui), lambda: ui.appearance.styles))
+    if chosen:
+        ui.run_command(next(row for row in ui.table if row.id == chosen))
+
+
+async def show_help(ui: Ui, _words: str) -> None:
+    """Show every command and its keys."""
+    chosen = await ask(ui, help_list(rows_of(ui), lambda: ui.appearance.styles))
+    if chosen:
+        ui.run_command(next(row for row in ui.table if row.id == chosen))
