@@ -8,7 +8,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from codeloop.schema.event import Event, MessageUpdated
+from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked
 from codeloop.schema.live_events import FileEdited, SessionIdle
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.opening import open_target
@@ -56,6 +56,7 @@ class TerminalUI(Ui):
 
     async def on_mount(self) -> None:
         """Show a new session's tab; the project opens once that is on the screen."""
+        self.scroll_sensitivity_y = self.choices.settings.scroll_speed
         self.restyle()
         await self.open_tab(None)
         for problem in self.problems:
@@ -70,9 +71,16 @@ class TerminalUI(Ui):
             self.aside(send_next(self, event.properties.session_id))
         elif isinstance(event, MessageUpdated):
             self.aside(look_for_queued(self, event.properties.info.session_id))
+        if isinstance(event, SessionIdle | PermissionAsked | QuestionAsked) and not self.app_focus:
+            self.ring()
         if not self._is_due:
             self._is_due = True
             self.set_timer(max(self._drawn + FRAME - time.monotonic(), 0.001), self._frame)
+
+    def ring(self) -> None:
+        """Tell a person who looks elsewhere that there is something to look at."""
+        if self.choices.settings.bell:
+            self.bell()
 
     async def closed(self) -> None:
         """Wait until the project is closed."""

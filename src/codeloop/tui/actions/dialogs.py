@@ -154,10 +154,7 @@ async def delete(ui: Ui, _words: str) -> None:
 
 def rows_of(ui: Ui) -> list[PaletteRow]:
     """Return the commands as the palette lists them."""
-    return [
-        PaletteRow(row.id, row.title, row.group, ui.keys.shown(row.id), row.slash)
-        for row in ui.table
-    ]
+    return [PaletteRow(row.id, row.title, row.group, ui.keys.shown(row.id), row.slash) for row in ui.table]
 
 
 async def show_palette(ui: Ui, _words: str) -> None:

@@ -25,7 +25,7 @@ class UiSettings(Struct, frozen=True, kw_only=True):
     leader_timeout: int = 2000
     """Milliseconds that the leader key waits for another one."""
     mouse: bool = True
-    scroll_speed: float = 3
+    scroll_speed: float = 2
     """Rows that one turn of the mouse wheel scrolls."""
     diff_style: Literal["auto", "unified", "split", "stacked"] = "auto"
     thinking: bool = True
@@ -34,8 +34,8 @@ class UiSettings(Struct, frozen=True, kw_only=True):
     vim: bool = False
     motion: bool = True
     """False: nothing moves by itself."""
-    notify: bool = True
-    """Whether a person who looks elsewhere is told that a turn is over or a question waits."""
+    bell: bool = True
+    """Whether the bell rings for a person who looks elsewhere: a turn is over, or a question waits."""
 
     @property
     def diff_view(self) -> DiffView:
