@@ -15,6 +15,7 @@ NOT_RUN = {
     r"make (test|check)\b": "is what runs this; that the target exists is checked",
     r"make bench( |$)(?!.*--only)": "takes minutes; the same with --only is run, and the flags are checked",
     r"(pip|uv tool) install \.": "needs the network; that the project builds and what it installs is checked",
+    r"codeloop( --plain| -c| attach http\S+| \.\./.*)? +#": "needs a terminal; tests/tui works with the terminal UI",
     r"ollama ": "another project's program",
 }
 """Lines that are not run, as patterns of how they begin, and why. All others are."""

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -28,6 +29,10 @@ class Stage(App[None]):
         self.results: list[Any] = []
         self.register_theme(textual_theme(self.styles_now.theme, "staged"))
         self.theme = "staged"
+
+    async def on_event(self, event: events.Event) -> None:
+        if not isinstance(event, events.Key) or self.screen_stack:  # none: the app ends, as `TerminalUI` does
+            await super().on_event(event)
 
     def compose(self) -> ComposeResult:
         yield from self._widgets

@@ -91,6 +91,8 @@ class TerminalUI(Ui):
 
     async def on_event(self, event: events.Event) -> None:
         """Take the keys that go before what has the focus: the leader, what follows it, and a few others."""
+        if isinstance(event, events.Key) and not self.screen_stack:  # the program ends, and this key came too late
+            return
         if isinstance(event, events.Key) and not event.is_forwarded and len(self.screen_stack) == 1:
             was_waiting = self.keys.is_waiting
             press = self.keys.press(event.key)
