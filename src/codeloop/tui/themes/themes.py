@@ -172,6 +172,8 @@ def textual_theme(theme: ColourTheme, name: str) -> Theme:
     }
     is_ansi = any(not value or value.startswith("ansi_") for value in (theme.background, theme.text, theme.primary))
     own = {
+        "ansi-background": variables["background"],
+        "ansi-foreground": variables["text"],
         "border": variables["border"],
         "scrollbar": variables["border-subtle"],
         "scrollbar-hover": variables["border"],
