@@ -23,8 +23,8 @@ from threading import Lock
 import codeloop
 
 ROOT = Path(__file__).parents[2]
-AT_START = ("LANG", "LC_", "PYTHON", "TZ")
-"""Variables that an interpreter reads once, when it starts."""
+AT_START = ("LANG", "LC_", "PYTHON", "TZ", "CODELOOP_FAULT")
+"""Variables that an interpreter, or the program as it is loaded, reads once."""
 PIPE = 16_000
 """How many bytes any pipe holds that nobody reads yet."""
 
