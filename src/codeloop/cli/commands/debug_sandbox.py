@@ -38,8 +38,12 @@ def debug_sandbox(*, config: Path | None, as_json: bool) -> None:
         raise SystemExit(1)
 
 
+_UNTRIED = "which the authors have not tried on a Mac: rely on what is tried below alone"
+
+
 def _text(report: SandboxReport) -> str:
     rows = [("mode", report.mode), ("enforced by", report.backend or "nothing: no sandbox can be had here")]
+    rows += [("", _UNTRIED)] if report.backend == "sandbox-exec" else []
     rows += [(f"not by {kind}", why) for kind, why in report.refused.items()]
     rows += [("network", report.network + (" (the registries and yours)" if report.network == "hosts" else ""))]
     for name in ("writable", "protected", "hidden"):

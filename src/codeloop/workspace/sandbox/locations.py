@@ -1,5 +1,6 @@
 """Where things lie: caches that tools fill, and what of others no command may reach. Rows, no code."""
 
+import sys
 from typing import NamedTuple
 
 
@@ -11,6 +12,12 @@ class Cache(NamedTuple):
     variable: str = ""
 
 
+_OF_MACOS = (
+    Cache("pip3", "Library/Caches/pip", "PIP_CACHE_DIR"),
+    Cache("python3", "Library/Caches/pip", "PIP_CACHE_DIR"),
+    Cache("yarn", "Library/Caches/Yarn", "YARN_CACHE_FOLDER"),
+    Cache("go", "Library/Caches/go-build", "GOCACHE"),
+)
 CACHES = (
     Cache("pip", ".cache/pip", "PIP_CACHE_DIR"),
     Cache("python3", ".cache/pip", "PIP_CACHE_DIR"),
@@ -57,6 +64,7 @@ CACHES = (
     Cache("ccache", ".cache/ccache", "CCACHE_DIR"),
     Cache("sccache", ".cache/sccache", "SCCACHE_DIR"),
     Cache("zig", ".cache/zig", "ZIG_GLOBAL_CACHE_DIR"),
+    *(_OF_MACOS if sys.platform == "darwin" else ()),
 )
 """Writable. One that is absent is made when its program is installed."""
 OWN_PROGRAMS = (".", ".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 import tempfile
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from codeloop.workspace.sandbox.sandbox import SandboxRefused
 
 _CONTENT = "what no command may read"
 _SECONDS = 20.0
+_HAS_PROC = sys.platform == "linux"
 
 
 class Attempt(Struct, frozen=True):
@@ -113,7 +115,8 @@ class _Trial:
         opened = os.open(self._hidden, os.O_RDONLY)
         try:
             with socket.socket(socket.AF_UNIX) as service, socket.socket() as machine:
-                service.bind(f"/proc/self/fd/{opened}/socket")
+                # A path to a socket may have a hundred bytes: by way of /proc it is short.
+                service.bind(f"/proc/self/fd/{opened}/socket" if _HAS_PROC else str(self._hidden / "socket"))
                 machine.bind(("127.0.0.1", 0))
                 for each in (service, machine):
                     each.listen()

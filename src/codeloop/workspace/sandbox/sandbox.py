@@ -25,8 +25,12 @@ _TEMPORARY = tuple(Path("/", name) for name in ("tmp", "var/tmp"))
 _CONTAINER_MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _LINKS = 40
 """How many links in a row the system follows."""
-Backend = Literal["namespaces", "bubblewrap", "landlock"]
-BACKENDS: tuple[Backend, ...] = ("namespaces", "bubblewrap", "landlock") if sys.platform == "linux" else ()
+Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
+_OF_SYSTEMS: dict[str, tuple[Backend, ...]] = {
+    "linux": ("namespaces", "bubblewrap", "landlock"),
+    "darwin": ("sandbox-exec",),
+}
+BACKENDS = _OF_SYSTEMS.get(sys.platform, ())
 
 
 class AllowedHosts(Protocol):
@@ -64,8 +68,13 @@ class Sandbox(Struct, frozen=True):
 
     @property
     def network(self) -> Forker | None:
-        """Return where its network is: bubblewrap can't make one that several share, so it has its own."""
-        return self.forker if self.backend == "bubblewrap" else None
+        """Return where its network is, when it is not one that several share."""
+        return self.forker if self.backend in {"bubblewrap", "sandbox-exec"} else None
+
+    @property
+    def replaces_temporary(self) -> bool:
+        """Return whether a private folder stands for `/tmp`; else there is one that `TMPDIR` names."""
+        return self.backend in {"namespaces", "bubblewrap"}
 
     @property
     def holds(self) -> bool:
@@ -123,7 +132,7 @@ class Sandboxes:
             top = next((each for each in _TEMPORARY if path.is_relative_to(each)), None)
             seen = [*policy.writable, *policy.visible]
             is_seen = any(path.is_relative_to(each) or each.is_relative_to(path) for each in seen)
-            if sandbox.backend == "landlock" or self._temporary is None or top is None or is_seen:
+            if not sandbox.replaces_temporary or self._temporary is None or top is None or is_seen:
                 return path
             real = Path(os.path.realpath(self._temporary / path.relative_to(top)))
             if real.is_relative_to(self._temporary):
@@ -151,8 +160,10 @@ class Sandboxes:
     async def environment(self, sandbox: Sandbox, session: str, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what a session's command in a sandbox gets of an environment. Raises OSError as `listener`."""
         kept = {name: value for name, value in environment.items() if name not in SOCKETS}
+        if not sandbox.replaces_temporary:
+            kept["TMPDIR"] = str(self._temporary)
         if sandbox.backend == "landlock":
-            return {**kept, "TMPDIR": str(self._temporary)}
+            return kept
         hosts = await self._allowed(sandbox, environment)
         return kept if hosts is None else {**kept, **await hosts.environment(session)}
 
@@ -213,6 +224,10 @@ class Sandboxes:
         if backend == "bubblewrap":
             wrapped: Callable[..., Sequence[str]] = load("workspace.sandbox.bubblewrap:wrapped")
             return await self._launcher.enter_by(partial(wrapped, policy=policy, temporary=self._temporary), rows)
+        if backend == "sandbox-exec":
+            forker = load("workspace.sandbox.seatbelt:SeatbeltForker")(self._launcher, policy, self._temporary)
+            await forker.prove(rows)
+            return forker
         if backend == "landlock" or policy.network == "on":
             return await self._launcher.enter(rows)
         return await (await self._own_network()).enter([*rows, "nested"])

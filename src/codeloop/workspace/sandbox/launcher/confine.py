@@ -25,6 +25,8 @@ def confine(plan: Plan) -> None:
         case "network":
             enter_network()
             return
+        case "sandbox-exec":
+            return  # that program has done it
         case "namespaces":
             enter_processes(is_nested=plan.is_nested)
             mount_all(plan)

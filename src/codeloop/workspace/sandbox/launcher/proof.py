@@ -2,6 +2,8 @@
 
 import errno
 import os
+from _socket import AF_INET, SOCK_STREAM, socket
+from contextlib import suppress
 from pathlib import Path
 
 from codeloop.workspace.sandbox.launcher.plan import Plan
@@ -9,6 +11,7 @@ from codeloop.workspace.sandbox.launcher.plan import Plan
 _NAME = ".codeloop-probe"
 _TEMPORARY = tuple(f"/{name}" for name in ("tmp", "var/tmp"))
 _REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_UNFIT = (errno.EISDIR, errno.EOPNOTSUPP)  # a folder that is to be written, a socket
 
 
 def prove(plan: Plan) -> None:
@@ -19,6 +22,9 @@ def prove(plan: Plan) -> None:
         if _is_done(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY):
             Path(path).unlink()
             raise PermissionError(errno.EPERM, "it lets files be made outside", path)
+    if plan.kind == "sandbox-exec":
+        _prove_by_name(plan)
+        return
     # Landlock knows no exceptions below a folder that may be written; who made the plan knows that.
     may_be_seen = plan.writable if plan.kind == "landlock" else ()
     for path in plan.hidden:
@@ -38,6 +44,26 @@ def prove(plan: Plan) -> None:
         raise PermissionError(errno.EPERM, "it has no processes of its own")
 
 
+def _prove_by_name(plan: Plan) -> None:
+    """Attempt what a profile of macOS refuses: nothing is put in the place of files there, and no network made."""
+    ours = f"{plan.temporary}/{_NAME}"
+    for path in plan.hidden:
+        with suppress(OSError):
+            os.link(path, ours)
+        for name in (path, ours):
+            if _is_done(name, os.O_RDONLY):
+                raise PermissionError(errno.EPERM, "it lets what is hidden be read", path)
+        Path(ours).unlink(missing_ok=True)
+    for path in plan.protected:
+        if _is_done(path, os.O_WRONLY):
+            raise PermissionError(errno.EPERM, "it lets protected files be written", path)
+    if not _is_done(ours, os.O_CREAT | os.O_WRONLY):
+        raise PermissionError(errno.EPERM, "nothing can be written in its temporary folder", ours)
+    Path(ours).unlink()
+    if not plan.network and socket(AF_INET, SOCK_STREAM).connect_ex(("127.0.0.1", 9)) not in _REFUSED:
+        raise PermissionError(errno.EPERM, "it lets ports of this machine be reached")
+
+
 def _outside(plan: Plan) -> list[str]:
     """Return names for files outside: in what may be seen and not written, and at the top."""
     folders = [path for path in (*plan.visible, "/") if Path(path).is_dir()]
@@ -54,7 +80,7 @@ def _is_done(path: str, flags: int) -> bool:
     try:
         os.close(os.open(path, flags | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        if error.errno in _REFUSED:
+        if error.errno in (*_REFUSED, *_UNFIT):
             return False
         raise
     return True

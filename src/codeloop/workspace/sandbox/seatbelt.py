@@ -1,0 +1,112 @@
+"""A sandbox made by `sandbox-exec` of macOS: the policy as a profile, under which each command is started."""
+
+import errno
+import os
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.process_launcher import Forker, Launch, LaunchedProcess, ProcessLauncher
+
+PROGRAM = "/usr/bin/sandbox-exec"
+_BASE = r"""
+(version 1)
+(deny default)
+(allow process-exec process-fork sysctl-read ipc-posix-sem)
+(allow signal process-info* (target same-sandbox))
+(allow file-read* file-map-executable)
+(deny file-read* (regex #"^/dev/tty[a-z]"))
+(allow file-write-data (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (subpath "/dev/fd"))
+(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo") (global-name "com.apple.bsd.dirhelper"))
+"""
+# Other services start programs outside, hold keys, or fetch what they are told to: they stay out of reach.
+_INTERNET = r"""
+(allow network-outbound (remote ip "*:*") (literal "/private/var/run/mDNSResponder"))
+(allow network-bind network-inbound (local ip "*:*"))
+(allow mach-lookup (global-name "com.apple.trustd.agent") (global-name "com.apple.SystemConfiguration.configd"))
+"""
+_WRITABLE = "(allow file-read* file-write* (subpath {path}))"
+_SEEN = "(allow file-read* (subpath {path}))"
+_KEPT = "(deny file-write* (subpath {path}))"
+_HIDDEN = "(deny file-read* file-write* network-outbound (subpath {path}))"
+_PINNED = "(deny file-write-unlink (literal {path}))"
+_SOCKETS = "(allow network-outbound network-bind (subpath {path}))"
+_PORT = '(allow network-outbound (remote ip "localhost:{port}"))'
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
+
+
+def profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] = ()) -> str:
+    """Return a policy as a profile. `temporary`: a writable folder; `ports`: of localhost, which are in reach.
+
+    Of two rules for a path the later one counts, so each place comes after those above it.
+    """
+    rules = [(path, 0, _SEEN) for path in policy.visible]
+    rules += [(path, 1, _WRITABLE) for path in (*policy.writable, *policy.granted, temporary)]
+    rules += [(path, 2, _KEPT) for path in (*policy.protected, *_refused(policy))]
+    rules += [(path, 3, _HIDDEN) for path in policy.hidden]
+    lines = [_BASE.strip()]
+    lines += [_INTERNET.strip()] if policy.network == "on" else [_PORT.format(port=port) for port in sorted(ports)]
+    lines += [_SOCKETS.format(path=_quoted(path)) for path in (policy.writable[0], temporary)]
+    ordered = sorted(dict.fromkeys(rules), key=lambda rule: (rule[0].parts, rule[1]))
+    lines += [rule.format(path=_quoted(path)) for path, _, rule in ordered]
+    lines += [_PINNED.format(path=_quoted(path)) for path in _pinned(policy)]
+    return "\n".join(lines) + "\n"
+
+
+def wrapped(program: Sequence[str], text: str) -> list[str]:
+    """Return the command that runs a program under a profile. Raises FileNotFoundError without `sandbox-exec`."""
+    if not os.access(PROGRAM, os.X_OK):
+        raise FileNotFoundError(f"{PROGRAM} is not there")
+    return [PROGRAM, "-p", text, *program]
+
+
+class SeatbeltForker(Forker):
+    """Starts each command under the profile by itself: what supervises it needs `ps`, which no sandbox may run."""
+
+    def __init__(self, launcher: ProcessLauncher, policy: SandboxPolicy, temporary: Path) -> None:
+        super().__init__(launcher.mark)
+        self._launcher = launcher
+        self._policy = policy
+        self._temporary = temporary
+        self.ports: set[int] = set()
+
+    async def prove(self, rows: Sequence[str]) -> None:
+        """Have a process under the profile attempt what it may not do. Raises OSError, which says what went wrong."""
+        text = profile(self._policy, self._temporary)
+        await (await self._launcher.enter_by(lambda program: wrapped(program, text), rows)).end()
+
+    async def start(self, launch: Launch) -> LaunchedProcess:
+        """Start a program under the profile. Raises OSError."""
+        arguments = wrapped(launch.arguments, profile(self._policy, self._temporary, self.ports))
+        process = await self._launcher.start(replace(launch, arguments=arguments))
+        self._processes = {each for each in self._processes if not each.is_gone} | {process}
+        return process
+
+    async def listener(self, port: int) -> socket.socket:
+        """Return a socket that listens on a port of this machine, now in reach. Raises OSError for a given port.
+
+        The network is that of the machine, so what listens at a given one is reached as it is.
+        """
+        if port:
+            self.ports.add(port)
+            raise OSError(errno.EADDRINUSE, f"port {port} is in reach as it is")
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.ports.add(listener.getsockname()[1])
+        return listener
+
+
+def _refused(policy: SandboxPolicy) -> Iterator[Path]:
+    """Yield what may not appear."""
+    yield from (path for path in policy.absent if path not in policy.granted)
+
+
+def _pinned(policy: SandboxPolicy) -> list[Path]:
+    """Return the folders that must keep their names, since there are rules for what is in them."""
+    above = {folder for path in (*policy.protected, *policy.absent, *policy.hidden) for folder in path.parents}
+    return sorted(folder for folder in above if any(map(folder.is_relative_to, policy.writable)))
+
+
+def _quoted(path: Path) -> str:
+    return '"' + str(path).translate(_ESCAPES) + '"'
