@@ -39,10 +39,10 @@ class TerminalUI(Ui):
     Screen { background: $background; color: $foreground; }
     #tabs { width: 1fr; height: 1fr; }
     """
-    opening: asyncio.Task[None] | None = None
-    """Opens the project, and closes it once the person leaves."""
     problems: Sequence[str] = ()
     """What is wrong with the settings; said on the first screen."""
+    _before: Sequence[events.Event] = ()
+    """Typed before there was a prompt to type into."""
     _drawn = 0.0
     _is_due = False
 
@@ -92,6 +92,9 @@ class TerminalUI(Ui):
     async def on_event(self, event: events.Event) -> None:
         """Take the keys that go before what has the focus: the leader, what follows it, and a few others."""
         if isinstance(event, events.Key) and not self.screen_stack:  # the program ends, and this key came too late
+            return
+        if self.opening is None and isinstance(event, events.Key | events.Paste):
+            self._before = [*self._before, event]
             return
         if isinstance(event, events.Key) and not event.is_forwarded and len(self.screen_stack) == 1:
             was_waiting = self.keys.is_waiting
@@ -176,7 +179,13 @@ class TerminalUI(Ui):
 
     def begin(self) -> None:
         """Open the project."""
+        if self.is_leaving.is_set():
+            self.exit(0)
+            return
         self.opening = asyncio.create_task(open_target(self, self._trusts, self.soon))
+        for event in self._before:
+            self.post_message(event)
+        self._before = ()
 
     async def _trusts(self, question: str) -> bool:
         answered: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()

@@ -1,7 +1,9 @@
 """Starts the terminal UI and gives the terminal back."""
 
 import asyncio
+import signal
 import sys
+from contextlib import suppress
 
 from codeloop.kit.terminal_text import inert
 from codeloop.tui.app import TerminalUI
@@ -12,6 +14,7 @@ from codeloop.tui.settings.keys import Keymap
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.look import Appearance
 from codeloop.tui.settings.settings import read_settings
+from codeloop.tui.terminal.driver import WatchedDriver
 
 
 def run_terminal_ui(launch: UiLaunch) -> int:
@@ -34,11 +37,27 @@ def made(launch: UiLaunch) -> TerminalUI:
 
 async def _run(launch: UiLaunch) -> int:
     ui = made(launch)
+    ui.driver_class = WatchedDriver
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, _leave, ui)
     try:
         await ui.run_async(mouse=ui.choices.settings.mouse)
     finally:
         await ui.closed()
     session = ui.shown.session if ui.shown is not None else None
     if session is not None:
-        sys.stdout.write(inert(f"Resume with: {launch.command} {session.id}") + "\n")
+        with suppress(OSError):  # the terminal may be closed
+            sys.stdout.write(inert(f"Resume with: {launch.command} {session.id}") + "\n")
+            sys.stdout.flush()
+    if ui.failure is not None:
+        raise ui.failure
     return ui.return_code or 0
+
+
+def _leave(ui: TerminalUI) -> None:
+    """End the program, as a signal does: turns of this process stop and are stored."""
+    ui.is_leaving.set()
+    if ui.opening is not None:
+        ui.exit(0)

@@ -33,6 +33,9 @@ AGAIN = 5.0
 class Ui(App[int]):
     """Sessions of one target, each in a tab of which one is shown."""
 
+    opening: asyncio.Task[None] | None = None
+    """Opens the project, and closes it once the person leaves."""
+
     table: Sequence[UiCommand] = ()
     """All commands."""
 
@@ -54,6 +57,11 @@ class Ui(App[int]):
         self._ticker: Timer | None = None
         self.register_theme(appearance.theme)
         self.theme = appearance.theme.name
+
+    @property
+    def failure(self) -> Exception | None:
+        """The error that ended the program."""
+        return self._exception
 
     @property
     def tab(self) -> SessionTab:
@@ -180,6 +188,10 @@ class Ui(App[int]):
         if sidebar.display:
             sidebar.show(self.tab.view, standing, self.appearance.styles)
         self.query_one(TabBar).show(self.tabs, self.tab, self.appearance.styles)
+
+    def _fatal_error(self) -> None:
+        """Leave because of an error. It is raised once the terminal is back, without the values that code held."""
+        self._close_messages_no_wait()
 
     def tick(self) -> None:
         """Draw what moves while a turn runs."""

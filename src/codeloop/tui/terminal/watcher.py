@@ -1,0 +1,66 @@
+"""A small process that gives the terminal back when this one ends without having done so, as after `kill -9`."""
+
+import os
+import subprocess
+import termios
+from contextlib import suppress
+from typing import Any
+
+RESTORED = (
+    "\033[?1000l\033[?1003l\033[?1015l\033[?1016l\033[?1006l"  # reports of the mouse
+    "\033[?1004l\033[?2004l\033[?2048l\033[?2026l"  # focus, pastes, sizes, drawings held back
+    "\033[<u\033[?7h\033[?1049l\033[?25h\033[0m"  # keys, line wrap, the main screen, the cursor, colours
+)
+"""What brings the terminal to where it is before the UI and after it."""
+
+_FLAGS = {
+    3: {"echo": termios.ECHO, "icanon": termios.ICANON, "iexten": termios.IEXTEN, "isig": termios.ISIG},
+    0: {
+        "ixon": termios.IXON,
+        "ixoff": termios.IXOFF,
+        "icrnl": termios.ICRNL,
+        "inlcr": termios.INLCR,
+        "igncr": termios.IGNCR,
+    },
+}
+"""What the UI changes, by its place in the attributes, as POSIX `stty` calls it."""
+
+# The last line that was read says whether the UI has the terminal. A shell that has set the modes since keeps its own.
+_SCRIPT = """
+exec 3<&1
+while read -r line; do
+    state=$line
+    [ "$state" = on ] && raw=$(stty -g <&3)
+done
+[ "$state" = on ] || exit 0
+printf '%s' "$0"
+[ "$(stty -g <&3)" = "$raw" ] && stty "$@" <&3
+"""
+
+
+class TerminalWatcher:
+    """Watches this process, from a session of its own that no signal to ours reaches."""
+
+    def __init__(self, terminal: int, before: list[Any]) -> None:
+        """`before`: the attributes of the terminal before the UI. Without `/bin/sh` nobody watches."""
+        settings = [
+            name if before[place] & bit else f"-{name}" for place, bits in _FLAGS.items() for name, bit in bits.items()
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+        with suppress(OSError):
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT, RESTORED, *settings],
+                stdin=subprocess.PIPE,
+                stdout=terminal,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                bufsize=0,
+                cwd="/",
+                env={"PATH": os.environ.get("PATH", os.defpath)},
+            )
+
+    def set_on(self, is_on: bool) -> None:
+        """Say whether the UI has the terminal."""
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.write(b"on\n" if is_on else b"off\n")

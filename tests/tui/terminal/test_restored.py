@@ -1,0 +1,86 @@
+"""The terminal and what was typed come back after any end of the terminal UI."""
+
+import json
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Desk, serving, steps
+from tests.support.answers import Answer
+from tests.tui.terminal.screen import ScreenTerminal
+
+READY = "\x1b[?2004h"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="word " * 100, deltas=0, delay=0.2))) as server:
+        desk.use(server)
+        yield desk
+
+
+def until(ready: Callable[[], object], terminal: ScreenTerminal, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end, f"{terminal.lost()}: {terminal.shown[-2000:]!r}"
+        terminal.read(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_it_and_restores_the_terminal(desk: Desk, number: signal.Signals) -> None:
+    terminal = ScreenTerminal(desk)
+    terminal.wait_for(READY)
+    assert terminal.lost()
+    terminal.child.send_signal(number)
+    assert terminal.end() == 0, terminal.shown
+    assert terminal.lost() == ""
+
+
+def test_a_killed_one_is_cleaned_up_after_and_its_draft_comes_back(desk: Desk) -> None:
+    terminal = ScreenTerminal(desk)
+    terminal.wait_for(READY)
+    terminal.type("half a thou")
+    drafts = desk.home / "state" / "tui" / "drafts"
+    until(lambda: any(b"half a thou" in path.read_bytes() for path in drafts.glob("new.*.json")), terminal)
+    terminal.child.kill()
+    until(lambda: terminal.lost() == "", terminal, 10)
+    again = ScreenTerminal(desk)
+    again.wait_for("half a thou")
+    again.child.send_signal(signal.SIGTERM)
+    assert again.end() == 0
+
+
+def test_a_closed_terminal_ends_it(desk: Desk) -> None:
+    terminal = ScreenTerminal(desk)
+    terminal.wait_for(READY)
+    terminal.close()
+    terminal.child.wait(timeout=60)
+
+
+def test_a_signal_stops_the_turn_which_is_stored(desk: Desk) -> None:
+    terminal = ScreenTerminal(desk, "count to a thousand")
+    terminal.wait_for("word")
+    terminal.child.send_signal(signal.SIGTERM)
+    assert terminal.end() == 0
+    assert terminal.lost() == ""
+    terminal.wait_for("Resume with: codeloop --session")
+    with closing(sqlite3.connect(desk.database())) as database:
+        stored = [json.loads(row[0]) for row in database.execute("select data from message")]
+    (answer,) = [message for message in stored if message["role"] == "assistant"]
+    assert answer["error"]["name"] == "MessageAbortedError"
+    assert answer["time"]["completed"]
+
+
+def test_an_error_while_drawing_restores_the_terminal(desk: Desk) -> None:
+    code = "from codeloop.tui.screen.status_bar import StatusBar; StatusBar.render_line = lambda *_: 1 / 0"
+    broken = ["-c", f"{code}; from codeloop.cli.main import main; main()"]
+    terminal = ScreenTerminal(desk, command=[desk.command[0], *broken])
+    assert terminal.end() == 1
+    assert terminal.lost() == ""
+    terminal.wait_for("ZeroDivisionError: division by zero")
