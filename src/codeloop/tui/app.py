@@ -107,6 +107,9 @@ class TerminalUI(Ui):
                 self.run_command(early)
                 return
         await super().on_event(event)
+        if isinstance(event, events.Resize):  # there may be room for the sidebar now
+            self.call_after_refresh(self.draw)
+            self.aside(refresh(self))
 
     def on_key(self, event: events.Key) -> None:
         """Run the command of a key that nothing else has taken."""

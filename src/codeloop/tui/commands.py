@@ -29,7 +29,7 @@ COMMANDS: tuple[UiCommand, ...] = (
         "session_rename",
         "Rename the session",
         SESSION,
-        "actions.session:rename",
+        "actions.dialogs:rename",
         slash="rename",
         arguments="[TITLE]",
     ),

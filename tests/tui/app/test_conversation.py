@@ -49,6 +49,44 @@ async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(
         await ui.type("/undo", "enter")
         await ui.until(lambda: not (desk.work / "new.txt").exists())
         await ui.sees("Taken back from here on")
+        await ui.until(lambda: ui.ui.tab.prompt.entry.text == "write it")
+        await ui.pilot.press("ctrl+x", "r")
+        await ui.until(lambda: (desk.work / "new.txt").exists() and not ui.ui.tab.prompt.entry.text)
+        await ui.sees("Redone")
+        assert "Undone:" not in ui.screen()
+
+
+async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("say something", "enter")
+        await ui.sees("An answer.")
+        await ui.pilot.resize_terminal(140, 40)
+        await ui.sees("Context")
+        await ui.pilot.resize_terminal(80, 24)
+        await ui.until(lambda: "Context" not in ui.screen())
+
+
+async def test_a_command_that_a_person_runs_leaves_the_size_of_the_context(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("say something", "enter")
+        await ui.until(lambda: ui.ui.tab.view is not None and ui.ui.tab.view.log.context_used)
+        used = ui.ui.tab.view.log.context_used if ui.ui.tab.view is not None else 0
+        await ui.type("!echo from-the-shell", "enter")
+        await ui.sees("  from-the-shell")
+        assert ui.ui.tab.view is not None
+        assert ui.ui.tab.view.log.context_used == used
+
+
+async def test_a_session_is_renamed_in_a_dialog(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
+        await ui.type("say something", "enter")
+        await ui.sees("An answer.")
+        await ui.type("/rename", "enter")
+        await ui.sees("Rename")
+        await ui.until(lambda: len(ui.ui.screen_stack) == 2)
+        await ui.pilot.press("end", "ctrl+u")
+        await ui.type("parser work", "enter")
+        await ui.until(lambda: ui.ui.session.title == "parser work")
 
 
 async def test_what_is_typed_before_a_question_was_seen_stays_in_the_prompt(tmp_path: Path) -> None:

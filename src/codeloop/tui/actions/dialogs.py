@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 from textual.screen import Screen
 
 from codeloop.kit.suggest import meant, near
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import ModelRef
-from codeloop.schema.operation import SESSION_DELETE, SESSION_GET
+from codeloop.schema.operation import SESSION_DELETE, SESSION_GET, SESSION_UPDATE
 from codeloop.tui.dialogs.agents import agent_picker
 from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.export import export_session
@@ -21,6 +21,7 @@ from codeloop.tui.dialogs.parts.memory import ModelMemory
 from codeloop.tui.dialogs.providers import ProviderPicker
 from codeloop.tui.dialogs.sessions import ChildPicker, SessionPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
+from codeloop.tui.dialogs.text_input import TextInput
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.timeline import Timeline
 from codeloop.tui.prompt.entry import PromptEntry
@@ -53,6 +54,16 @@ async def sessions(ui: Ui, _words: str) -> None:
     chosen = await ask(ui, SessionPicker(context_of(ui), current))
     if chosen:
         await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=chosen)))
+
+
+async def rename(ui: Ui, words: str) -> None:
+    """Give the session another title: the one that is given, else one to type."""
+    session, title = ui.session, words.strip()
+    if not title:
+        typed = await ask(ui, TextInput("Rename", lambda: ui.appearance.styles, session.title))
+        title = (typed or "").strip()
+    if title:
+        await ui.client.call(SESSION_UPDATE, UpdateSession(session_id=session.id, title=title))
 
 
 async def children(ui: Ui, session_id: str) -> None:

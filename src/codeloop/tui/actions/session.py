@@ -2,11 +2,12 @@
 
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.schema.api.session_inputs import Summarize
-from codeloop.schema.api.session_requests import ForkSession, SessionId, UpdateSession
+from codeloop.schema.api.session_requests import ForkSession, SessionId
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import ABORT, SESSION_FORK, SESSION_GET, SESSION_UPDATE, SUMMARIZE
+from codeloop.schema.message import AssistantMessage, Session
+from codeloop.schema.operation import ABORT, SESSION_FORK, SESSION_GET, SUMMARIZE
 from codeloop.schema.part import TextPart
+from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.ui import Ui
 
 
@@ -18,19 +19,40 @@ async def interrupt(ui: Ui, _words: str) -> None:
 
 
 async def undo(ui: Ui, _words: str) -> None:
-    """Undo the last turn and what it did to files."""
+    """Undo the last turn and what it did to files; its prompt can be changed and sent again."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    lines: list[str] = []
+    before, lines = _undone_prompt(ui, session), list[str]()
     await undo_last(ui.client, session, dry_run=False, say=lines.append, warn=lines.append)
+    ui.tab.forget_notices()
     ui.say("\n".join(lines), "success")
+    if ui.tab.prompt.entry.text in {"", before}:
+        await _write_on_undone(ui)
 
 
 async def redo(ui: Ui, _words: str) -> None:
     """Redo the last turn that was undone."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    lines: list[str] = []
+    before, lines = _undone_prompt(ui, session), list[str]()
     await redo_last(ui.client, session, dry_run=False, say=lines.append, warn=lines.append)
+    ui.tab.forget_notices()
     ui.say("\n".join(lines), "success")
+    if before and ui.tab.prompt.entry.text == before:
+        await _write_on_undone(ui)
+
+
+async def _write_on_undone(ui: Ui) -> None:
+    """Put the prompt that is undone into the editor."""
+    session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
+    ui.tab.prompt.clear()
+    ui.tab.prompt.set_entry(PromptEntry(_undone_prompt(ui, session)))
+
+
+def _undone_prompt(ui: Ui, session: Session) -> str:
+    """Return the text of the first prompt that is undone, or nothing."""
+    view = ui.tab.view
+    known = view.log.messages.get(session.revert.message_id) if view is not None and session.revert else None
+    parts = known.parts.values() if known is not None else ()
+    return "\n".join(part.text for part in parts if isinstance(part, TextPart) and not part.synthetic)
 
 
 async def compact(ui: Ui, _words: str) -> None:
@@ -47,14 +69,6 @@ async def fork(ui: Ui, _words: str) -> None:
     """Copy the session, and show the copy."""
     copy = await ui.client.call(SESSION_FORK, ForkSession(session_id=ui.session.id))
     await ui.open_tab(copy)
-
-
-async def rename(ui: Ui, words: str) -> None:
-    """Give the session another title."""
-    title = words.strip()
-    if not title:
-        raise UsageProblem("Usage: /rename TITLE")
-    await ui.client.call(SESSION_UPDATE, UpdateSession(session_id=ui.session.id, title=title))
 
 
 async def copy_answer(ui: Ui, _words: str) -> None:

@@ -80,8 +80,7 @@ class Sidebar(ScrollView):
 
     def _used(self, view: SessionView, standing: Standing) -> list[Row]:
         styles = self._colours
-        last = view.log.last_answer
-        used = last.tokens.all if last is not None else 0
+        used = view.log.context_used
         share = f" of {count(standing.window)}, {used * 100 // standing.window} %" if standing.window else ""
         muted = styles.of("text_muted")
         return [

@@ -100,8 +100,7 @@ class StatusBar(Widget):
         styles, standing = self.styles_of, self._standing
         parts: list[tuple[str, str]] = []
         if self._view is not None:
-            last = self._view.log.last_answer
-            used = last.tokens.all if last is not None else 0
+            used = self._view.log.context_used
             if used and standing.window:
                 share = used * 100 // standing.window
                 look = "error" if share >= 90 else "warning" if share >= 75 else "text_muted"

@@ -44,6 +44,12 @@ class MessageLog:
         infos = (self.messages[message_id].info for _, message_id in reversed(self._order))
         return next((info for info in infos if isinstance(info, AssistantMessage)), None)
 
+    @property
+    def context_used(self) -> int:
+        """The tokens of the newest answer that says how many; a command that a person ran is none."""
+        infos = (self.messages[message_id].info for _, message_id in reversed(self._order))
+        return next((used for info in infos if isinstance(info, AssistantMessage) and (used := info.tokens.all)), 0)
+
     def prompts(self) -> list[UserMessage]:
         """Return what the person said, oldest first."""
         infos = (self.messages[message_id].info for _, message_id in self._order)
