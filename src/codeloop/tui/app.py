@@ -47,7 +47,7 @@ class TerminalUI(Ui):
     _is_due = False
 
     def compose(self) -> ComposeResult:
-        """Give the screen: the names of the tabs, the tabs, of which one is shown, and the status."""
+        """Yield the screen: the names of the tabs, the tabs, of which one is shown, and the status."""
         yield TabBar(self.appearance.styles)
         with Horizontal():
             yield Vertical(id="tabs")
@@ -78,7 +78,7 @@ class TerminalUI(Ui):
             self.set_timer(max(self._drawn + FRAME - time.monotonic(), 0.001), self._frame)
 
     def ring(self) -> None:
-        """Tell a person who looks elsewhere that there is something to look at."""
+        """Notify a person who looks elsewhere that there is something to look at."""
         if self.choices.settings.bell:
             self.bell()
 

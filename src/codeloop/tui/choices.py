@@ -55,7 +55,7 @@ class Choices:
 
     def heard(self, text: str) -> None:
         """Take in what the connection to a server says of itself."""
-        self.problem = "" if text.endswith(("is back.", "again at")) else text
+        self.problem = "" if text.endswith("is back.") else text
 
     def prompt(self) -> PromptInput:
         """Return a new prompt."""

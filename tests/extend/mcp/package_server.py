@@ -116,7 +116,7 @@ def add(a: int, b: int) -> int:
 
 @server.tool()
 async def steps(context: Context[Any, Any]) -> str:
-    """Tell of each step."""
+    """Report each step."""
     for step in range(3):
         await context.report_progress(step + 1, 3, f"step {step + 1}")
     return "three steps"

@@ -10,12 +10,12 @@ from codeloop.tui.ui import Ui
 
 
 async def next_agent(ui: Ui, _words: str) -> None:
-    """Give the next prompts to the next agent."""
+    """Switch the next prompts to the next agent."""
     _step_agent(ui, 1)
 
 
 async def previous_agent(ui: Ui, _words: str) -> None:
-    """Give the next prompts to the agent before."""
+    """Switch the next prompts to the agent before."""
     _step_agent(ui, -1)
 
 

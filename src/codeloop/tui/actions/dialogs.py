@@ -57,7 +57,7 @@ async def sessions(ui: Ui, _words: str) -> None:
 
 
 async def rename(ui: Ui, words: str) -> None:
-    """Give the session another title: the one that is given, else one to type."""
+    """Rename the session to the words given, else to what is then typed."""
     session, title = ui.session, words.strip()
     if not title:
         typed = await ask(ui, TextInput("Rename", lambda: ui.appearance.styles, session.title))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from codeloop.client.target import Target
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event
 from codeloop.tui.actions.sending import send
@@ -20,18 +21,25 @@ async def open_target(ui: Ui, ask_trust: AskTrust, changed: Callable[[Event], ob
         async with ui.launch.opened(ask_trust) as target:
             sessions = OpenSessions(target, changed, ui.choices.heard)
             await sessions.start()
-            found = await ui.launch.chosen(target)
-            ui.sessions = sessions
-            await ui.choices.connect(target)
-            ui.is_open.set()
-            for note in target.notes:
-                ui.say(note.removeprefix("codeloop: "), "warning")
-            if found is not None:
-                await ui.open_tab(found)
-            if ui.launch.prompt:
-                ui.aside(send(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))
-            ui.draw()
-            await ui.is_leaving.wait()
-            await sessions.stop()
+            try:
+                await _serve(ui, target, sessions)
+            finally:
+                await sessions.stop()
     except CodeloopError as error:
         ui.exit(1, message=str(error))
+
+
+async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
+    """Show the session that was chosen, send the first prompt, and wait until the person leaves."""
+    found = await ui.launch.chosen(target)
+    ui.sessions = sessions
+    await ui.choices.connect(target)
+    ui.is_open.set()
+    for note in target.notes:
+        ui.say(note.removeprefix("codeloop: "), "warning")
+    if found is not None:
+        await ui.open_tab(found)
+    if ui.launch.prompt:
+        ui.aside(send(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))
+    ui.draw()
+    await ui.is_leaving.wait()

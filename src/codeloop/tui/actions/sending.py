@@ -1,5 +1,6 @@
 """What a person says goes to the session, which its first prompt creates."""
 
+from codeloop.client.client import Client
 from codeloop.schema.api.session_inputs import (
     FilePartInput,
     InvokeCommand,
@@ -25,7 +26,7 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery) 
         tab.prompt.queue.hold(entry)
         return
     session = await _session(ui, tab)
-    client, model, agent = ui.client, ui.choices.model_of(tab), ui.choices.agent_of(tab)
+    client, model, agent = _client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
     if entry.mode == "shell":
         shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
         await client.call(SESSION_SHELL, shell)
@@ -77,7 +78,7 @@ async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple
         parts=list(files),
         limits=LIMITS,
     )
-    _tell(ui, await ui.client.call(COMMAND, command))
+    _tell(ui, await _client(ui, session).call(COMMAND, command))
 
 
 async def _session(ui: Ui, tab: SessionTab) -> Session:
@@ -91,6 +92,11 @@ async def _session(ui: Ui, tab: SessionTab) -> Session:
             return session
     tab.transcript.to_end()
     return tab.session
+
+
+def _client(ui: Ui, session: Session) -> Client:
+    """Return what reaches a session: one that is not shown may be another directory's."""
+    return ui.sessions.client_of(session) if ui.sessions is not None else ui.client
 
 
 def _tell(ui: Ui, answer: MessageWithParts) -> None:

@@ -18,7 +18,7 @@ class Confirm(Dialog[bool]):
         self._yes = yes
 
     def compose(self) -> ComposeResult:
-        """Give the question and the keys."""
+        """Yield the question and the keys."""
         with Vertical(id="dialog-box"):
             yield RowsView("confirm-rows")
 

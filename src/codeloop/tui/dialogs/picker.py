@@ -66,7 +66,7 @@ class Picker(Dialog[T | None], Generic[T]):
         """What the preview is about."""
 
     def compose(self) -> ComposeResult:
-        """Give the title, the line to type in, the list with its preview, and the keys."""
+        """Yield the title, the line to type in, the list with its preview, and the keys."""
         with Vertical(id="dialog-box"):
             yield RowsView("picker-title")
             yield FilterInput(placeholder="Type to filter", id="picker-filter")
@@ -224,7 +224,7 @@ class Picker(Dialog[T | None], Generic[T]):
         self._renew(self.current)
 
     def _tell(self) -> None:
-        """Tell where the cursor is, and show the preview of that."""
+        """Report where the cursor is, and show the preview of that."""
         value = self.current
         if self.source.moved is not None:
             self.source.moved(value)

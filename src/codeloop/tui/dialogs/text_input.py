@@ -22,7 +22,7 @@ class TextInput(Dialog[str | None]):
         self._hidden = hidden
 
     def compose(self) -> ComposeResult:
-        """Give the title, the line, and the keys."""
+        """Yield the title, the line, and the keys."""
         with Vertical(id="dialog-box"):
             yield RowsView("text-title")
             yield Input(self._text, password=self._hidden, select_on_focus=False, id="text-line")

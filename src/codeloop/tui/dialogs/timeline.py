@@ -103,7 +103,7 @@ class Timeline(Picker[TimelineStep]):
         return False
 
     async def _undo(self, step: TimelineStep | None) -> bool:
-        """Tell what would become of the files, and do it after a yes."""
+        """Show what would become of the files, and do it after a yes."""
         if step is None:
             return False
         client, target = self._given.client, (self._session_id, step.message_id)

@@ -105,7 +105,7 @@ class PromptInput(Widget):
         self.keeping.write()
 
     def focus(self, scroll_visible: bool = True):
-        """Give the keys to the editor."""
+        """Focus the editor."""
         self.editor.focus(scroll_visible)
         return self
 

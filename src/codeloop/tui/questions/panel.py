@@ -77,7 +77,7 @@ class RequestPanel(Widget, can_focus=True):
         self._typing: FormEntry | None = None
 
     def compose(self) -> ComposeResult:
-        """Give what is asked, what it is about, the choices, and a line to type in."""
+        """Yield what is asked, what it is about, the choices, and a line to type in."""
         yield RowsView("request-head")
         yield RowsView("request-about")
         yield RowsView("request-choices")

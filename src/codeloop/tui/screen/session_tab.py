@@ -45,7 +45,7 @@ class SessionTab(Widget):
         self._notices: list[NoticeItem] = []
 
     def compose(self) -> ComposeResult:
-        """Give the parts, top to bottom."""
+        """Yield the parts, top to bottom."""
         yield self.transcript
         yield self.panel
         yield self.prompt
@@ -79,7 +79,7 @@ class SessionTab(Widget):
         self.panel.draw()
 
     def take_focus(self) -> None:
-        """Give the keys to what is asked, else to the prompt."""
+        """Focus what is asked, else to the prompt."""
         if self.panel.request is not None:
             self.panel.focus()
         else:

@@ -59,7 +59,7 @@ class TabBar(Widget):
         return Strip(self._row).apply_style(base).adjust_cell_length(self.size.width, base)
 
     def on_click(self, event: events.Click) -> None:
-        """Tell which tab was clicked."""
+        """Post which tab was clicked."""
         before = 0
         for place, segment in enumerate(self._row[::2]):
             before += segment.cell_length + 1

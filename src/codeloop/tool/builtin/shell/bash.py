@@ -125,7 +125,7 @@ async def _sandbox(ctx: ToolContext) -> Sandbox | None:
 
 
 def _warn(ctx: ToolContext, note: str) -> None:
-    """Tell the person, once in a work tree."""
+    """Notify the person, once in a work tree."""
     warned = ctx.workspace.shared(Shells).warned
     if note not in warned:
         warned.add(note)

@@ -13,7 +13,7 @@ from codeloop.tui.themes.styles import Styles
 
 Result = TypeVar("Result")
 Colours = Callable[[], Styles]
-"""Gives the styles of the theme in use."""
+"""Returns the styles of the theme in use."""
 
 BOX_CSS = """
     align: center top;

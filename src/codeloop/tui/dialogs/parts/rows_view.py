@@ -56,7 +56,7 @@ class RowsView(ScrollView, can_focus=False):
         self.scroll_to_region(Region(0, first, 1, last - first + 1), animate=False, force=True)
 
     def on_click(self, event: events.Click) -> None:
-        """Tell which row it was."""
+        """Post which row it was."""
         row = event.y + self.scroll_offset.y
         if row < len(self._rows):
             self.post_message(self.Pressed(self, row))

@@ -137,7 +137,7 @@ class Blocks:
         return next((at for at in range(len(self._list) - 1, -1, -1) if self._list[at] is block), 0)
 
     def _place(self, first: int) -> int:
-        """Give every block from `first` on its row; return the first row that may differ."""
+        """Put every block from `first` on its row; return the first row that may differ."""
         is_grown = first == len(self._list) - 1 and len(self._starts) == len(self._list)
         del self._starts[first:]
         row, before = 0, None
