@@ -65,7 +65,7 @@ async def test_a_call_that_fails_does_not_touch_the_others(tmp_path: Path) -> No
 async def test_each_call_is_asked_for_by_itself_and_a_refusal_with_words_is_its_result(tmp_path: Path) -> None:
     made = [one("bash", command="touch a"), one("bash", command="touch b"), one("bash", command="touch c")]
     rules = {**ALLOWED, "bash": {"*": "ask", "touch c*": "deny"}}
-    async with rig(tmp_path, script(*made), permission=rules, sandbox="off") as it:
+    async with rig(tmp_path, script(*made), permission=rules) as it:
         turn = asyncio.create_task(it.prompt())
         for request in await it.questions(2):
             wanted = "touch a" in str(request.metadata)
@@ -80,7 +80,7 @@ async def test_each_call_is_asked_for_by_itself_and_a_refusal_with_words_is_its_
 async def test_a_refusal_without_words_ends_all_of_them_and_the_turn(tmp_path: Path) -> None:
     made = [one("bash", command="touch a"), one("bash", command="sleep 30.125 && touch b")]
     rules = {**ALLOWED, "bash": {"*": "allow", "touch a*": "ask"}}
-    async with rig(tmp_path, script(*made), permission=rules, sandbox="off") as it:
+    async with rig(tmp_path, script(*made), permission=rules) as it:
         turn = asyncio.create_task(it.prompt())
         asked = await it.question()
         await until(_commands)

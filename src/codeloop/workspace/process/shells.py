@@ -182,16 +182,16 @@ class Shells:
             running = RunningCommand(command.text, capture)
             await running.start(self.launcher, shell, state, given, self._own)
             return running
-        sandbox = await self.sandboxes.enter(command.policy)
-        aside = place.scratch.with_name("set-aside")
-        protected = ProtectedFiles(command.policy, aside, keep=sandbox.backend == "landlock")
-        running = RunningCommand(command.text, capture, protected)
-        environment = await self.sandboxes.environment(sandbox, place.session, given)
-        names = environment.keys() | given.keys()
-        self._own |= {name for name in names if environment.get(name) != given.get(name)}
-        running.blocked = partial(self._blocked, place, sandbox, directory)
-        await running.start(sandbox.forker, shell, state, environment, self._own)
-        return running
+        async with self.sandboxes.used(command.policy) as sandbox:
+            aside = place.scratch.with_name("set-aside")
+            protected = ProtectedFiles(command.policy, aside, keep=sandbox.backend == "landlock")
+            running = RunningCommand(command.text, capture, protected)
+            environment = await self.sandboxes.environment(sandbox, place.session, given)
+            names = environment.keys() | given.keys()
+            self._own |= {name for name in names if environment.get(name) != given.get(name)}
+            running.blocked = partial(self._blocked, place, sandbox, directory)
+            await running.start(sandbox.forker, shell, state, environment, self._own)
+            return running
 
     def _blocked(self, place: ShellContext, sandbox: Sandbox, directory: Path, output: str) -> list[str]:
         """Return what a sandboxed command was kept from, by its output and by what the proxy refused."""

@@ -4,12 +4,13 @@ import asyncio
 import errno
 import os
 import re
+import select
 import socket
 import subprocess
 import sys
 from array import array
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -142,12 +143,27 @@ class Forker:
         self.mark = mark
         self._control = control
         self._count = 0
+        self._users = 0
         self._processes: set[LaunchedProcess] = set()
+
+    @contextmanager
+    def used(self) -> Generator[None, None, None]:
+        """Keep it from being idle, for who is about to start something."""
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing that it started is left."""
-        return all(process.is_gone for process in self._processes)
+        """Return whether nothing that it started is left, and nobody is about to start something."""
+        return not self._users and all(process.is_gone for process in self._processes)
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the process that starts the programs has ended, killed when memory was short, say."""
+        return self._control is None or _is_hung_up(self._control)
 
     async def start(self, launch: Launch) -> LaunchedProcess:
         """Start a program in a new session. Raises OSError when it, or the launcher, can't be started."""
@@ -328,3 +344,10 @@ async def _readable(channel: socket.socket) -> None:
             await ready
     finally:
         loop.remove_reader(channel)
+
+
+def _is_hung_up(control: socket.socket) -> bool:
+    """Return whether nobody has the other end any more."""
+    events = select.poll()
+    events.register(control, 0)
+    return bool(events.poll(0))

@@ -1,11 +1,13 @@
 """The sandboxes of a work tree: one for each policy that commands have run under, made when it is first needed."""
 
+import asyncio
 import os
 import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -101,14 +103,30 @@ class Sandboxes:
         self._open: list[Sandbox] = []
         self._hosts: dict[Forker | None, AllowedHosts] = {}
         self._listed: tuple[str, ...] | None = None
+        self._entering = asyncio.Lock()
+        """Two that make the first sandbox at once would make two, and the network of one of them would be lost."""
+
+    @asynccontextmanager
+    async def used(self, policy: SandboxPolicy) -> AsyncGenerator[Sandbox, None]:
+        """Enter a sandbox to start something in it; it is not ended meanwhile. Raises SandboxRefused as `enter`."""
+        sandbox = await self.enter(policy)
+        with sandbox.forker.used():
+            yield sandbox
 
     async def enter(self, policy: SandboxPolicy) -> Sandbox:
         """Return a sandbox for a policy. Each one tries itself out when it is made, so it holds.
 
-        Raises SandboxRefused where no kind of sandbox can be had.
+        It is one to look at: to start something, see `used`. Raises SandboxRefused where no kind of sandbox can be had.
         """
+        async with self._entering:
+            return await self._enter_alone(policy)
+
+    async def _enter_alone(self, policy: SandboxPolicy) -> Sandbox:
         # Where a file was replaced by another, what was mounted over it is gone.
         places = _places(policy)
+        for lost in [one for one in self._open if one.forker.is_lost]:
+            self._open.remove(lost)
+            await self._forget_hosts(lost.forker)
         found = next((one for one in self._open if one.policy == policy and one.places == places), None)
         if found is None:
             found = await self._make(policy, places)
@@ -233,7 +251,8 @@ class Sandboxes:
         return await (await self._own_network()).enter([*rows, "nested"])
 
     async def _own_network(self) -> Forker:
-        if self._network is None:
+        if self._network is None or self._network.is_lost:
+            await self._forget_hosts(None)
             self._network = await self._launcher.enter(["kind network"])
         return self._network
 

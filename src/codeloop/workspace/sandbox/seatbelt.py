@@ -72,6 +72,11 @@ class SeatbeltForker(Forker):
         self._temporary = temporary
         self.ports: set[int] = set()
 
+    @property
+    def is_lost(self) -> bool:
+        """Return False: it has no process of its own."""
+        return False
+
     async def prove(self, rows: Sequence[str]) -> None:
         """Have a process under the profile attempt what it may not do. Raises OSError, which says what went wrong."""
         text = profile(self._policy, self._temporary)

@@ -1,5 +1,6 @@
 """What the commands of a work tree reach when the sandbox allows them some hosts: a proxy, a port for each session."""
 
+import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -22,18 +23,20 @@ class HostNetwork:
         self._listen = listen
         self._proxy: HostProxy | None = None
         self._ports: dict[str, int] = {}
+        self._starting = asyncio.Lock()
 
     async def environment(self, session: str) -> dict[str, str]:
         """Return the variables that lead a session's commands to the proxy. Raises OSError when it can't be reached."""
-        if self._proxy is None:
-            self._proxy = HostProxy(self._hosts, Outside(self._environment))
-            for port in self._hosts.services:
-                with suppress(OSError):  # a command of ours serves that port itself
-                    await self._proxy.forward(await self._listen(port), port)
-        if session not in self._ports:
-            listener = await self._listen(0)
-            self._ports[session] = listener.getsockname()[1]
-            await self._proxy.serve(listener)
+        async with self._starting:
+            if self._proxy is None:
+                self._proxy = HostProxy(self._hosts, Outside(self._environment))
+                for port in self._hosts.services:
+                    with suppress(OSError):  # a command of ours serves that port itself
+                        await self._proxy.forward(await self._listen(port), port)
+            if session not in self._ports:
+                listener = await self._listen(0)
+                self._ports[session] = listener.getsockname()[1]
+                await self._proxy.serve(listener)
         return proxy_environment(self._ports[session], self._environment)
 
     @property
