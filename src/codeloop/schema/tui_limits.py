@@ -1,6 +1,6 @@
 """What bounds the terminal UI: rows of the table in `limits.py`, and printed with them."""
 
-from codeloop.schema.limit import Limit
+from codeloop.kit.limit import Limit
 
 PROVIDER_TRY = Limit("tui.provider_try", 30_000, "ms", "a provider whose key is tried answers, else it is given up")
 PROMPT_HISTORY = Limit("tui.prompt_history", 1_000, "count", "prompts of a project that the arrow keys bring back")
@@ -13,3 +13,8 @@ PROMPT_DRAFT = Limit("tui.prompt_draft", 400, "ms", "a draft is written this lon
 PROMPT_DEBOUNCE = Limit("tui.prompt_debounce", 60, "ms", "typing pauses this long before names of files are looked for")
 PROMPT_CLIPBOARD = Limit("tui.prompt_clipboard", 3_000, "ms", "a program that reads the clipboard, then it is left")
 PROMPT_FOUND = Limit("tui.prompt_found", 50, "count", "names of files that one completion asks for")
+
+
+def rows() -> dict[str, object]:
+    """Return what this module holds."""
+    return globals()

@@ -59,7 +59,7 @@ def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:
 
 
 def test_history_is_trimmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from codeloop.schema.limit import Limit
+    from codeloop.kit.limit import Limit
     from codeloop.tui.prompt import store as module
 
     monkeypatch.setattr(module, "PROMPT_HISTORY", Limit("x", 10, "count", "for this test"))

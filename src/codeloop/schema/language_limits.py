@@ -1,0 +1,34 @@
+"""What bounds language servers: rows of the table in `limits.py`, printed with them."""
+
+from codeloop.kit.limit import Limit
+
+LSP_START = Limit("lsp.start", 30_000, "ms", "a language server starting and greeting, then it has failed once")
+LSP_WAIT = Limit("lsp.wait", 1_000, "ms", "an edit waiting for diagnostics; what comes later is in the next result")
+LSP_LATE = Limit("lsp.late", 30_000, "ms", "a language server working on an edit, then it has failed once")
+LSP_OTHERS = Limit("lsp.others", 150, "ms", "an edit waiting for what it broke elsewhere, once its own file is known")
+LSP_REQUEST = Limit("lsp.request", 10_000, "ms", "a language server answering the tool, then an error")
+LSP_OUTLINE_WAIT = Limit("lsp.outline_wait", 300, "ms", "a read waiting for an outline, then it goes without")
+LSP_STOP = Limit("lsp.stop", 500, "ms", "a language server ending when it is told to, then it is killed")
+LSP_IDLE = Limit("lsp.idle", 600_000, "ms", "a language server that nobody uses, then it ends")
+LSP_MEMORY = Limit("lsp.memory", 2_000, "count", "megabytes that a language server may use, then it is given up")
+LSP_LOOK = Limit("lsp.look", 5_000, "ms", "how often the memory of language servers is looked at")
+LSP_CRASHES = Limit("lsp.crashes", 3, "count", "times that a language server fails, then it is given up")
+LSP_MESSAGE = Limit("lsp.message", 32 * 1024 * 1024, "bytes", "a longer message ends a language server")
+LSP_GARBAGE = Limit("lsp.garbage", 64 * 1024, "bytes", "what a language server may say that is no message")
+LSP_UNREAD = Limit("lsp.unread", 32 * 1024 * 1024, "bytes", "what a language server may leave unread, then it is ended")
+LSP_RATE = Limit("lsp.rate", 2_000, "count", "messages of a language server in one second; others wait")
+LSP_FILE = Limit("lsp.file", 2 * 1024 * 1024, "bytes", "a larger file is not shown to language servers")
+LSP_OPEN = Limit("lsp.open", 50, "count", "files open in a language server; those used longest ago are closed")
+LSP_KNOWN = Limit("lsp.known", 20, "count", "files that were read, looked at for what an edit broke")
+LSP_KEPT = Limit("lsp.kept", 500, "count", "diagnostics kept of one file; further ones are counted")
+LSP_FILES = Limit("lsp.files", 2_000, "count", "files of which a language server's diagnostics are kept")
+LSP_SHOWN = Limit("lsp.shown", 20, "count", "diagnostics in the result of an edit; further ones are counted")
+LSP_FOUND = Limit("lsp.found", 100, "count", "places in the result of the tool `lsp`; further ones are counted")
+LSP_LINES = Limit("lsp.lines", 40, "lines", "of a definition that the tool `lsp` shows")
+LSP_OUTLINE = Limit("lsp.outline", 150, "lines", "of the outline that follows the start of a long file")
+LSP_INSTALL = Limit("lsp.install", 900_000, "ms", "installing a language server, then it is given up")
+
+
+def rows() -> dict[str, object]:
+    """Return what this module holds."""
+    return globals()
