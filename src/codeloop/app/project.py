@@ -120,6 +120,7 @@ class Project:
         workspace = Workspace(
             place.root, place.directory, scratch, environment, settings.config.sandbox, settings.paths.own
         )
+        workspace.announce("AfterEdit", lambda: load("app.language:after_edit")(settings, workspace))
         more, fit = _tools(settings), None
         if settings.config.mcp:
             serving: Callable[..., tuple[tuple[Tool, ...], Fit]] = load("app.mcp:serving")

@@ -13,6 +13,7 @@ from codeloop.schema.config import (
     CommandConfig,
     CompactionConfig,
     Config,
+    FormatterConfig,
     ModalitiesConfig,
     ModelConfig,
     ModelCostConfig,
@@ -22,6 +23,7 @@ from codeloop.schema.config import (
     SearchConfig,
     ServerConfig,
     ToolOutputConfig,
+    WatcherConfig,
 )
 from codeloop.schema.wire import JSON
 
@@ -71,6 +73,8 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
         ("sandbox", SandboxConfig, False),
         ("compaction", CompactionConfig, False),
         ("tool_output", ToolOutputConfig, False),
+        ("formatter", FormatterConfig, True),
+        ("watcher", WatcherConfig, False),
     ),
     ProviderConfig: (("models", ModelConfig, True),),
     ModelConfig: (
@@ -96,7 +100,7 @@ _OPEN: tuple[tuple[Keys, frozenset[str]], ...] = (
     (("skills",), frozenset(("paths", "urls"))),
 )
 _PENDING: tuple[Keys, ...] = (
-    *((name,) for name in ("plugin", "lsp", "formatter", "watcher", "experimental", "autoupdate", "references")),
+    *((name,) for name in ("plugin", "lsp", "watcher", "experimental", "autoupdate", "references")),
     *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
     *((name,) for name in ("theme", "keybinds", "tui", "layout")),
     ("skills", "urls"),

@@ -143,6 +143,24 @@ class ToolOutputConfig(Wire, rename=None):
     max_bytes: int | None = None
 
 
+class FormatterConfig(Wire):
+    """`formatter.<name>`: changes a formatter that we know, or adds one by `command` and `extensions` (`.py`).
+
+    In `command`, `$FILE` is the path of the file, which the program changes in place.
+    """
+
+    disabled: bool = False
+    command: list[str] | None = None
+    environment: dict[str, str] = {}
+    extensions: list[str] | None = None
+
+
+class WatcherConfig(Wire):
+    """`watcher`. `ignore`: patterns as in `.gitignore`, of what is not watched besides."""
+
+    ignore: list[str] = []
+
+
 class Config(Wire, rename=None):
     """Everything that can be configured. `permission` holds the rules of all trusted layers in their order.
 
@@ -173,9 +191,9 @@ class Config(Wire, rename=None):
     mcp_share: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     plugin: list[JSON | str | list[JSON | str]] = []
     lsp: bool | dict[str, JSON] | None = None
-    formatter: bool | dict[str, JSON] | None = None
+    formatter: bool | dict[str, FormatterConfig] | None = None
     skills: JSON = {}
-    watcher: JSON = {}
+    watcher: WatcherConfig = WatcherConfig()
     search: SearchConfig | None = None
     server: ServerConfig = ServerConfig()
     compaction: CompactionConfig = CompactionConfig()

@@ -1,7 +1,9 @@
-"""What bounds language servers: rows of the table in `limits.py`, printed with them."""
+"""What bounds formatters, watching and language servers: rows of the table in `limits.py`, printed with them."""
 
 from codeloop.kit.limit import Limit
 
+FORMAT_TIME = Limit("format.time", 5_000, "ms", "formatters working on the files of one edit; then it stays as written")
+FORMAT_FILE = Limit("format.file", 4 * 1024 * 1024, "bytes", "a larger file is not formatted")
 LSP_START = Limit("lsp.start", 30_000, "ms", "a language server starting and greeting, then it has failed once")
 LSP_WAIT = Limit("lsp.wait", 1_000, "ms", "an edit waiting for diagnostics; what comes later is in the next result")
 LSP_LATE = Limit("lsp.late", 30_000, "ms", "a language server working on an edit, then it has failed once")

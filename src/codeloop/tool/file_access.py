@@ -7,14 +7,13 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from stat import S_ISDIR
 
-from msgspec import Struct
-
 from codeloop.kit.diff import Diff, trim_indent, unified
 from codeloop.kit.guarded_paths import folded, is_confirmed, is_protected, is_secret
 from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
+from codeloop.tool.after_edit import AfterEdit, FileChange, LandedChanges, untouched
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.atomic_write import Replacement, replace_files
 from codeloop.workspace.files.encoding import DecodedText, decode
@@ -35,17 +34,6 @@ _REASONS = {
 
 
 TWICE = "`path` and {} both name the folder; looked for {} in it"
-
-
-class FileChange(Struct, frozen=True):
-    """A change of one file that waits for permission. `after` is None for a deletion; `text_*` are for the diff."""
-
-    target: ResolvedPath
-    before: LoadedFile | None
-    after: bytes | None
-    text_before: str
-    text_after: str
-    mode: int | None = None
 
 
 def shown(workspace: Workspace, path: Path) -> str:
@@ -283,12 +271,24 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "") -> t
     ctx.report(title=ctx.workspace.relative(target.path), metadata=metadata)
     await ask_edit(ctx, [target], {"filepath": str(target.path), "diff": diff.patch})
     with failures(ctx.workspace, target):
-        commit(ctx, [change])
-    return outcome(ctx, change, diff, how), metadata
+        landed = await commit(ctx, [change])
+    if landed.changes[0] is not change:
+        change = landed.changes[0]
+        diff = await asyncio.to_thread(diff_of, change)
+        metadata |= {"diff": diff.patch, "filediff": filediff(target, diff)}
+    metadata["diagnostics"] = landed.diagnostics
+    lines = (outcome(ctx, change, diff, how) + landed.notes[0], landed.text)
+    return "\n".join(line for line in lines if line), metadata
 
 
-def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> None:
-    """Make agreed changes, all or none; note each file's new state as known to the session, and tell the clients."""
+async def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> LandedChanges:
+    """Make agreed changes, all or none; note each file's new state as known to the session, and tell the clients.
+
+    Then what follows an edit is done; the changes are returned as it left them.
+    """
+    after = ctx.workspace.part(AfterEdit)
+    if after is not None:
+        await after.before(changes)
     wanted = [Replacement(c.target.real, c.before, c.after, c.mode) for c in changes]
     stamps = replace_files(wanted, ctx.workspace.notes)
     for change, stamp in zip(changes, stamps, strict=True):
@@ -297,3 +297,9 @@ def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> None:
             ctx.workspace.read_log.forget(ctx.session_id, change.target.real)
         else:
             ctx.workspace.read_log.record(ctx.session_id, change.target.real, stamp)
+    if after is None:
+        return untouched(changes)
+    landed = await after.after(ctx.session_id, changes)
+    for real, stamp in landed.stamps.items():
+        ctx.workspace.read_log.record(ctx.session_id, real, stamp)
+    return landed

@@ -1,6 +1,7 @@
 """The directory that an agent works in, and how its paths are resolved."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -71,6 +72,7 @@ class Workspace:
         folders = [Path(os.path.realpath(place)) for place in own]
         self._inner = tuple(folder for folder in folders if any(top in folder.parents for top in self._roots))
         self._parts: dict[type, Any] = {}
+        self._announced: dict[str, Callable[[], object]] = {}
 
     @property
     def notes(self) -> Path:
@@ -87,8 +89,14 @@ class Workspace:
         return self._parts[kind]
 
     def part(self, kind: type[T]) -> T | None:
-        """Return the one `kind` of this work tree if there is one."""
+        """Return the one `kind` of this work tree if there is one, or if one was announced."""
+        if make := self._announced.pop(kind.__name__, None):
+            self.adopt(make())
         return self._parts.get(kind)
+
+    def announce(self, name: str, make: Callable[[], object]) -> None:
+        """Have the part whose class has this name made when it is first asked for: until then nothing is imported."""
+        self._announced[name] = make
 
     def give_up(self, kind: type[T]) -> T:
         """Return a part for the work tree that is opened in this one's place; closing this one spares it."""

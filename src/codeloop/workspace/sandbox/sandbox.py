@@ -177,13 +177,16 @@ class Sandboxes:
 
     async def environment(self, sandbox: Sandbox, session: str, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what a session's command in a sandbox gets of an environment. Raises OSError as `listener`."""
-        kept = {name: value for name, value in environment.items() if name not in SOCKETS}
-        if not sandbox.replaces_temporary:
-            kept["TMPDIR"] = str(self._temporary)
+        kept = self.own_environment(sandbox, environment)
         if sandbox.backend == "landlock":
             return kept
         hosts = await self._allowed(sandbox, environment)
         return kept if hosts is None else {**kept, **await hosts.environment(session)}
+
+    def own_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return what a program of ours in a sandbox gets of an environment: nothing that leads to a network."""
+        kept = {name: value for name, value in environment.items() if name not in SOCKETS}
+        return kept if sandbox.replaces_temporary else {**kept, "TMPDIR": str(self._temporary)}
 
     def hosts(self, sandbox: Sandbox) -> AllowedHosts | None:
         """Return what lets the commands of a sandbox reach hosts; None when it was not needed yet, or never is."""

@@ -97,21 +97,30 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         ctx.report(title=_title(changes), metadata=metadata)
         await ask_edit(ctx, [change.target for change in changes], asked)
         with failures(ctx.workspace, *targets.values()):
-            commit(ctx, changes)
+            landed = await commit(ctx, changes)
+        if any(now is not change for now, change in zip(landed.changes, changes, strict=True)):
+            diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in landed.changes])
+            metadata = _metadata(ctx, landed.changes, diffs)
+        metadata["diagnostics"] = landed.diagnostics
     moved = {file.source for file in done if file.source is not None}
-    seen = [pair for pair in zip(done, diffs, strict=True) if pair[0].text is not None or pair[0] not in moved]
-    rows = await asyncio.to_thread(lambda: [_line(ctx, *pair) for pair in seen])
-    return ToolResult(_title(changes), "\n".join(rows), metadata)
+    rows = await asyncio.to_thread(
+        lambda: [
+            _line(ctx, file, now, diff) + note
+            for file, now, diff, note in zip(done, landed.changes, diffs, landed.notes, strict=True)
+            if file.text is not None or file not in moved
+        ]
+    )
+    return ToolResult(_title(changes), "\n".join((*rows, *filter(None, [landed.text]))), metadata)
 
 
-def _line(ctx: ToolContext, file: _File, diff: Diff) -> str:
+def _line(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
     """Return what became of a file, for the model: `M src/a.py: lines 3-5`."""
     path = shown(ctx.workspace, file.target.path)
     how = f" ({file.how})" if file.how else ""
     if file.text is None:
         return f"D {path}"
     if file.source is not None:
-        where = unified("", file.source.original, file.text).where
+        where = unified("", file.source.original, change.text_after).where
         return f"R {shown(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{how}"
     if file.before is None:
         return f"A {path}: {counted(diff.additions)}"

@@ -1,0 +1,109 @@
+"""What follows an edit: its files are formatted, and what became wrong by it is said, before the model reads on."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from codeloop.kit.diff import unified
+from codeloop.schema.wire import JSON, replace
+from codeloop.workspace.files.encoding import decode
+from codeloop.workspace.files.safe_open import LoadedFile, Stamp
+from codeloop.workspace.format.formatters import FormattedFile
+from codeloop.workspace.workspace import ResolvedPath
+
+
+class FileChange(Struct, frozen=True):
+    """A change of one file that waits for permission. `after` is None for a deletion; `text_*` are for the diff."""
+
+    target: ResolvedPath
+    before: LoadedFile | None
+    after: bytes | None
+    text_before: str
+    text_after: str
+    mode: int | None = None
+
+
+class FormatFiles(Protocol):
+    """Formats files that were just written; see `workspace.format`."""
+
+    async def __call__(self, files: Sequence[Path]) -> dict[Path, FormattedFile]:
+        """Return what became of the files (resolved paths) that have a formatter. Bounded in time."""
+        ...
+
+
+class Diagnose(Protocol):
+    """Says what is wrong in files; see `lsp`."""
+
+    async def before(self, changes: Sequence[FileChange]) -> None:
+        """Note what is wrong now: the files are about to be changed."""
+        ...
+
+    async def after(self, session_id: str, changes: Sequence[FileChange]) -> tuple[str, JSON]:
+        """Return what the changes brought, for the model and as `metadata["diagnostics"]`. Bounded in time."""
+        ...
+
+
+class LandedChanges(Struct, frozen=True):
+    """Changes that were made. `changes`: with the files as they are now, in the order that was given.
+
+    `notes`: for each, what its line in the result goes on with; `text`: what the result goes on with below all lines.
+    `stamps`: of the files that were formatted.
+    """
+
+    changes: tuple[FileChange, ...]
+    notes: tuple[str, ...]
+    text: str = ""
+    diagnostics: JSON = {}
+    stamps: dict[Path, Stamp] = {}
+
+
+class AfterEdit:
+    """What follows the edits in one work tree."""
+
+    def __init__(self, format_files: FormatFiles | None = None, diagnose: Diagnose | None = None) -> None:
+        self._format = format_files
+        self._diagnose = diagnose
+
+    async def before(self, changes: Sequence[FileChange]) -> None:
+        """Call when the changes were agreed to and nothing is written yet."""
+        if self._diagnose is not None:
+            await self._diagnose.before(changes)
+
+    async def after(self, session_id: str, changes: Sequence[FileChange]) -> LandedChanges:
+        """Call when the changes are made, with the locks of the files held."""
+        landed = await self._formatted(changes)
+        if self._diagnose is not None:
+            text, diagnostics = await self._diagnose.after(session_id, landed.changes)
+            lines = "\n".join(each for each in (landed.text, text) if each)
+            landed = replace(landed, text=lines, diagnostics=diagnostics)
+        return landed
+
+    async def _formatted(self, changes: Sequence[FileChange]) -> LandedChanges:
+        written = [change.target.real for change in changes if change.after is not None]
+        found = await self._format(written) if self._format is not None and written else {}
+        if not found:
+            return untouched(changes)
+        done = await asyncio.to_thread(lambda: [_with(change, found.get(change.target.real)) for change in changes])
+        return LandedChanges(
+            tuple(change for change, _ in done),
+            tuple(note for _, note in done),
+            "\n".join(dict.fromkeys(problem for each in found.values() for problem in each.problems)),
+            stamps={real: each.now.stamp for real, each in found.items() if each.by},
+        )
+
+
+def untouched(changes: Sequence[FileChange]) -> LandedChanges:
+    """Return changes that nothing followed."""
+    return LandedChanges(tuple(changes), ("",) * len(changes))
+
+
+def _with(change: FileChange, formatted: FormattedFile | None) -> tuple[FileChange, str]:
+    """Return a change with what formatters made of it, and the note that says what they changed."""
+    if formatted is None or not formatted.by:
+        return change, ""
+    text = decode(formatted.now.data).content
+    where = unified("", change.text_after, text).where
+    return replace(change, after=formatted.now.data, text_after=text), f"; {' and '.join(formatted.by)} changed {where}"

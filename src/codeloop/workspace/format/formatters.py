@@ -1,0 +1,149 @@
+"""Which formatters the files of a work tree have: those that are configured, else one that the project uses."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.guarded_paths import is_protected, is_secret
+from codeloop.kit.processes import which
+from codeloop.kit.small_files import read_start
+from codeloop.schema.config import FormatterConfig
+from codeloop.workspace.files.safe_open import LoadedFile
+from codeloop.workspace.format.rows import ROWS, FormatterRow
+from codeloop.workspace.workspace import Workspace
+
+FILE = "$FILE"
+_PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
+_NOTHING = FormatterConfig()
+_HEAD = 1024 * 1024  # bytes of a file of the project in which a text is looked for
+
+
+class Formatter(Struct, frozen=True):
+    """One formatter for one file. `command`: its program's path and its arguments; `folder`: where it runs.
+
+    `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `missing`: the program
+    that was not found, then it can't be run.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str]
+    is_filter: bool
+    missing: str = ""
+
+
+class FormattedFile(Struct, frozen=True):
+    """A file after its formatters. `now`: as it is on the disk; `by`: those that changed it.
+
+    `problems`: why others did not, a line each.
+    """
+
+    now: LoadedFile
+    by: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class FormatterState(Struct, frozen=True):
+    """A formatter as people see it."""
+
+    name: str
+    extensions: tuple[str, ...]
+    is_enabled: bool
+
+
+class Formatters:
+    """The formatters of a work tree. `configured`: the section `formatter`, False: none is run."""
+
+    def __init__(self, workspace: Workspace, configured: bool | dict[str, FormatterConfig] | None) -> None:
+        self._workspace = workspace
+        self._is_off = configured is False
+        self._configured = configured if isinstance(configured, dict) else {}
+
+    def of(self, real: Path) -> list[Formatter]:
+        """Return what formats a file of the work tree, in order: all that are configured for it, else one found."""
+        name = self._workspace.relative(real)
+        if self._is_off or not self._workspace.contains(real) or is_protected(name) or is_secret(name):
+            return []
+        configured = [
+            self._made(row, config, real, self._workspace.directory)
+            for row, config in self._named()
+            if real.suffix in _extensions(row, config) and not config.disabled
+        ]
+        return configured or [*self._found(real)][:1]
+
+    def states(self) -> list[FormatterState]:
+        """Return all formatters: those that are known, then those that are configured. Looks at the work tree's top."""
+        named = {row.name: (row, config) for row, config in self._named()}
+        rows = {row.name: (row, _NOTHING) for row in ROWS}
+        states: list[FormatterState] = []
+        for name, (row, config) in {**rows, **named}.items():
+            extensions = _extensions(row, config)
+            is_on = (
+                not self._is_off and not config.disabled and (name in named or self._marked(row, self._top) is not None)
+            )
+            made = self._made(row, config, self._top / f"a{extensions[0]}", self._top) if is_on and extensions else None
+            states.append(FormatterState(name, extensions, made is not None and not made.missing))
+        return states
+
+    @property
+    def _top(self) -> Path:
+        return self._workspace.directory
+
+    def _named(self) -> Iterator[tuple[FormatterRow, FormatterConfig]]:
+        """Yield what is configured, each with the row of its name; a name that we don't know has an empty one."""
+        known = {row.name: row for row in ROWS}
+        for name, config in self._configured.items():
+            yield known.get(name, FormatterRow(name, (), (), ())), config
+
+    def _found(self, real: Path) -> Iterator[Formatter]:
+        for row in ROWS:
+            if real.suffix in row.extensions and row.name not in self._configured:
+                folder = self._marked(row, real.parent)
+                if folder is not None and not (made := self._made(row, _NOTHING, real, folder)).missing:
+                    yield made
+
+    def _marked(self, row: FormatterRow, start: Path) -> Path | None:
+        """Return the nearest folder that says that a formatter is used, from `start` up to the work tree's top."""
+        for folder in self._above(start):
+            for marker in row.found:
+                name, _, text = marker.partition(":")
+                if (folder / name).is_file() and (not text or text.encode() in _head(folder / name)):
+                    return folder
+        return None
+
+    def _above(self, start: Path) -> Iterator[Path]:
+        for folder in (start, *start.parents):
+            if not self._workspace.contains(folder):
+                return
+            yield folder
+
+    def _made(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
+        words = tuple(config.command or row.command)
+        words = tuple(word.replace(FILE, str(real)) for word in words)
+        program = self._program(words[0], real.parent) if words else None
+        environment = {**self._workspace.environment, **config.environment}
+        missing = "" if program else (words[0] if words else "its command")
+        command = (program or "", *words[1:])
+        return Formatter(row.name, command, folder, environment, is_filter=not config.command, missing=missing)
+
+    def _program(self, name: str, start: Path) -> str | None:
+        """Find a program: in the project's own environments, the nearest first, then on the PATH."""
+        if "/" in name:
+            path = os.path.normpath(self._workspace.directory / Path(name).expanduser())
+            return path if os.access(path, os.X_OK) else None
+        own = os.pathsep.join(str(folder / each) for folder in self._above(start) for each in _PROGRAMS)
+        return which(name, own) or which(name, self._workspace.environment.get("PATH"))
+
+
+def _extensions(row: FormatterRow, config: FormatterConfig) -> tuple[str, ...]:
+    return tuple(row.extensions if config.extensions is None else config.extensions)
+
+
+def _head(path: Path) -> bytes:
+    try:
+        return read_start(path, _HEAD)
+    except OSError:
+        return b""

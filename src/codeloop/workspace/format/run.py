@@ -1,0 +1,150 @@
+"""A file formatted after an edit: whatever a formatter does, the edit itself is never lost."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from codeloop.schema.limits import FILE_EDIT
+from codeloop.schema.wire import replace
+from codeloop.workspace.files.atomic_write import Replacement, replace_file
+from codeloop.workspace.files.encoding import NotText, decode
+from codeloop.workspace.files.safe_open import FileRefused, LoadedFile, Stamp, load, open_file
+from codeloop.workspace.format.formatters import FormattedFile, Formatter
+from codeloop.workspace.process.confined import run_confined
+from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.workspace import Workspace
+
+_LETTERS = 400
+"""A text with as many letters and digits keeps half of them, and gets no more than twice as many, when formatted."""
+
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
+
+
+class _Failed(Exception):
+    """A formatter did not do its work; the message says why."""
+
+
+async def format_files(
+    workspace: Workspace, wanted: Mapping[Path, Sequence[Formatter]], seconds: float
+) -> dict[Path, FormattedFile]:
+    """Run formatters on files that were just written; all together have so many seconds.
+
+    The caller holds the files' locks. A file that somebody else changes meanwhile is left as it is then.
+    """
+    deadline = asyncio.get_running_loop().time() + seconds
+    files = {real: load(real) for real in wanted}
+    return dict(
+        zip(
+            files,
+            await asyncio.gather(
+                *(_format(workspace, wanted[real], real, file, deadline) for real, file in files.items())
+            ),
+            strict=True,
+        )
+    )
+
+
+async def _format(
+    workspace: Workspace, formatters: Sequence[Formatter], real: Path, written: LoadedFile, deadline: float
+) -> FormattedFile:
+    done = FormattedFile(written)
+    for formatter in formatters:
+        try:
+            now = await _formatted(workspace, formatter, real, done.now, deadline)
+        except _Failed as error:
+            done = replace(done, problems=(*done.problems, f"{formatter.name} {error}"))
+        else:
+            if now.data != done.now.data:
+                done = replace(done, now=now, by=(*done.by, formatter.name))
+    return done
+
+
+async def _formatted(
+    workspace: Workspace, formatter: Formatter, real: Path, before: LoadedFile, deadline: float
+) -> LoadedFile:
+    if formatter.missing:
+        raise _Failed(f"did not run: there is no {formatter.missing}, neither in the project nor on the PATH")
+    launch = Launch(formatter.command, formatter.folder, formatter.environment, {})
+    given = before.data if formatter.is_filter else b""
+    output, whole = b"", False
+    try:
+        async with asyncio.timeout_at(deadline):
+            result = await run_confined(workspace, launch, given, FILE_EDIT.value)
+        if result.code:
+            raise _Failed(f"failed: {_reason(result.errors or result.output.decode('utf-8', 'replace'), result.code)}")
+        output, whole = result.output, True
+    except TimeoutError:
+        raise _Failed("took too long and was ended") from None
+    except OSError as error:
+        raise _Failed(f"can't be started: {error.strerror or error}") from error
+    finally:
+        if not formatter.is_filter and not whole:
+            _put_back(workspace, real, before)
+    if formatter.is_filter:
+        return _write(workspace, real, before, output)
+    return _read(workspace, real, before)
+
+
+def _write(workspace: Workspace, real: Path, before: LoadedFile, data: bytes) -> LoadedFile:
+    """Write what a filter made of a file."""
+    if data == before.data:
+        return before
+    _check(data, before.data)
+    try:
+        stamp = replace_file(Replacement(real, before, data), workspace.notes)
+    except (FileRefused, OSError) as error:
+        raise _Failed(f"could not write: {error}") from error
+    return replace(before, data=data, stamp=stamp or Stamp(0, 0))
+
+
+def _read(workspace: Workspace, real: Path, before: LoadedFile) -> LoadedFile:
+    """Return what a formatter made of a file in place; what is no text of it any more is undone."""
+    try:
+        now = load(real)
+        if now.data != before.data:
+            _check(now.data, before.data)
+    except _Failed:
+        _put_back(workspace, real, before)
+        raise
+    except (FileRefused, OSError) as error:
+        _put_back(workspace, real, before)
+        raise _Failed("took the file away") from error
+    if now.mode != before.mode:
+        with suppress(FileRefused, OSError), open_file(real) as fd:
+            os.fchmod(fd, before.mode)
+        now = replace(now, mode=before.mode)
+    return now
+
+
+def _put_back(workspace: Workspace, real: Path, before: LoadedFile) -> None:
+    """Give a file the bytes of the edit again."""
+    try:
+        now = load(real)
+    except FileNotFoundError:
+        now = None
+    except (FileRefused, OSError):
+        return
+    if now is None or now.data != before.data:
+        with suppress(FileRefused, OSError):
+            replace_file(Replacement(real, now, before.data, before.mode), workspace.notes)
+
+
+def _check(data: bytes, before: bytes) -> None:
+    """Raise _Failed when bytes can't be the formatted text of a file."""
+    try:
+        encoding = decode(data).encoding
+        was = decode(before).encoding
+    except NotText:
+        raise _Failed("returned something that is no text") from None
+    if len(data) > FILE_EDIT.value or (before.strip() and not data.strip()):
+        raise _Failed("returned nothing" if not data.strip() else "returned far too much")
+    old, new = (len(text.translate(None, _NO_LETTERS)) for text in (before, data))
+    if encoding != was or (old >= _LETTERS and not old // 2 <= new <= old * 2):
+        raise _Failed("returned another text")
+
+
+def _reason(text: str, code: int) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), f"exit code {code}")
+    return line if len(line) <= 200 else f"{line[:200]}..."

@@ -1,0 +1,96 @@
+"""Programs that an edit makes us run (formatters, language servers): confined as the model's own commands are."""
+
+import asyncio
+import tempfile
+from contextlib import ExitStack
+from functools import partial
+
+from msgspec import Struct
+
+from codeloop.schema.wire import replace
+from codeloop.workspace.process.child_process import Pipe
+from codeloop.workspace.process.shells import Shells
+from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants, SandboxPlace, SandboxPolicy
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, keep_from, to_the_end
+from codeloop.workspace.sandbox.protected_files import ProtectedFiles
+from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
+from codeloop.workspace.workspace import Workspace
+
+_ERRORS = 8_192  # bytes
+
+
+class ConfinedResult(Struct, frozen=True):
+    """How a program ended: its code (negative: the signal), its output, and what it said of errors."""
+
+    code: int
+    output: bytes
+    errors: str
+
+
+def policy_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
+    """Return what a sandboxed command in a work tree may do. Looks at the disk."""
+    place = SandboxPlace(workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own)
+    return workspace.shared(Shells).policy(place, workspace.sandbox, grants)
+
+
+async def sandbox_of(workspace: Workspace) -> Sandbox | None:
+    """Return the sandbox of a work tree's commands; None when it is off, or none can be had.
+
+    Raises SandboxRefused where the configuration requires one that can't be had.
+    """
+    if workspace.sandbox.mode == "off":
+        return None
+    try:
+        return await workspace.shared(Shells).sandboxes.enter(policy_of(workspace))
+    except SandboxRefused:
+        if workspace.sandbox.mode == "required":
+            raise
+        return None
+
+
+async def start_confined(workspace: Workspace, launch: Launch, sandbox: Sandbox | None) -> LaunchedProcess:
+    """Start a program in what `sandbox_of` gave, there without the network. It ends with the work tree.
+
+    Raises OSError when it can't be started.
+    """
+    keep_from(launch.environment)
+    shells = workspace.shared(Shells)
+    if sandbox is None:
+        return await shells.launcher.start(launch)
+    return await sandbox.forker.start(
+        replace(launch, environment=shells.sandboxes.own_environment(sandbox, launch.environment))
+    )
+
+
+async def run_confined(workspace: Workspace, launch: Launch, given: bytes, most: int) -> ConfinedResult:
+    """Run a program to its end, with `given` on its stdin; of its output, at most `most` bytes and one are kept.
+
+    When the caller is cancelled, it is ended with all that it started. Raises OSError when it can't be started, and
+    SandboxRefused, which is one, where there has to be a sandbox.
+    """
+    sandbox = await sandbox_of(workspace)
+    aside = workspace.scratch.with_name("set-aside")
+    protected = ProtectedFiles(sandbox.policy, aside, keep=sandbox.backend == "landlock") if sandbox else None
+    output, errors = bytearray(), bytearray()
+    pipes = (Pipe(partial(_keep, output, most + 1)), Pipe(partial(_keep, errors, _ERRORS)))
+    with ExitStack() as closing:
+        for pipe in pipes:
+            closing.callback(pipe.close)
+        feed = closing.enter_context(tempfile.TemporaryFile())
+        feed.write(given)
+        feed.seek(0)
+        descriptors = {0: feed.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
+        process = await start_confined(workspace, replace(launch, descriptors=descriptors), sandbox)
+        try:
+            for pipe in pipes:
+                pipe.listen()
+            code = await asyncio.shield(process.exited)
+        finally:
+            await to_the_end(process.end(0))
+            if protected is not None:
+                protected.restore()
+    return ConfinedResult(code, bytes(output), errors.decode("utf-8", "replace"))
+
+
+def _keep(kept: bytearray, most: int, chunk: bytes) -> None:
+    kept += chunk[: most - len(kept)]
