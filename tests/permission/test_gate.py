@@ -321,3 +321,38 @@ async def test_clients_see_the_question_and_its_answer(store: Store) -> None:
     await task
     events = [stamped.event for stamped in store.read_events(seq)]
     assert [type(event) for event in events] == [PermissionAsked, PermissionReplied]
+
+
+async def test_what_is_asked_once_is_free_in_that_session_for_what_a_person_allowed(store: Store) -> None:
+    gate = Gate(store)
+    guarded = rules(rule("*", "allow", "edit"), rule("<protected>", "ask", "edit"))
+
+    def change(name: str) -> Need:
+        return Need(permission="edit", patterns=(name,), always=(name,), once=True)
+
+    async def passes(wanted: Need, session_id: str, given: CallRules, message: str | None = None) -> bool:
+        """Return whether a call passed without a question; one that is asked is allowed once."""
+        call = asyncio.create_task(gate.pass_through([wanted], session_id, TOOL, given))
+        while not call.done() and not store.pending_permissions(session_id):
+            await asyncio.sleep(0.002)
+        asked = store.pending_permissions(session_id)
+        for request in asked:
+            gate.reply(PermissionAnswer(session_id=session_id, request_id=request.id, reply="once", message=message))
+        await call
+        return not asked
+
+    assert not await passes(change("AGENTS.md"), "ses_a", guarded, AUTO)
+    assert not await passes(change("AGENTS.md"), "ses_a", guarded)
+    assert await passes(change("AGENTS.md"), "ses_a", guarded)
+    assert await passes(change("AGENTS.md"), "ses_child", guarded)
+    assert not await passes(change("CLAUDE.md"), "ses_a", guarded)
+    assert not await passes(change("AGENTS.md"), "ses_b", guarded)
+    every = rules(rule("*", "ask", "edit"))  # the profile ask: each edit is asked about
+    assert not await passes(change("CLAUDE.md"), "ses_b", every)
+    assert not await passes(change("CLAUDE.md"), "ses_b", every)
+    kept = store.permissions.grants()
+    assert [(grant.session_id, grant.directory, grant.patterns) for grant in kept] == [
+        ("ses_a", "", ["AGENTS.md"]),
+        ("ses_a", "", ["CLAUDE.md"]),
+        ("ses_b", "", ["AGENTS.md"]),
+    ]

@@ -54,6 +54,11 @@ def matches(text: str, pattern: str) -> bool:
     return _matches_whole(text, pattern) or (pattern.endswith(" *") and _matches_whole(text, pattern[:-2]))
 
 
+def stands_for_itself(text: str) -> bool:
+    """Return whether a text, taken as a wildcard, matches nothing but itself."""
+    return not any(char in text for char in "*?")
+
+
 def _matches_whole(text: str, pattern: str) -> bool:
     first, *rest = _pieces(pattern)
     if not first.is_at(text, 0):

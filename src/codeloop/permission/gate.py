@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from msgspec import Struct
 
-from codeloop.permission.rules import RuleLayers, Verdict, decide, judged, last_match
+from codeloop.permission.rules import KINDS, RuleLayers, Verdict, decide, judged, last_match
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import (
     PermissionAnswer,
@@ -32,6 +32,9 @@ from codeloop.store.store import Store
 
 ALSO = "also"
 """In the metadata of a question: what else of the same call its answer decides."""
+KEPT = "kept"
+"""In the metadata of a question: once allowed, the same is not asked about again in the session."""
+PERSON = "person"
 DOUBTFUL = "uncertain"
 """In the metadata of a question: what would happen is not wholly known, so no grant given elsewhere settles it."""
 
@@ -105,6 +108,22 @@ class Gate(Struct, frozen=True):
             self.store.permissions.note(replace(each.decision, action=action, by=by if is_asked else each.by))
         if answer is not None and is_rejected:
             raise Rejected(asked[0].need, answer.message)
+        if answer is not None and answer.reply == "once" and by.startswith(PERSON):
+            self._remember_once(asked, answer)
+
+    def _remember_once(self, asked: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
+        """Keep what was allowed for the rest of the session, where a question is asked once."""
+        for number, each in enumerate(asked):
+            if each.is_kept:
+                grant = Grant(
+                    id=f"{answer.request_id}.{number}",
+                    session_id=answer.session_id,
+                    directory="",
+                    time=now_ms(),
+                    permission=each.need.permission,
+                    patterns=list(each.verdict.patterns),
+                )
+                self.store.permissions.remember_for_session(grant)
 
     def _judgement(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> "_Judgement":
         grants = self.grants(session_id, need)
@@ -172,6 +191,8 @@ class Gate(Struct, frozen=True):
         others = [each for each in asked[1:] if each.verdict.patterns != ("*",)]  # of those, `uncertain` tells
         also = [f"{each.need.permission}: {', '.join(each.verdict.patterns)}" for each in others]
         metadata = {**need.metadata, ALSO: also} if also else need.metadata
+        if any(each.is_kept for each in asked):
+            metadata = {**metadata, KEPT: True}
         is_doubtful = any(each.verdict.is_doubtful for each in asked)
         request = PermissionRequest(
             id=new_id("per"),
@@ -256,10 +277,16 @@ class _Judgement(Struct, frozen=True):
     decision: Decision
     by: str
 
+    @property
+    def is_kept(self) -> bool:
+        """Return whether a yes holds for the session: it is asked for its kind of file, not since all is asked."""
+        rule = self.verdict.rule
+        return self.need.once and rule is not None and rule.pattern in KINDS
+
 
 def _answered(answer: PermissionAnswer) -> str:
     """Return who answered a question, and how."""
-    return {AUTO: "--auto", NOBODY: "nobody"}.get(answer.message or "", f"person, {answer.reply}")
+    return {AUTO: "--auto", NOBODY: "nobody"}.get(answer.message or "", f"{PERSON}, {answer.reply}")
 
 
 def _allowed_by(grant: Grant) -> tuple[PermissionRule, ...]:

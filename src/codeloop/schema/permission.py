@@ -60,7 +60,8 @@ class Need(Wire):
     never allows one. `writes`: what the call changes once this is allowed; None: nothing. `traits`: what is sure of it,
     which rules for `<read-only>` and `<sandboxed>` are about. `unproven`: why the meaning of a shell line is not
     certain, so that no rule for particular commands allows it; "": it is certain. `spellings`: for a pattern, what else
-    rules that deny or ask for particular commands may know it by.
+    rules that deny or ask for particular commands may know it by. `once`: a person who allows it where a rule for a
+    kind of file asks is not asked again in the session.
     """
 
     permission: str
@@ -72,6 +73,7 @@ class Need(Wire):
     traits: tuple[Trait, ...] = ()
     unproven: str = ""
     spellings: dict[str, tuple[str, ...]] = {}
+    once: bool = False
 
 
 class QuestionTool(Wire):

@@ -42,6 +42,11 @@ class PermissionRecords:
                 (*values, place if isinstance(place, str) else ""),
             )
 
+    def remember_for_session(self, grant: Grant) -> None:
+        """Remember what one answer allows for the rest of its session."""
+        values = (grant.id, grant.session_id, grant.time, grant.permission, _encode(grant.patterns).decode())
+        self._db.execute("INSERT OR IGNORE INTO remembered VALUES (?1, ?2, '', ?3, ?4, ?5, '')", values)
+
     def granted(self, session_id: str) -> list[Grant]:
         """Return what holds for a session: remembered for its very directory, or given to it or a session above it."""
         return [_grant(row) for row in self._db.all(_GRANTED, session_id)]

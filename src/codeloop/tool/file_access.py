@@ -10,6 +10,7 @@ from stat import S_ISDIR
 from codeloop.kit.diff import Diff, trim_indent, unified
 from codeloop.kit.guarded_paths import folded, is_confirmed, is_protected, is_secret
 from codeloop.kit.lazy import load
+from codeloop.kit.wildcard import stands_for_itself
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
@@ -151,7 +152,7 @@ def edit_needs(
     """Return what changing files (resolved paths) needs. `possible`: what may be changed besides.
 
     What is protected is a question of its own, which no "always" covers; for files by which something runs later
-    on, "always" covers these alone.
+    on, "always" covers these alone, and who allows a change is not asked again in the session.
     """
     named = {permission_name(workspace, real): real for real in files}
     protected = {name: real for name, real in named.items() if is_protected(name)}
@@ -164,6 +165,7 @@ def edit_needs(
             always=always,
             metadata=metadata,
             writes=Writes(tuple(group.values())),
+            once=group is confirmed and all(map(stands_for_itself, group)),
         )
         for group, always in ((protected, ()), (confirmed, tuple(confirmed)), (plain, ("*",)))
         if group

@@ -25,7 +25,7 @@ _NAMED = 5
 _REASON = 3
 """Rows of why a command is to run outside the sandbox, in the model's words."""
 _FILE = re.compile("^Index: ", re.MULTILINE)
-DOUBTFUL = "uncertain"
+DOUBTFUL, KEPT = "uncertain", "kept"
 
 
 class Asking(Struct, frozen=True):
@@ -56,6 +56,8 @@ def in_words(request: PermissionRequest, asking: Asking, columns: int, most: int
     rows = list(_rows(request, columns, most))
     if request.metadata.get(DOUBTFUL):
         rows.append(("yellow", "  Its full effect can't be known before it runs."))
+    if request.metadata.get(KEPT):
+        rows.append(("dim", "  Once allowed, it is not asked about again in this session."))
     always = f"\n     {WRAPPED.strip()} ".join(_wrapped(remembered(request), max(columns - 15, 20)))
     return RequestText(f"{what}{by}{whom}", rows, always)
 
