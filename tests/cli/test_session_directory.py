@@ -163,7 +163,7 @@ def test_a_session_of_another_project_is_named_with_its_directory(tmp_path: Path
         assert f"{session} belongs to {desk.work}" in done.stderr
 
 
-def test_without_a_repository_each_directory_lists_its_own(tmp_path: Path) -> None:
+def test_without_a_repository_each_directory_lists_searches_and_counts_its_own(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.work.mkdir(exist_ok=True)
     a, b = folders(desk)
@@ -175,6 +175,11 @@ def test_without_a_repository_each_directory_lists_its_own(tmp_path: Path) -> No
             listed = here.run("session", "list").stdout
             assert own in listed
             assert other not in listed
+            found = here.run("session", "search", "go").stdout
+            assert own in found
+            assert other not in found
+            assert json.loads(here.run("stats", "--json").stdout)["total"]["sessions"] == 1
+            assert json.loads(here.run("stats", "--json", "--all").stdout)["total"]["sessions"] == 2
             everything = here.run("session", "list", "--all").stdout
             assert own in everything
             assert other in everything

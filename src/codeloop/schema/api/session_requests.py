@@ -112,7 +112,10 @@ class ForkSession(Wire):
 
 
 class SearchSessions(Wire):
-    """Looks for a text in titles, prompts and answers; case does not matter."""
+    """Looks for a text in this project's titles, prompts and answers; case does not matter.
+
+    Outside of repositories, a directory is its own project.
+    """
 
     query: Annotated[str, msgspec.Meta(min_length=1, max_length=SESSION_SEARCH_TEXT.value)]
     limit: Count = 20
@@ -144,7 +147,10 @@ class SearchResult(Wire):
 
 
 class StatsQuery(Wire):
-    """Sums over this project, or over `everything` that is stored. `days`: today and so many days before, less one."""
+    """Sums over this project, or over `everything` that is stored. `days`: today and so many days before, less one.
+
+    Outside of repositories, a directory is its own project.
+    """
 
     days: Annotated[int, msgspec.Meta(ge=1, le=36_500)] | None = None
     everything: bool = False

@@ -25,11 +25,22 @@ __all__ = ["both_clients"]
 USED = Tokens(input=100, output=10, reasoning=1, cache=CacheTokens(read=5, write=2))
 
 
-def filled(store: Store, *, model: str = "m", days_ago: int = 0, tools: int = 0, parent: str | None = None) -> Session:
+def filled(it: Rig, *, model: str = "m", days_ago: int = 0, tools: int = 0, parent: str | None = None) -> Session:
+    """Store in the rig's project what `stored` does."""
+    return stored(it.project.store, str(it.work), model=model, days_ago=days_ago, tools=tools, parent=parent)
+
+
+def stored(
+    store: Store, directory: str, *, model: str = "m", days_ago: int = 0, tools: int = 0, parent: str | None = None
+) -> Session:
     """Store a session with one prompt and one step of half a dollar, `days_ago`."""
     now = now_ms() - days_ago * 86_400_000
     made = replace(
-        session(), id=new_id("ses"), parent_id=parent, directory="/p", time=SessionTime(created=now - 9, updated=now)
+        session(),
+        id=new_id("ses"),
+        parent_id=parent,
+        directory=directory,
+        time=SessionTime(created=now - 9, updated=now),
     )
     asked = replace(user(made.id, at=now), id=new_id("msg"))
     answer = replace(
@@ -57,9 +68,9 @@ async def stats(it: Rig, **args: Any) -> Stats:
 async def test_steps_are_added_up_by_day_model_and_project(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
         assert (await stats(it)).total.steps == 0
-        parent = filled(it.project.store, tools=2)
-        filled(it.project.store, model="n", parent=parent.id)
-        filled(it.project.store, days_ago=3, tools=1)
+        parent = filled(it, tools=2)
+        filled(it, model="n", parent=parent.id)
+        filled(it, days_ago=3, tools=1)
         found = await stats(it)
         total = found.total
         assert (total.sessions, total.steps, total.tool_calls, total.cost) == (2, 3, 3, 1.5)
@@ -68,13 +79,13 @@ async def test_steps_are_added_up_by_day_model_and_project(tmp_path: Path) -> No
         days = [f"{today - timedelta(days=ago):%Y-%m-%d}" for ago in (0, 3)]
         assert [(day.name, day.figures.steps) for day in found.days] == [(days[0], 2), (days[1], 1)]
         assert [(model.name, model.figures.cost) for model in found.models] == [("p/m", 1.0), ("p/n", 0.5)]
-        assert [(project.name, project.figures.steps) for project in found.projects] == [("/p", 3)]
+        assert [(project.name, project.figures.steps) for project in found.projects] == [(str(it.work), 3)]
 
 
 async def test_the_last_days_alone_can_be_asked_for(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
         for ago in (0, 1, 2, 9):
-            filled(it.project.store, days_ago=ago, tools=1)
+            filled(it, days_ago=ago, tools=1)
         sums = [(await stats(it, days=days)).total for days in (1, 2, 3)]
         assert [(total.steps, total.tool_calls) for total in sums] == [(1, 1), (2, 2), (3, 3)]
         for days in (0, -1, 10**9):
@@ -84,7 +95,7 @@ async def test_the_last_days_alone_can_be_asked_for(tmp_path: Path) -> None:
 
 async def test_a_fork_costs_nothing_by_itself(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        made = filled(it.project.store)
+        made = filled(it)
         copy = await it.client.call(SESSION_FORK, ForkSession(session_id=made.id))
         assert copy.cost == 0.5
         assert (await stats(it)).total.cost == 0.5
@@ -92,10 +103,10 @@ async def test_a_fork_costs_nothing_by_itself(tmp_path: Path) -> None:
 
 async def test_all_projects_are_added_up_and_what_can_not_be_read_is_named(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        filled(it.project.store)
+        filled(it)
         other = it.project.settings.paths.project("0" * 40)
         store = Store(other / "codeloop.db")
-        filled(store)
+        stored(store, "/p")
         store.close()
         damaged = it.project.settings.paths.project("1" * 40)
         damaged.mkdir()
@@ -111,7 +122,7 @@ async def test_all_projects_are_added_up_and_what_can_not_be_read_is_named(tmp_p
 
 async def test_a_running_turn_does_not_wait_for_sums(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        filled(it.project.store)
+        filled(it)
         project = await open_project(startup(tmp_path / "home", it.work))
         try:
             assert (await LocalClient(project).call(SESSION_STATS, StatsQuery(everything=True))).total.steps == 1

@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+from codeloop.app.handlers.session.session import own_directory
 from codeloop.app.project import Project
 from codeloop.schema.api.session_requests import Excerpt, SearchResult, SearchSessions, SessionHit
 from codeloop.schema.errors import OperationError
@@ -30,7 +31,7 @@ async def search(project: Project, args: SearchSessions) -> SearchResult:
     end = time.monotonic() + SESSION_SEARCH.seconds
     queries = project.store.queries
     hits: list[SessionHit] = []
-    for session in queries.sessions(SessionFilter(limit=ALL)):
+    for session in queries.sessions(SessionFilter(directory=own_directory(project), limit=ALL)):
         if len(hits) == args.limit or time.monotonic() > end:
             return SearchResult(hits=hits, complete=False)
         in_title = text.casefold() in session.title.casefold()

@@ -89,6 +89,12 @@ def _is_top(project: Project, directory: str) -> bool:
     return place.vcs is not None and place.project_id != GLOBAL and directory.rstrip("/") == str(place.root)
 
 
+def own_directory(project: Project) -> str | None:
+    """Return the directory whose sessions are the project's own: outside of repositories all share one store."""
+    place = project.settings.place
+    return str(place.directory) if place.project_id == GLOBAL else None
+
+
 async def everything(project: Project, args: ListAllSessions) -> list[Session]:
     """Return the sessions of every project, newest change first; databases that can't be read are left out."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.app.handlers.session.session import databases
+from codeloop.app.handlers.session.session import databases, own_directory
 from codeloop.app.project import Project
 from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.errors import OperationError
@@ -61,7 +61,8 @@ async def stats(project: Project, args: StatsQuery) -> Stats:
     if args.days is not None and not 1 <= args.days <= LONGEST:
         raise OperationError("BadRequest", f"days is {args.days}; it must be from 1 to {LONGEST}.")
     paths = databases(project) if args.everything else [project.store.path]
-    return await asyncio.to_thread(_stats, paths, _since(args.days))
+    directory = None if args.everything else own_directory(project)
+    return await asyncio.to_thread(_stats, paths, _since(args.days), directory)
 
 
 def _since(days: int | None) -> int:
@@ -72,11 +73,11 @@ def _since(days: int | None) -> int:
     return int((today - timedelta(days=days - 1)).timestamp() * 1000)
 
 
-def _stats(paths: list[Path], since: int) -> Stats:
+def _stats(paths: list[Path], since: int, directory: str | None) -> Stats:
     sums, skipped = _Sums(), list[str]()
     for path in paths:
         try:
-            _add(sums, path, since)
+            _add(sums, path, since, directory)
         except StoreError as error:
             skipped.append(str(error))
     return Stats(
@@ -90,13 +91,14 @@ def _stats(paths: list[Path], since: int) -> Stats:
     )
 
 
-def _add(sums: _Sums, path: Path, since: int) -> None:
+def _add(sums: _Sums, path: Path, since: int, directory: str | None) -> None:
     with closing(open_queries(path)) as queries:
         steps = queries.steps(since)
-        sessions = {each.id: each for each in queries.sessions(SessionFilter(limit=ALL))} if steps else {}
+        wanted = SessionFilter(directory=directory, limit=ALL)
+        sessions = {each.id: each for each in queries.sessions(wanted)} if steps else {}
     for counted in steps:
         session = sessions.get(counted.session_id)
-        if session is None:  # deleted since
+        if session is None:  # deleted since, or another directory's
             continue
         root = session
         while root.parent_id in sessions:
