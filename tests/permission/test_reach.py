@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "codeloop"
-PAGE = ROOT / "docs" / "decisions" / "0013-one-gate-decides.md"
+PAGE = ROOT / "docs" / "decisions" / "0017-one-gate-decides.md"
 STARTS = {
     *("subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_output", "subprocess.check_call"),
     *("asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "run_program"),
