@@ -37,7 +37,7 @@ HOMES = {
     "uvicorn": ("server/",),
     "sqlite3": ("store/",),
     "httpx2": ("model/", "net/", "client/", "tool/web/", "extend/mcp/"),
-    "mcp": ("extend/",),
+    "mcp": ("extend/", "client/mcp_server/"),
     "pydantic_ai": ("model/",),
     "tree_sitter": ("permission/",),
     "tree_sitter_bash": ("permission/",),

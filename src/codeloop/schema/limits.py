@@ -61,6 +61,7 @@ MCP_SHARE = Limit("mcp.share", 10, "percent", "of a model's window that tools of
 MCP_NAMED = Limit("mcp.named", 400, "characters", "names of servers in a request; further ones are counted")
 MCP_FOUND = Limit("mcp.found", 10, "count", "tools that one search gives with their parameters")
 MCP_FILE = Limit("mcp.file", 16 * 1024 * 1024, "bytes", "a larger file of remembered servers is made anew")
+MCP_ALIVE = Limit("mcp.alive", 10_000, "ms", "`mcp serve` working in silence, then it says that it still works")
 STORE_BUSY = Limit("store.busy", 10_000, "ms", "waiting for another process's transaction, then an error")
 STORE_POLL = Limit("store.poll", 40, "ms", "how often a follower looks for other processes' events")
 STORE_POLL_QUIET = Limit("store.poll_quiet", 200, "ms", "the same, once nothing has happened for ten seconds")

@@ -1,7 +1,16 @@
 """Questions that the model asks a person, and what every client sees of them."""
 
+import re
+
 from codeloop.schema.permission import QuestionTool
 from codeloop.schema.wire import Wire
+
+_WITHHELD = r"(?i)pass(word|phrase|code)|secret|token|api.?key|credential|\bpin\b|private.?key|cvv"
+
+
+def asks_for_secret(text: str) -> bool:
+    """Return whether words ask for a password, a key, a token or the like: no form of another program shows those."""
+    return re.search(_WITHHELD, text) is not None
 
 
 class QuestionOption(Wire):

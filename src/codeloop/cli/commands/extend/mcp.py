@@ -14,6 +14,7 @@ from codeloop.app.handlers.project.mcp import servers_in
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup
 from codeloop.cli.commands.extend.mcp_import import import_servers
+from codeloop.cli.commands.extend.mcp_serve import serve
 from codeloop.cli.exit_codes import UsageProblem
 from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
@@ -296,3 +297,4 @@ def _in_project(command: Callable[[Project], Awaitable[T]]) -> T:
 
 
 mcp.add_command(import_servers)
+mcp.add_command(serve)

@@ -1,15 +1,13 @@
 """A form that a server asks to be filled in, as questions to a person. Pure."""
 
-import re
 from contextlib import suppress
 from typing import Any, cast
 
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.question import QuestionInfo, QuestionOption
+from codeloop.schema.question import QuestionInfo, QuestionOption, asks_for_secret
 from codeloop.schema.wire import JSON
 
-_SECRET = re.compile(r"pass(word|phrase|code)|secret|token|api.?key|credential|\bpin\b|private.?key|cvv", re.IGNORECASE)
 _HEADER = 30
 
 
@@ -22,7 +20,7 @@ def questions_of(schema: JSON, who: str) -> list[QuestionInfo]:
     fields = _fields(schema)
     for name, field in fields.items():
         about = f"{name} {field.get('title', '')} {field.get('description', '')}"
-        if field.get("format") == "password" or _SECRET.search(about):
+        if field.get("format") == "password" or asks_for_secret(about):
             raise SecretAsked(f"it asks for {inert(name)!r}, a secret")
     if not fields:
         agree = [QuestionOption(label="Yes", description=""), QuestionOption(label="No", description="")]

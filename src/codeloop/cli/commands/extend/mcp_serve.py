@@ -1,0 +1,62 @@
+"""`codeloop mcp serve`: other agents and editors prompt sessions of codeloop, over stdin and stdout."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from codeloop.cli.bootstrap import handled
+from codeloop.cli.options import AGENT, AUTO, CONFIG, DIR, MODEL, PROFILE, TRUST, Options
+from codeloop.cli.target.local import open_local
+from codeloop.cli.target.selection import check_agent, find_here, model_of, session_of, with_profile
+from codeloop.client.client import Client
+from codeloop.client.mcp_server.serve import ServeLaunch, serve_standard_streams
+from codeloop.client.mcp_server.turns import ServedPrompts
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.api.session_inputs import RunLimits
+from codeloop.schema.message import Session
+
+
+@click.command("serve")
+@MODEL
+@AGENT
+@AUTO
+@PROFILE
+@TRUST
+@click.option("--max-steps", type=click.IntRange(min=1), help="Maximum number of requests to the model, per prompt.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop a prompt at this cost.")
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Stop a prompt at this number of tokens.")
+@DIR
+@CONFIG
+def serve(**flags: Any) -> None:
+    """Serve this directory to another agent or an editor, as an MCP server over stdin and stdout.
+
+    Its tools are prompt, continue, status and stop. What a session asks is put to the client's person, or denied when
+    the client can't ask. Ends when stdin ends.
+    """
+    options = Options(message=(), **flags)
+    limits = RunLimits(steps=options.max_steps, cost=options.max_cost, tokens=options.max_tokens)
+    chosen = ServedPrompts(options.agent, model_of(options.model), limits, options.auto)
+
+    async def created(client: Client) -> Session:
+        await check_agent(client, options.agent)
+        return await session_of(client, options, None)
+
+    async def resumed(client: Client, session_id: str) -> Session:
+        return await with_profile(client, await find_here(client, session_id), options.profile)
+
+    def note(line: str) -> None:
+        click.echo(inert(line), err=True)
+
+    launch = ServeLaunch(lambda: open_local(options), created, resumed, chosen, note)
+    with suppress(asyncio.CancelledError):
+        asyncio.run(_until_signal(launch))
+
+
+async def _until_signal(launch: ServeLaunch) -> None:
+    """Serve; a signal ends it as the end of stdin does."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    for number in handled():
+        loop.add_signal_handler(number, lambda: task.cancel() if task is not None else None)
+    await serve_standard_streams(launch)

@@ -1,0 +1,300 @@
+"""The protocol's side of `codeloop mcp serve`: calls come in, reports go out, what a session asks is put to the client.
+
+Older versions of the protocol ask in a request of ours; the newest one gets a result that says what is asked, and
+calls again with the answer.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from codeloop import __version__
+from codeloop.client.client import Client
+from codeloop.client.mcp_server.forms import Request
+from codeloop.client.mcp_server.tools import (
+    TOOLS,
+    ContinueTool,
+    Given,
+    PromptTool,
+    Report,
+    StatusTool,
+    StopTool,
+    gives_of,
+    read,
+    takes_of,
+)
+from codeloop.client.mcp_server.turns import ServedPrompts, ServedSession, Turns
+from codeloop.client.mcp_server.wire import standard_wire
+from codeloop.client.target import Target
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import MCP_ALIVE
+from codeloop.schema.message import Session
+from codeloop.schema.permission import NOBODY
+from codeloop.schema.wire import JSON
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.context import ServerRequestContext
+    from mcp_types import (
+        CallToolRequestParams,
+        CallToolResult,
+        ElicitRequest,
+        ElicitResult,
+        InputRequiredResult,
+        ListToolsResult,
+        PaginatedRequestParams,
+    )
+
+_ABOUT = (
+    "codeloop is a coding agent. `prompt` gives it a task in the project that this server was started in, and reports "
+    "what came of it; `continue` says more in the same session. Both work until the task is done, and tell of their "
+    "progress; with `wait` they return earlier, and `status` waits for the rest."
+)
+
+_LATEST = 3
+"""Lines of what was done before that progress begins with."""
+
+
+class ServeLaunch(Struct, frozen=True):
+    """What the flags say: how to open the project, what a session is made and resumed with, what prompts carry."""
+
+    opened: Callable[[], AbstractAsyncContextManager[Target]]
+    created: Callable[[Client], Awaitable[Session]]
+    resumed: Callable[[Client, str], Awaitable[Session]]
+    chosen: ServedPrompts
+    note: Callable[[str], object]
+
+
+async def serve_standard_streams(launch: ServeLaunch) -> None:
+    """Serve over stdin and stdout until stdin ends, or this is cancelled. Raises CodeloopError."""
+    await asyncio.to_thread(_import)
+    async with standard_wire() as (inbound, outbound), launch.opened() as target:
+        for note in target.notes:
+            launch.note(note)
+        client = target.client
+        turns = Turns(client, launch.chosen, partial(launch.created, client), partial(launch.resumed, client))
+        following = asyncio.create_task(turns.run())
+        try:
+            server = server_of(Calls(turns))
+            await server.run(inbound, outbound, server.create_initialization_options())
+        finally:
+            await turns.close()
+            following.cancel()
+            await asyncio.wait({following})
+
+
+def server_of(calls: "Calls") -> "Server[Any]":
+    """Return the server of the protocol's package."""
+    from mcp.server import Server
+
+    return Server(
+        "codeloop",
+        version=__version__,
+        title="codeloop",
+        instructions=_ABOUT,
+        on_list_tools=calls.listed,
+        on_call_tool=calls.called,
+    )
+
+
+class Calls:
+    """The handlers of the protocol's requests."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+
+    async def listed(
+        self, _context: "ServerRequestContext[Any]", _params: "PaginatedRequestParams | None"
+    ) -> "ListToolsResult":
+        """Return the tools."""
+        from mcp_types import ListToolsResult, Tool, ToolAnnotations
+
+        found = [
+            Tool(
+                name=name,
+                title=row.title,
+                description=row.description,
+                input_schema=takes_of(row),
+                output_schema=gives_of(name),
+                annotations=ToolAnnotations(read_only_hint=row.reads, open_world_hint=not row.reads),
+            )
+            for name, row in TOOLS.items()
+        ]
+        return ListToolsResult(tools=found)
+
+    async def called(
+        self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams"
+    ) -> "CallToolResult | InputRequiredResult":
+        """Carry out a call. What goes wrong is told in the result, which a model reads."""
+        if params.name not in TOOLS:
+            return _failed(f"There is no tool {params.name!r}. There are: {', '.join(TOOLS)}.")
+        try:
+            given = read(params.name, params.arguments or {})
+            return await self._done(context, params, given)
+        except msgspec.ValidationError as error:
+            return _failed(f"The arguments of {params.name} don't fit: {error}.")
+        except CodeloopError as error:
+            return _failed(str(error))
+
+    async def _done(
+        self, context: "ServerRequestContext[Any]", params: "CallToolRequestParams", given: Given
+    ) -> "CallToolResult | InputRequiredResult":
+        turns, can_ask = self._turns, _can_ask(context)
+        if params.request_state is not None:  # the same call again, with answers
+            served = await turns.find(params.request_state)
+            for name, response in (params.input_responses or {}).items():
+                if (request := served.open.pop(name, None)) is not None:
+                    await turns.answer(request, _content(response))
+            return await self._waited(context, served, given)
+        match given:
+            case PromptTool():
+                served = await turns.start(given.prompt, can_ask=can_ask)
+            case ContinueTool():
+                served = await turns.go_on(given.session_id, given.prompt, can_ask=can_ask)
+            case StatusTool(session_id=""):
+                return _several([await turns.report(each) for each in list(turns.known.values())])
+            case StatusTool():
+                served = await turns.find(given.session_id)
+            case StopTool():
+                served = await turns.find(given.session_id)
+                await turns.stop(served)
+        return await self._waited(context, served, given)
+
+    async def _waited(
+        self, context: "ServerRequestContext[Any]", served: ServedSession, given: Given
+    ) -> "CallToolResult | InputRequiredResult":
+        """Wait for the end of the work as long as was asked for; a cancelled call stops what it began."""
+        try:
+            return await self._followed(context, served, None if isinstance(given, StopTool) else given.wait)
+        except asyncio.CancelledError:
+            if isinstance(given, PromptTool | ContinueTool):
+                self._turns.stop_soon(served)
+            raise
+
+    async def _followed(
+        self, context: "ServerRequestContext[Any]", served: ServedSession, wait: float | None
+    ) -> "CallToolResult | InputRequiredResult":
+        loop = asyncio.get_running_loop()
+        begun, told, spoken, shown = loop.time(), 0, 0.0, max(len(served.lines) - _LATEST, 0)
+        asking: asyncio.Task[None] | None = None
+        try:
+            while served.is_working:
+                change = served.change
+                waiting = list(served.open.values())
+                if waiting and not context.session.can_send_request:
+                    return await self._input_required(served, waiting)
+                if asking is not None and served.asked not in served.open:
+                    asking.cancel()  # it was answered elsewhere, or withdrawn
+                elif waiting and asking is None and served.asked not in served.open:
+                    served.asked = waiting[0].id
+                    asking = asyncio.create_task(self._ask(context, served, waiting[0]))
+                    asking.add_done_callback(lambda _: served.touch())
+                if asking is not None and asking.done():
+                    asking = None
+                    continue
+                passed = loop.time() - begun
+                if wait is not None and passed >= wait and asking is None:
+                    break
+                silent = passed - spoken >= MCP_ALIVE.seconds
+                for line in served.lines[shown:] or ([f"works, {passed:.0f} s"] if silent else []):
+                    told, spoken = told + 1, passed
+                    await context.session.report_progress(told, None, line)
+                shown = len(served.lines)
+                left = MCP_ALIVE.seconds if wait is None or asking else min(MCP_ALIVE.seconds, wait - passed)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(left):
+                        await change.wait()
+        finally:
+            if asking is not None:
+                asking.cancel()
+                served.asked = ""
+        return _result(await self._turns.report(served))
+
+    async def _ask(self, context: "ServerRequestContext[Any]", served: ServedSession, request: Request) -> None:
+        """Put a request to the client's person; a client that fails to is taken for one that can't."""
+        from mcp import MCPError
+        from pydantic import ValidationError
+
+        form = await self._turns.form(request)
+        if form is None:
+            return
+        try:
+            answer = await context.session.elicit_form(form.message, form.schema, context.request_id)
+        except (MCPError, ValidationError):
+            await self._turns.refuse(served, request, NOBODY)
+        else:
+            await self._turns.answer(request, _content(answer))
+        served.open.pop(request.id, None)
+
+    async def _input_required(self, served: ServedSession, waiting: list[Request]) -> "InputRequiredResult":
+        from mcp_types import InputRequiredResult
+
+        asked: dict[str, Any] = {each.id: await self._elicitation(each) for each in waiting}
+        return InputRequiredResult(input_requests=asked, request_state=served.session.id)
+
+    async def _elicitation(self, request: Request) -> "ElicitRequest":
+        from mcp_types import ElicitRequest, ElicitRequestFormParams
+
+        form = await self._turns.form(request)
+        if form is None:
+            raise CodeloopError("A secret is not asked for.")
+        return ElicitRequest(params=ElicitRequestFormParams(message=form.message, requested_schema=form.schema))
+
+
+def _can_ask(context: "ServerRequestContext[Any]") -> bool:
+    """Return whether the client shows forms; one that only names elicitation does."""
+    able = context.session.client_capabilities
+    found = able.elicitation if able is not None else None
+    return found is not None and (found.form is not None or found.url is None)
+
+
+def _content(response: Any) -> JSON | None:
+    """Return what was filled in; None: nothing was."""
+    answer: ElicitResult = response
+    if getattr(answer, "action", "decline") != "accept":
+        return None
+    return dict(answer.content or {})
+
+
+def _result(report: Report) -> "CallToolResult":
+    from mcp_types import CallToolResult, TextContent
+
+    value: JSON = {"session_id": report.session_id, "status": report.status, **msgspec.to_builtins(report)}
+    text = TextContent(type="text", text=_text(report))
+    return CallToolResult(content=[text], structured_content=value, is_error=report.status == "failed")
+
+
+def _several(reports: list[Report]) -> "CallToolResult":
+    from mcp_types import CallToolResult, TextContent
+
+    values = [{"session_id": each.session_id, "status": each.status, **msgspec.to_builtins(each)} for each in reports]
+    text = "\n\n".join(map(_text, reports)) or "No session was prompted through this server yet."
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content={"sessions": values})
+
+
+def _text(report: Report) -> str:
+    """Return a report as clients without structured results read it."""
+    counted = f"{report.steps} step{'' if report.steps == 1 else 's'}, ${report.cost:.4f}"
+    lines = [f"[session_id {report.session_id}: {report.status}; {counted}]"]
+    lines += [f"It asks: {report.asks}"] if report.asks else []
+    lines += [report.message] if report.message else []
+    lines += [f"Changed: {', '.join(report.changed)}"] if report.changed else []
+    return "\n".join([*([f"{report.answer}\n"] if report.answer else []), *lines])
+
+
+def _failed(text: str) -> "CallToolResult":
+    from mcp_types import CallToolResult, TextContent
+
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def _import() -> None:
+    """Import the package, in a thread."""
+    from mcp.server import Server
+
+    del Server

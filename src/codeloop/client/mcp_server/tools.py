@@ -1,0 +1,149 @@
+"""What `codeloop mcp serve` offers: four tools, what each takes, and the report that each gives."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from codeloop.schema.wire import JSON
+
+Status = Literal["working", "asking", "done", "stopped", "denied", "limit", "failed", "idle"]
+Seconds = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=86_400,
+        description="Return after so many seconds even if the work is not done, with the status `working`; it goes on, "
+        "and `status` waits for it. Left out: return when it is done.",
+    ),
+]
+SessionName = Annotated[str, Meta(description="The `session_id` of an earlier report.", min_length=1)]
+
+
+class PromptTool(Struct, frozen=True, forbid_unknown_fields=True):
+    """Takes of `prompt`."""
+
+    prompt: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="The task, with everything that has to be known: the session knows nothing of your own "
+            "conversation. `@path` attaches a file of the project.",
+        ),
+    ]
+    wait: Seconds | None = None
+
+
+class ContinueTool(Struct, frozen=True, forbid_unknown_fields=True):
+    """Takes of `continue`."""
+
+    session_id: SessionName
+    prompt: Annotated[str, Meta(min_length=1, description="What to say next in that session.")]
+    wait: Seconds | None = None
+
+
+class StatusTool(Struct, frozen=True, forbid_unknown_fields=True):
+    """Takes of `status`."""
+
+    session_id: Annotated[
+        str, Meta(description="Which session; left out: all that were prompted through this server.")
+    ] = ""
+    wait: Annotated[float, Meta(ge=0, le=86_400, description="Wait so many seconds for the end of the work.")] = 0
+
+
+class StopTool(Struct, frozen=True, forbid_unknown_fields=True):
+    """Takes of `stop`."""
+
+    session_id: SessionName
+
+
+class Report(Struct, frozen=True, omit_defaults=True):
+    """What a session came to, or is doing. `asks` is what it waits for, `changed` are the files that it wrote."""
+
+    session_id: str = ""
+    status: Status = "idle"
+    answer: str = ""
+    message: str = ""
+    asks: str = ""
+    changed: list[str] = []
+    steps: int = 0
+    cost: float = 0.0
+
+
+Given = PromptTool | ContinueTool | StatusTool | StopTool
+
+
+class ToolRow(Struct, frozen=True):
+    """One tool. `reads`: it changes nothing."""
+
+    takes: Callable[..., Given]
+    title: str
+    description: str
+    reads: bool = False
+
+
+TOOLS: dict[str, ToolRow] = {
+    "prompt": ToolRow(
+        PromptTool,
+        "Give codeloop a task",
+        "Give codeloop, a coding agent, a task in the project that this server was started in. It works in a session "
+        "of its own: it reads, edits and runs commands, as far as it is allowed to, and reports its answer, the files "
+        "that it changed and a `session_id` for `continue`. Sessions can work side by side. Cancelling stops the work.",
+    ),
+    "continue": ToolRow(
+        ContinueTool,
+        "Go on in a session",
+        "Say something more in a session of codeloop, which remembers what was said and done in it. While it still "
+        "works, it takes this up at its next step.",
+    ),
+    "status": ToolRow(
+        StatusTool,
+        "Look at sessions",
+        "Report what a session of codeloop is doing or came to, or wait for it. A question that it waits with "
+        "is asked now.",
+        reads=True,
+    ),
+    "stop": ToolRow(
+        StopTool,
+        "Stop a session",
+        "Stop the work of a session of codeloop. What was done stays done; `continue` takes the session up again.",
+    ),
+}
+
+_TEXT: JSON = {"type": "string"}
+_REPORT: dict[str, JSON] = {
+    "session_id": _TEXT,
+    "status": {
+        "enum": ["working", "asking", "done", "stopped", "denied", "limit", "failed", "idle"],
+        "description": "asking: it waits for an answer of the person; limit: a limit of steps, tokens or cost ended it",
+        "type": "string",
+    },
+    "answer": {"type": "string", "description": "What codeloop answered last."},
+    "message": {"type": "string", "description": "Why it ended, where that is not plain."},
+    "asks": {"type": "string", "description": "The question that waits."},
+    "changed": {"type": "array", "items": _TEXT, "description": "Absolute paths of files that it wrote."},
+    "steps": {"type": "integer", "description": "Requests to the model."},
+    "cost": {"type": "number", "description": "Dollars, of the whole session."},
+}
+
+
+def takes_of(row: ToolRow) -> JSON:
+    """Return the schema of what a tool takes."""
+    schema: JSON = msgspec.json.schema(row.takes)
+    name = str(schema["$ref"]).rpartition("/")[2]
+    return {key: value for key, value in schema["$defs"][name].items() if key not in {"title", "description"}}
+
+
+def gives_of(name: str) -> JSON:
+    """Return the schema of what a tool gives: a report; `status` without a session gives several."""
+    report: JSON = {"type": "object", "properties": _REPORT, "required": ["session_id", "status"]}
+    if name != "status":
+        return report
+    return {"type": "object", "properties": {**_REPORT, "sessions": {"type": "array", "items": report}}}
+
+
+def read(name: str, arguments: JSON) -> Given:
+    """Return what a tool was given. Raises msgspec.ValidationError."""
+    given: Any = msgspec.convert(arguments, TOOLS[name].takes, strict=False)
+    return given

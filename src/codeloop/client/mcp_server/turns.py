@@ -1,0 +1,338 @@
+"""The sessions that were prompted through this server: what each is doing, what it asks, what it came to."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from msgspec import Struct
+
+from codeloop.client.asking import origin
+from codeloop.client.client import Client
+from codeloop.client.mcp_server.forms import (
+    ElicitedForm,
+    Request,
+    form_of,
+    permission_answer,
+    question_answers,
+)
+from codeloop.client.mcp_server.tools import Report, Status
+from codeloop.client.mentions import mentioned
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.api.session_inputs import (
+    AnswerPermission,
+    AnswerQuestion,
+    MessageWithParts,
+    Prompt,
+    RejectQuestion,
+    RunLimits,
+    TextPartInput,
+)
+from codeloop.schema.api.session_requests import ListMessages, SessionId
+from codeloop.schema.errors import CodeloopError, GapError, OperationError
+from codeloop.schema.event import (
+    Event,
+    PartUpdated,
+    PermissionAsked,
+    PermissionReplied,
+    QuestionAsked,
+    QuestionRejected,
+    QuestionReplied,
+    session_of,
+)
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage, ModelRef, Session
+from codeloop.schema.operation import (
+    ABORT,
+    PERMISSION_REPLY,
+    PROMPT,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
+    SESSION_DELETE,
+    SESSION_GET,
+    SESSION_MESSAGES,
+)
+from codeloop.schema.part import PatchPart, StepStartPart, TextPart, ToolPart, ToolStateRunning
+from codeloop.schema.permission import AUTO, NOBODY, PermissionRequest
+from codeloop.schema.wire import JSON, replace
+
+_LINE, _NAMED = 120, 400
+_SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
+_WITHHELD = "A secret is not asked for through another program. Say in your answer what is missing."
+_REFUSED = (
+    "Denied, because the program that uses this server can't ask anybody: {}. Start `codeloop mcp serve` "
+    "with another --profile or with --auto, or allow it in codeloop.json (`permission`)."
+)
+_STATUS: dict[str, Status] = {
+    "done": "done",
+    "idle": "done",
+    "aborted": "stopped",
+    "rejected": "denied",
+    "limit": "limit",
+}
+
+
+class ServedPrompts(Struct, frozen=True):
+    """What every prompt of this server is sent with, as its flags say."""
+
+    agent: str | None = None
+    model: ModelRef | None = None
+    limits: RunLimits = RunLimits()
+    auto: bool = False
+
+
+class ServedSession:
+    """One session. `lines`: what it did, a line each.
+
+    `open`: its requests that wait, by id, the oldest first; `asked`: the one that a client's person is being asked.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.lines: list[str] = []
+        self.open: dict[str, Request] = {}
+        self.asked = ""
+        self.can_ask = False
+        self.report = Report(session_id=session.id)
+        self.tasks: set[asyncio.Task[MessageWithParts]] = set()
+        """The prompts that are not answered yet."""
+        self.change = asyncio.Event()
+        """Set with the next change."""
+
+    @property
+    def is_working(self) -> bool:
+        """Return whether a prompt is not answered yet."""
+        return bool(self.tasks)
+
+    def touch(self) -> None:
+        """Wake who waits for a change."""
+        self.change.set()
+        self.change = asyncio.Event()
+
+    def take(self, event: Event) -> None:
+        """Take in what the session did."""
+        match event:
+            case PartUpdated(properties=p) if isinstance(p.part, StepStartPart):
+                self.report = replace(self.report, steps=self.report.steps + 1)
+                self.lines.append("asks the model")
+            case PartUpdated(properties=p) if isinstance(p.part, PatchPart):
+                changed = list(dict.fromkeys((*self.report.changed, *p.part.files)))
+                self.report = replace(self.report, changed=changed)
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart):
+                line = _line(p.part)
+                if not isinstance(p.part.state, ToolStateRunning) or line in self.lines[-1:]:
+                    return
+                self.lines.append(line)
+            case _:
+                return
+        self.touch()
+
+
+class Turns:
+    """See the module. `run` follows the events; everything else waits for its effects."""
+
+    def __init__(
+        self,
+        client: Client,
+        chosen: ServedPrompts,
+        created: Callable[[], Awaitable[Session]],
+        resumed: Callable[[str], Awaitable[Session]],
+    ) -> None:
+        self._client = client
+        self._chosen = chosen
+        self._created = created
+        self._resumed = resumed
+        self.known: dict[str, ServedSession] = {}
+        self._beside: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Follow the sessions until cancelled."""
+        while True:
+            with suppress(GapError):
+                async for stamped in self._client.follow():
+                    await self._take(stamped.event)
+
+    async def start(self, text: str, *, can_ask: bool) -> ServedSession:
+        """Prompt a new session. Raises CodeloopError."""
+        served = self._served(await self._created())
+        await self._send(served, text, can_ask=can_ask)
+        return served
+
+    async def go_on(self, session_id: str, text: str, *, can_ask: bool) -> ServedSession:
+        """Prompt a session that there is. Raises CodeloopError."""
+        served = await self.find(session_id)
+        await self._send(served, text, can_ask=can_ask)
+        return served
+
+    async def find(self, session_id: str) -> ServedSession:
+        """Return a session by its id, or by the start of it. Raises CodeloopError."""
+        return self.known.get(session_id) or self._served(await self._resumed(session_id))
+
+    async def stop(self, served: ServedSession) -> None:
+        """Stop what it does, and wait until that is stored."""
+        while served.is_working:
+            await self._client.call(ABORT, SessionId(session_id=served.session.id))
+            await asyncio.wait({*served.tasks}, timeout=0.01)  # while a prompt is being stored there is no turn yet
+
+    def stop_soon(self, served: ServedSession) -> None:
+        """Stop what it does, without waiting."""
+        self._aside(self.stop(served))
+
+    async def form(self, request: Request) -> ElicitedForm | None:
+        """Return the form for a request; None when it asks for a secret."""
+        return form_of(request, await origin(self._client, request))
+
+    async def answer(self, request: Request, content: JSON | None) -> None:
+        """Answer a request with what was filled in; None: it was declined."""
+        with suppress(OperationError):  # it was answered elsewhere, or withdrawn
+            if isinstance(request, PermissionRequest):
+                given = permission_answer(content)
+                await self._client.call(
+                    PERMISSION_REPLY,
+                    AnswerPermission(request_id=request.id, reply=given.reply, message=given.message),
+                )
+            elif (answers := question_answers(request, content)) is not None:
+                await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
+            else:
+                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id))
+
+    async def refuse(self, served: ServedSession, request: Request, why: str) -> None:
+        """Refuse a request in words that the model reads; the turn goes on."""
+        with suppress(OperationError):
+            if isinstance(request, PermissionRequest):
+                refusal = AnswerPermission(request_id=request.id, reply="reject", message=why)
+                await self._client.call(PERMISSION_REPLY, refusal)
+            else:
+                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=why))
+        if why == NOBODY:
+            served.report = replace(served.report, message=_REFUSED.format(_named(request)))
+
+    async def report(self, served: ServedSession) -> Report:
+        """Return what a session is doing or came to."""
+        with suppress(CodeloopError):
+            served.session = await self._client.call(SESSION_GET, SessionId(session_id=served.session.id))
+        found = replace(served.report, cost=round(served.session.cost or 0.0, 6))
+        if served.open:
+            return replace(found, status="asking", asks=_named(next(iter(served.open.values()))))
+        if served.is_working:
+            return replace(found, status="working", answer="")
+        return replace(found, answer=await self._last(served)) if found.status == "idle" else found
+
+    async def close(self) -> None:
+        """Stop every session."""
+        await asyncio.gather(*map(self.stop, self.known.values()))
+        for task in self._beside:
+            task.cancel()
+
+    def _served(self, session: Session) -> ServedSession:
+        return self.known.setdefault(session.id, ServedSession(session))
+
+    async def _send(self, served: ServedSession, text: str, *, can_ask: bool) -> None:
+        served.can_ask = can_ask
+        if not served.is_working:
+            served.lines = [f"session {served.session.id}"]
+            served.report = Report(session_id=served.session.id)
+        notes: list[str] = []
+        parts = [TextPartInput(text=text), *await mentioned(self._client, text, notes.append)]
+        served.lines += notes
+        prompt = Prompt(
+            session_id=served.session.id,
+            message_id=new_id("msg"),
+            parts=parts,
+            agent=self._chosen.agent,
+            model=self._chosen.model,
+            limits=replace(self._chosen.limits, attended=can_ask),
+        )
+        task = asyncio.create_task(self._client.call(PROMPT, prompt))
+        served.tasks.add(task)
+        task.add_done_callback(lambda done: self._ended(served, done))
+
+    def _ended(self, served: ServedSession, task: asyncio.Task[MessageWithParts]) -> None:
+        """Take up how a prompt ended."""
+        served.tasks.discard(task)
+        if task.cancelled():
+            served.report = replace(served.report, status="stopped")
+        elif (error := task.exception()) is not None:
+            served.report = replace(served.report, status="failed", message=str(error))
+            if not served.tasks:
+                self._aside(self._forget_empty(served))
+        else:
+            answer = task.result()
+            end = answer.stop
+            status = _STATUS.get(end.reason, "failed") if end is not None else "done"
+            said = "\n".join(part.text for part in answer.parts if isinstance(part, TextPart) and not part.synthetic)
+            why = end.message if end is not None and status not in {"done", "stopped"} else ""
+            message = " ".join(filter(None, (served.report.message, why)))
+            served.report = replace(served.report, status=status, answer=said.strip(), message=message)
+        served.open.clear()
+        served.touch()
+
+    async def _forget_empty(self, served: ServedSession) -> None:
+        """Delete a session whose first prompt could not be stored."""
+        with suppress(CodeloopError):
+            named = ListMessages(session_id=served.session.id, limit=1)
+            if not await self._client.call(SESSION_MESSAGES, named):
+                self.known.pop(served.session.id, None)
+                await self._client.call(SESSION_DELETE, SessionId(session_id=served.session.id))
+
+    async def _last(self, served: ServedSession) -> str:
+        """Return what the model said last in a session that was prompted elsewhere."""
+        messages = await self._client.call(SESSION_MESSAGES, ListMessages(session_id=served.session.id))
+        texts = (
+            "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
+            for message in reversed(messages)
+            if isinstance(message.info, AssistantMessage)
+        )
+        return next(filter(None, texts), "")
+
+    async def _take(self, event: Event) -> None:
+        match event:
+            case PermissionAsked(properties=request) | QuestionAsked(properties=request):
+                await self._asked(request)
+            case PermissionReplied(properties=p) | QuestionReplied(properties=p) | QuestionRejected(properties=p):
+                for served in self.known.values():
+                    if served.open.pop(p.request_id, None) is not None:
+                        served.touch()
+            case _:
+                served = self.known.get(session_of(event) or "")
+                if served is not None:
+                    served.take(event)
+
+    async def _asked(self, request: Request) -> None:
+        """Take up a request of a session, or of a subagent of it."""
+        session_id: str | None = request.session_id
+        while session_id is not None and session_id not in self.known:
+            session_id = (await self._client.call(SESSION_GET, SessionId(session_id=session_id))).parent_id
+        served = self.known.get(session_id or "")
+        if served is None or not served.is_working:
+            return
+        if self._chosen.auto and isinstance(request, PermissionRequest):
+            approval = AnswerPermission(request_id=request.id, reply="once", message=AUTO)
+            with suppress(OperationError):
+                await self._client.call(PERMISSION_REPLY, approval)
+        elif not served.can_ask:
+            await self.refuse(served, request, NOBODY)
+        elif await self.form(request) is None:
+            await self.refuse(served, request, _WITHHELD)
+        else:
+            served.open[request.id] = request
+            served.touch()
+
+    def _aside(self, work: "Awaitable[None]") -> None:
+        async def done() -> None:
+            await work
+
+        task = asyncio.create_task(done())
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+
+def _line(part: ToolPart) -> str:
+    given = part.state.input
+    subject = next((str(given[key]) for key in _SUBJECTS if given.get(key)), "")
+    return one_line(f"{part.tool} {subject}", _LINE)
+
+
+def _named(request: Request) -> str:
+    if isinstance(request, PermissionRequest):
+        return one_line(f"{request.permission} {', '.join(request.patterns)}", _NAMED)
+    return one_line(inert(request.questions[0].question), _NAMED)
