@@ -2,9 +2,13 @@
 
 import json
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
+import pytest
+
 from tests.cli.program import Desk
+from tests.extend.mcp.remote import opened, serving
 from tests.extend.mcp.world import PLAIN
 
 SERVER = (sys.executable, str(PLAIN))
@@ -30,6 +34,62 @@ def test_a_server_is_tried_added_shown_and_removed(tmp_path: Path) -> None:
     removed = desk.run("mcp", "remove", "p")
     assert removed.stdout.startswith("Removed p from ")
     assert configured(desk) == {}
+
+
+@pytest.fixture(scope="module")
+def oauth(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, Path]]:
+    folder = tmp_path_factory.mktemp("oauth")
+    with serving("oauth", str(folder)) as url:
+        yield url, folder
+
+
+def sign_in(desk: Desk) -> str:
+    """Sign in without a terminal, in a browser of this machine. Returns what the command says."""
+    running = desk.start("mcp", "auth", "p", "--no-browser")
+    assert running.stdout is not None
+    assert running.stdout.readline() == "Open this address to sign in:\n"
+    opened(running.stdout.readline().strip())
+    said, errors = running.communicate(timeout=60)
+    assert running.returncode == 0, errors
+    return said
+
+
+def test_a_person_signs_in_and_out(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+    desk = Desk(tmp_path)
+    desk.configure(share="disabled")
+    added = desk.run("mcp", "add", "p", oauth[0])
+    assert added.stdout.startswith("p wants you to sign in: run `codeloop mcp auth p`"), added.stderr
+
+    def listed() -> tuple[str, str]:
+        row = json.loads(desk.run("mcp", "list", "--json").stdout)[0]
+        return row["state"], row["reason"]
+
+    assert listed() == ("needs_auth", "run `codeloop mcp auth p`")
+    assert sign_in(desk) == "Signed in. p (packaged) works: 3 tools: add, steps, header\n"
+    assert listed() == ("known", "")
+    out = desk.run("mcp", "logout", "p")
+    assert out.stdout == "Signed out at p; its provider has ended the sign-in.\n"
+    assert listed() == ("needs_auth", "run `codeloop mcp auth p`")
+    again = desk.run("mcp", "logout", "p")
+    assert (again.returncode, "You are not signed in at p." in again.stderr) == (1, True)
+
+
+@pytest.mark.slow
+def test_of_five_processes_that_renew_at_once_one_does(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+    desk = Desk(tmp_path)
+    desk.configure(share="disabled", mcp={"p": {"type": "remote", "url": oauth[0]}})
+    sign_in(desk)
+    file = desk.home / "data" / "mcp-auth.json"
+    entry = json.loads(file.read_text())
+    entry["p"]["expires"] = 1
+    file.write_text(json.dumps(entry))
+    renewed = oauth[1] / "renewed"
+    before = len(renewed.read_text()) if renewed.exists() else 0
+    running = [desk.start("mcp", "debug", "p") for _ in range(5)]
+    for each in running:
+        said, errors = each.communicate(timeout=120)
+        assert "state: connected" in said, errors
+    assert len(renewed.read_text()) - before == 1
 
 
 def test_a_server_that_does_not_work_is_not_written(tmp_path: Path) -> None:

@@ -176,6 +176,7 @@ LIVE: dict[str, list[dict[str, Any]]] = {
     ],
     "file.watcher.updated": [{"file": "/p/calc.py", "event": "unlink"}],
     "mcp.tools.changed": [{"server": "files"}],
+    "mcp.browser.open.failed": [{"mcpName": "files", "url": "https://e.org/authorize"}],
     "vcs.branch.updated": [{"branch": "main"}, {}],
     "project.updated": [
         {"id": "global", "worktree": "/", "time": {"created": 1, "updated": 2}, "sandboxes": []},

@@ -132,6 +132,7 @@ Kind = Literal[
     "PtyNotFoundError",
     "PtyForbiddenError",
     "McpServerNotFoundError",
+    "McpUnsupportedOAuthError",
     "UnknownError",
 ]
 

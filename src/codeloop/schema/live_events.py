@@ -317,6 +317,19 @@ class McpToolsChanged(EventId, tag="mcp.tools.changed"):
     properties: McpServerName
 
 
+class McpAddress(Wire):
+    """Properties of `mcp.browser.open.failed`."""
+
+    mcp_name: str
+    url: str
+
+
+class McpBrowserOpenFailed(EventId, tag="mcp.browser.open.failed"):
+    """Somebody signs in at an MCP server, and there is no browser here: a person opens the address elsewhere."""
+
+    properties: McpAddress
+
+
 LiveEvent = (
     PartDelta
     | StatusChanged
@@ -330,6 +343,7 @@ LiveEvent = (
     | FileWatched
     | BranchUpdated
     | McpToolsChanged
+    | McpBrowserOpenFailed
     | ProjectUpdated
     | PtyCreated
     | PtyUpdated

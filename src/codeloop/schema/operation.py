@@ -30,6 +30,9 @@ from codeloop.schema.api.project import (
     Health,
     LocationInfo,
     LSPStatus,
+    McpAuthCode,
+    McpAuthRemoved,
+    McpAuthStart,
     McpName,
     McpResource,
     MCPStatus,
@@ -196,6 +199,10 @@ MCP_STATUS = Operation("mcp.status", "GET", "/mcp", NoArguments, dict[str, MCPSt
 MCP_ADD = Operation("mcp.add", "POST", "/mcp", AddMcp, dict[str, MCPStatus])
 MCP_CONNECT = Operation("mcp.connect", "POST", "/mcp/{name}/connect", McpName, bool)
 MCP_DISCONNECT = Operation("mcp.disconnect", "POST", "/mcp/{name}/disconnect", McpName, bool)
+MCP_AUTH_START = Operation("mcp.auth.start", "POST", "/mcp/{name}/auth", McpName, McpAuthStart)
+MCP_AUTH_REMOVE = Operation("mcp.auth.remove", "DELETE", "/mcp/{name}/auth", McpName, McpAuthRemoved)
+MCP_AUTH_CALLBACK = Operation("mcp.auth.callback", "POST", "/mcp/{name}/auth/callback", McpAuthCode, MCPStatus)
+MCP_AUTH_AUTHENTICATE = Operation("mcp.auth.authenticate", "POST", "/mcp/{name}/auth/authenticate", McpName, MCPStatus)
 VCS_GET = Operation("vcs.get", "GET", "/vcs", NoArguments, VcsInfo)
 VCS_STATUS = Operation("vcs.status", "GET", "/vcs/status", NoArguments, list[VcsFileStatus])
 VCS_DIFF = Operation("vcs.diff", "GET", "/vcs/diff", VcsDiffQuery, list[VcsFileDiff])

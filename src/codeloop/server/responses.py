@@ -26,6 +26,7 @@ STATUS: dict[Kind, int] = {
     "PtyNotFoundError": 404,
     "PtyForbiddenError": 403,
     "McpServerNotFoundError": 404,
+    "McpUnsupportedOAuthError": 400,
     "UnknownError": 500,
 }
 _ID = re.compile(r"\b(?:ses|per|que|pty)_\w+")
@@ -35,6 +36,7 @@ _NAMED: dict[Kind, str] = {
     "QuestionNotFoundError": "requestID",
     "PtyNotFoundError": "ptyID",
     "McpServerNotFoundError": "name",
+    "McpUnsupportedOAuthError": "error",
 }
 """Errors that stand by their tag; the field that names what they are about."""
 
@@ -78,7 +80,7 @@ def _operation(kind: Kind, message: str) -> Response:
     field = _NAMED.get(kind)
     found = _ID.search(message)
     if field is not None:
-        body[field] = found.group() if found else message.rpartition(": ")[2]
+        body[field] = message if field == "error" else found.group() if found else message.rpartition(": ")[2]
     return Response(msgspec.json.encode(body), status, media_type="application/json")
 
 

@@ -1,4 +1,8 @@
-"""A server written with the package `mcp`, over HTTP: `package_server.py http|sse|oauth PORT [FOLDER]`."""
+"""A server written with the package `mcp`, over HTTP: `package_server.py http|sse|oauth|closed PORT [FOLDER]`.
+
+`closed` registers no clients by itself; it knows the one named `known`. While there is a file `down` in the folder, the
+token endpoint answers 503; what was revoked is noted in `revoked`.
+"""
 
 import secrets
 import sys
@@ -6,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from mcp.server import MCPServer
 from mcp.server.auth.provider import (
     AccessToken,
@@ -15,10 +20,10 @@ from mcp.server.auth.provider import (
     RefreshToken,
     construct_redirect_uri,
 )
-from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
+from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.server.mcpserver import Context
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyHttpUrl
+from pydantic import AnyHttpUrl, AnyUrl
 
 KIND, PORT = sys.argv[1], int(sys.argv[2])
 FOLDER = Path(sys.argv[3]) if len(sys.argv) > 3 else None
@@ -29,7 +34,11 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     """Agrees to everything, keeps everything in memory, and notes each renewal in the folder."""
 
     def __init__(self) -> None:
-        self.clients: dict[str, OAuthClientInformationFull] = {}
+        redirect = AnyUrl("http://127.0.0.1:19876/mcp/oauth/callback")
+        known = OAuthClientInformationFull(
+            client_id="known", redirect_uris=[redirect], token_endpoint_auth_method="none", scope="read"
+        )
+        self.clients: dict[str, OAuthClientInformationFull] = {"known": known}
         self.codes: dict[str, AuthorizationCode] = {}
         self.tokens: dict[str, AccessToken] = {}
         self.refreshes: dict[str, RefreshToken] = {}
@@ -82,6 +91,10 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     async def revoke_token(self, token: Any) -> None:
         self.tokens.pop(token.token, None)
+        self.refreshes.pop(token.token, None)
+        if FOLDER:
+            with (FOLDER / "revoked").open("a") as file:
+                file.write("x")
 
     def _given(self, client_id: str, scopes: list[str], resource: str | None) -> OAuthToken:
         access, refresh = secrets.token_hex(16), secrets.token_hex(16)
@@ -94,13 +107,14 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
 def make() -> MCPServer[Any]:
     """Return the server."""
-    if KIND != "oauth":
+    if KIND not in {"oauth", "closed"}:
         return MCPServer("packaged", log_level="ERROR")
     here = AnyHttpUrl(f"http://127.0.0.1:{PORT}")
     settings = AuthSettings(
         issuer_url=here,
         resource_server_url=AnyHttpUrl(f"http://127.0.0.1:{PORT}/mcp"),
-        client_registration_options=ClientRegistrationOptions(enabled=True),
+        client_registration_options=ClientRegistrationOptions(enabled=KIND == "oauth"),
+        revocation_options=RevocationOptions(enabled=True),
     )
     return MCPServer("packaged", log_level="ERROR", auth_server_provider=Provider(), auth=settings)
 
@@ -140,8 +154,24 @@ def review(what: str) -> str:
     return f"Please review {what}."
 
 
+class Failing:
+    """The application, whose token endpoint fails while it is told to."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["path"] == "/token" and FOLDER and (FOLDER / "down").exists():
+            await send({"type": "http.response.start", "status": 503, "headers": []})
+            await send({"type": "http.response.body", "body": b"try later"})
+            return
+        await self.app(scope, receive, send)
+
+
 if __name__ == "__main__":
     if KIND == "sse":
         server.run("sse", port=PORT)
+    elif FOLDER:
+        uvicorn.run(Failing(server.streamable_http_app()), port=PORT, log_level="error")
     else:
         server.run("streamable-http", port=PORT)

@@ -1,13 +1,8 @@
 """Remote servers over real sockets: streamable HTTP, SSE, headers, OAuth with a provider that really speaks it."""
 
 import asyncio
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +11,12 @@ import pytest
 from codeloop.extend.mcp.known.definition import definition_of
 from codeloop.extend.mcp.sign_in.login import sign_in
 from codeloop.extend.mcp.sign_in.store import SignIns, sign_ins_of
+from codeloop.extend.mcp.sign_in.stored import sign_out
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
+from tests.extend.mcp.remote import opened, serving
 from tests.extend.mcp.world import paths_of, world
-
-SERVER = Path(__file__).with_name("package_server.py")
-
-
-@contextmanager
-def serving(kind: str, *more: str) -> Generator[str]:
-    """Run the server; yields its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(SERVER), kind, str(port), *more], stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            with socket.socket() as client:
-                if client.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.02)
-        yield f"http://127.0.0.1:{port}{'/sse' if kind == 'sse' else '/mcp'}"
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +63,6 @@ async def test_a_server_that_was_started_again_is_reached_again(tmp_path: Path, 
         await it.call("add", a=1, b=2)
         await it.server().disconnect()
         assert (await it.call("add", a=2, b=2)).output == "4"
-
-
-def opened(url: str) -> None:
-    """Do what a browser does with an address that agrees at once."""
-    with urllib.request.urlopen(url, timeout=20) as answer:
-        answer.read()
 
 
 async def signed_in(url: str, sign_ins: SignIns, **oauth: Any) -> str:
@@ -169,6 +136,57 @@ async def test_a_refused_token_ends_with_a_new_sign_in(tmp_path: Path, oauth: tu
         with pytest.raises(ToolFailure, match="run `codeloop mcp auth p`"):
             await it.call("add", a=1, b=2)
         assert it.server().status.state == "needs_auth"
+
+
+async def test_while_the_provider_fails_a_person_stays_signed_in(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+    url, folder = oauth
+    sign_ins = sign_ins_of(paths_of(tmp_path))
+    await signed_in(url, sign_ins)
+    entry = sign_ins.get("p", url)
+    assert entry is not None
+    over = replace(entry, expires=time.time() - 1)
+    async with world(tmp_path, remote(url)) as it:
+        sign_ins.put("p", over)
+        (folder / "down").touch()
+        try:
+            with pytest.raises(CodeloopError, match=r"could not be renewed: 127.0.0.1:[0-9]+ answered 503\. Try again"):
+                await it.server().connect()
+        finally:
+            (folder / "down").unlink()
+        assert it.server().status.state == "failed"
+        sign_ins.put("p", replace(over, token_endpoint="http://127.0.0.1:9/token"))
+        with pytest.raises(CodeloopError, match=r"127\.0\.0\.1:9 can't be reached"):
+            await it.server().connect()
+        sign_ins.put("p", over)
+        await it.server().connect()
+
+
+async def test_signing_out_without_the_provider_still_forgets(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+    url, _ = oauth
+    sign_ins = sign_ins_of(paths_of(tmp_path))
+    await signed_in(url, sign_ins)
+    entry = sign_ins.get("p", url)
+    assert entry is not None
+    sign_ins.put("p", replace(entry, revocation_endpoint="http://127.0.0.1:9/revoke"))
+    done = await sign_out(definition_of("p", remote(url)["p"]), sign_ins)
+    assert (done or "").startswith("Signed out at p on this machine. The sign-in could not be ended there: 127.0.0.1:9")
+    assert sign_ins.get("p", url) is None
+    assert await sign_out(definition_of("p", remote(url)["p"]), sign_ins) is None
+
+
+async def test_scopes_that_a_call_lacked_are_asked_for_by_the_next_sign_in(
+    tmp_path: Path, oauth: tuple[str, Path]
+) -> None:
+    url, _ = oauth
+    sign_ins = sign_ins_of(paths_of(tmp_path))
+    await signed_in(url, sign_ins)
+    entry = sign_ins.get("p", url)
+    assert entry is not None
+    sign_ins.put("p", replace(entry, wanted="read write"))
+    await signed_in(url, sign_ins)
+    again = sign_ins.get("p", url)
+    assert again is not None
+    assert (again.scope, again.wanted) == ("read write", "")
 
 
 async def test_a_configured_header_that_is_refused_is_named(tmp_path: Path, oauth: tuple[str, Path]) -> None:

@@ -3,13 +3,14 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
 
 from codeloop.extend.mcp.asked.requests import Heard, ServerRequests
 from codeloop.extend.mcp.known.approvals import Approvals
 from codeloop.extend.mcp.known.definition import ServerDefinition
+from codeloop.extend.mcp.known.last_failures import LastFailure, LastFailures
 from codeloop.extend.mcp.known.listing import Listing, Listings, difference, has_more
 from codeloop.extend.mcp.link.clients import ServerPlace, Wanted, connect
 from codeloop.extend.mcp.link.connection import ServerConnection
@@ -51,6 +52,7 @@ class Remembered(Struct, frozen=True):
 
     listings: Listings
     approvals: Approvals
+    failures: LastFailures
 
 
 class ServerStatus(Struct, frozen=True):
@@ -83,7 +85,7 @@ class McpServer:
         self._connection: ServerConnection | None = None
         self._opening: asyncio.Task[tuple[ServerConnection, Listing]] | None = None
         self._found: Listing | None = None
-        self._failures = _Failures()
+        self._failures = _Failures.of(remembered.failures.get(definition.digest))
         self.is_off = False
         """A person has switched it off; no call starts it."""
 
@@ -183,14 +185,13 @@ class McpServer:
         text = words_of(error)
         if isinstance(cause(error), SignInNeeded | RegistrationNeeded):
             self._connection = None
-            self._fail(error)
+            self.fail(error)
             return ServerFailed(f"The MCP server {self.name} can't be used: {self.status.reason}")
         if not connection.is_open:
             why = text if connection.fatal is not None else connection.ended or text
             last = f" Its last line: {self.log.last_line}" if self.log.last_line else ""
             self._connection = None
-            self._failures = self._failures.after(why)
-            self._changed()
+            self._failed(self._failures.after(why))
             return ServerFailed(f"The MCP server {self.name} is gone: {why}.{last} The next call starts it again.")
         return ServerFailed(f"The MCP server {self.name} answered with an error: {text}")
 
@@ -228,26 +229,33 @@ class McpServer:
             return
         error = opening.exception()
         if error is not None:
-            self._fail(error)
+            self.fail(error)
             return
         self._connection, self._found = opening.result()
         self._connection.on_end = self._changed
         self._failures = _Failures()
+        self._remembered.failures.put(self.definition.digest, None)
         self._remembered.approvals.agree(self.definition)
         self._take()
         self._changed()
 
-    def _fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
+        """Take up why it can't be used."""
         found = cause(error)
         why = words_of(error)
         last = self.log.last_line
         match found:
             case SignInNeeded() if found.can_sign_in:
-                self._failures = _Failures(f"run `codeloop mcp auth {self.name}`", "needs_auth")
+                self._failed(_Failures(f"run `codeloop mcp auth {self.name}`", "needs_auth"))
             case RegistrationNeeded():
-                self._failures = _Failures(why, "needs_client_registration")
+                self._failed(_Failures(why, "needs_client_registration"))
             case _:
-                self._failures = self._failures.after(f"{why}; its last line: {last}" if last else why)
+                self._failed(self._failures.after(f"{why}; its last line: {last}" if last else why))
+
+    def _failed(self, failures: "_Failures") -> None:
+        self._failures = failures
+        last = LastFailure(state=failures.state, reason=failures.reason, at=time.time())
+        self._remembered.failures.put(self.definition.digest, last)
         self._changed()
 
     def _take(self) -> None:
@@ -284,6 +292,11 @@ class _Failures(Struct, frozen=True):
     state: State = "failed"
     count: int = 0
     until: float = 0.0
+
+    @staticmethod
+    def of(last: LastFailure | None) -> "_Failures":
+        """Return what another process has left; nothing waits because of it."""
+        return _Failures() if last is None else _Failures(last.words, cast("State", last.state))
 
     def after(self, reason: str) -> "_Failures":
         """Return these with one more: the wait doubles."""

@@ -1,6 +1,7 @@
 """All servers of a project, once one of them is needed."""
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,13 @@ from codeloop.extend.mcp.known.definition import ServerDefinition
 from codeloop.extend.mcp.known.listing import Listing
 from codeloop.extend.mcp.known.table import McpTable
 from codeloop.extend.mcp.link.clients import ServerPlace
+from codeloop.extend.mcp.link.failures import RegistrationNeeded, ServerFailed, SignInNeeded
 from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.extend.mcp.server import McpServer, Remembered
+from codeloop.extend.mcp.sign_in.login import Paste, Show, sign_in
+from codeloop.extend.mcp.sign_in.open_sign_in import OpenSignIn
 from codeloop.extend.mcp.sign_in.store import sign_ins_of
-from codeloop.extend.mcp.sign_in.stored import stored_sign_in
+from codeloop.extend.mcp.sign_in.stored import sign_out, stored_sign_in
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
 
 if TYPE_CHECKING:
@@ -27,6 +31,7 @@ class McpServers:
         workspace = table.place.workspace
         self.sign_ins = sign_ins_of(table.place.paths)
         self._launcher = ProcessLauncher()
+        self._signing_in: dict[str, OpenSignIn] = {}
         self._place = ServerPlace(
             workspace.directory, workspace.root, workspace.environment, self._launcher, self._signed
         )
@@ -53,14 +58,47 @@ class McpServers:
 
     async def close(self) -> None:
         """End them all."""
+        await asyncio.gather(*(each.close() for each in self._signing_in.values()))
         await asyncio.gather(*(server.disconnect() for server in self.by_name.values()))
         await self._launcher.close()
 
     def _signed(self, definition: ServerDefinition) -> "httpx2.Auth | None":
         return stored_sign_in(definition, self.sign_ins)
 
+    def signing_in(self, server: McpServer) -> OpenSignIn:
+        """Return the sign-in at a server that goes on; one is begun where none does. Afterwards it is connected."""
+        going_on = self._signing_in.get(server.name)
+        if going_on is None or going_on.is_over:
+            going_on = self._signing_in[server.name] = OpenSignIn(partial(self._sign_in, server))
+        return going_on
+
+    def sign_in_of(self, server: McpServer) -> OpenSignIn | None:
+        """Return the latest sign-in at a server, which may be over."""
+        return self._signing_in.get(server.name)
+
+    async def sign_out(self, server: McpServer) -> str | None:
+        """Forget the sign-in at a server; return what was done, None: there was none. Raises CodeloopError."""
+        going_on = self._signing_in.pop(server.name, None)
+        if going_on is not None:
+            await going_on.close()
+        done = await sign_out(server.definition, self.sign_ins)
+        if done is not None:
+            await server.disconnect()
+            server.fail(SignInNeeded("it wants you to sign in", can_sign_in=True))
+        return done
+
+    async def _sign_in(self, server: McpServer, show: Show, paste: Paste) -> None:
+        try:
+            await sign_in(server.definition, self.sign_ins, show, paste)
+        except RegistrationNeeded as error:
+            server.fail(error)
+            raise
+        server.is_off = False
+        with suppress(ServerFailed):  # its status says why
+            await server.connect()
+
     def _server(self, definition: ServerDefinition) -> McpServer:
         place = self.table.place
-        remembered = Remembered(place.listings, Approvals(place.known))
+        remembered = Remembered(place.listings, Approvals(place.known), place.failures)
         log = ServerLog(place.log(definition.name))
         return McpServer(definition, self._place, remembered, log, partial(place.tell, definition.name))

@@ -124,6 +124,26 @@ class McpName(Wire):
     name: str
 
 
+class McpAuthStart(Wire):
+    """A sign-in at an MCP server that was begun: the address to open, and what the redirect bears."""
+
+    authorization_url: str
+    oauth_state: str
+
+
+class McpAuthCode(Wire):
+    """What came of a sign-in at an MCP server: the code, or the whole address that the browser was led to."""
+
+    name: str
+    code: str
+
+
+class McpAuthRemoved(Wire):
+    """A sign-in at an MCP server is forgotten."""
+
+    success: Literal[True]
+
+
 class MCPStatus(Wire):
     """What an MCP server is doing, in the reference's words; `error` says why it failed.
 

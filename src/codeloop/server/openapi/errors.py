@@ -31,6 +31,7 @@ ERRORS: dict[str, Schema] = {
     "PtyNotFoundError": _tagged("PtyNotFoundError", "ptyID"),
     "PtyForbiddenError": _tagged("PtyForbiddenError"),
     "McpServerNotFoundError": _tagged("McpServerNotFoundError", "name"),
+    "McpUnsupportedOAuthError": _tagged("McpUnsupportedOAuthError", "error"),
 }
 """What errors hold; a stored message's own `UnknownError` is that of the status 500."""
 
@@ -82,6 +83,10 @@ def failures(path: str, method: str, *, names_things: bool = False) -> dict[str,
         if not names or "{sessionID}" in path:
             names.append("NotFoundError")
         found["404"] = _response("What the request names is not there.", *names)
+    if method == "POST" and path.startswith("/mcp/{name}/auth") and not path.endswith("/callback"):
+        found["400"] = _response(
+            "Nobody signs in at that server, or that failed.", "McpUnsupportedOAuthError", "BadRequestError"
+        )
     if method != "GET" and path.startswith("/session/{"):
         found["409"] = _response("A turn of the session runs, here or in another process.", "SessionBusyError")
     if path.endswith("/connect-token"):

@@ -52,14 +52,14 @@ async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
 
 async def connect(project: Project, args: McpName) -> bool:
     """Switch a server on and connect it; whether that worked. Raises OperationError: there is no such server."""
-    server = _server(project, args)
+    server = server_named(project, args.name)
     server.is_off = False
     return await _connected(server)
 
 
 async def disconnect(project: Project, args: McpName) -> bool:
     """End a server and switch it off. Raises OperationError: there is no such server."""
-    server = _server(project, args)
+    server = server_named(project, args.name)
     server.is_off = True
     await server.disconnect()
     return True
@@ -94,18 +94,20 @@ async def _connected(server: McpServer) -> bool:
     return True
 
 
-def _server(project: Project, args: McpName) -> McpServer:
-    found = servers_in(project).by_name.get(args.name)
+def server_named(project: Project, name: str) -> McpServer:
+    """Return a configured server. Raises OperationError: there is none of that name."""
+    found = servers_in(project).by_name.get(name)
     if found is None:
-        raise OperationError("McpServerNotFoundError", f"MCP server not found: {args.name}")
+        raise OperationError("McpServerNotFoundError", f"MCP server not found: {name}")
     return found
 
 
 def _statuses(servers: McpServers) -> dict[str, MCPStatus]:
-    return {name: _words(server) for name, server in servers.by_name.items()}
+    return {name: status_of(server) for name, server in servers.by_name.items()}
 
 
-def _words(server: McpServer) -> MCPStatus:
+def status_of(server: McpServer) -> MCPStatus:
+    """Return what a server is doing, as clients are told."""
     now = server.status
     if now.state in {"failed", "needs_client_registration"}:
         return MCPStatus(status="failed" if now.state == "failed" else "needs_client_registration", error=now.reason)

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import webbrowser
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,8 +25,9 @@ from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefiniti
 from codeloop.extend.mcp.known.listing import Listing
 from codeloop.extend.mcp.link.failures import ServerFailed
 from codeloop.extend.mcp.server import McpServer
-from codeloop.extend.mcp.sign_in.login import pasted, sign_in
-from codeloop.extend.mcp.sign_in.store import sign_ins_of
+from codeloop.extend.mcp.servers import McpServers
+from codeloop.extend.mcp.sign_in.callback import open_browser, pasted
+from codeloop.extend.mcp.sign_in.open_sign_in import OpenSignIn
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
@@ -111,8 +111,11 @@ async def _tried(project: Project, definition: ServerDefinition) -> str:
     try:
         listing = await server.connect()
     except ServerFailed as error:
-        if server.status.state == "needs_auth":
-            return f"{inert(definition.name)} wants you to sign in: {server.status.reason}"
+        now = server.status
+        if now.state == "needs_auth":
+            return f"{inert(definition.name)} wants you to sign in: {now.reason}"
+        if now.state == "needs_client_registration":
+            return f"{inert(definition.name)} can't be used yet: {inert(now.reason)}."
         log = server.log.read()[-_LOG:].strip()
         said = f"\nIts log ends so:\n{inert(log)}" if log else ""
         raise CodeloopError(f"{inert(str(error))} Nothing was written.{said}") from error
@@ -148,7 +151,7 @@ def list_servers(*, as_json: bool) -> None:
         print_json(rows)
     elif rows:
         shown = [
-            (row["name"], row["state"], str(row["tools"]), one_line(row["how"], 60), one_line(row["reason"], 160))
+            (row["name"], row["state"], str(row["tools"]), one_line(row["how"], 60), one_line(row["reason"], 400))
             for row in rows
         ]
         click.echo(columns([("name", "state", "tools", "command or address", "reason"), *shown]))
@@ -248,39 +251,63 @@ def _show_log(server: McpServer) -> None:
 @click.argument("name")
 @click.option("--no-browser", is_flag=True, help="Only print the address to open.")
 def auth(name: str, *, no_browser: bool) -> None:
-    """Sign in at a remote server that asks for it.
+    """Sign in at a remote server that asks for it, and connect it.
 
-    Opens the server's page in a browser. On another machine, open the address there and paste where it leads.
+    Opens the server's page in a browser. Where there is none, open the address on any machine, and paste where it
+    leads.
     """
-    definition = _definition(name)
-    file = sign_ins_of(open_settings().paths)
+    click.echo(_in_project(lambda project: _signed_in(_named(project, name), servers_in(project), no_browser)))
 
-    def show(url: str) -> None:
-        click.echo(f"Open this address to sign in:\n{inert(url)}")
-        if not no_browser:
-            webbrowser.open(url)
-        if sys.stdin.isatty():
-            click.echo("If the browser is on another machine, paste the address that it was led to here:")
 
-    paste = pasted if sys.stdin.isatty() else None
-    click.echo(asyncio.run(sign_in(definition, file, show, paste)))
+async def _signed_in(server: McpServer, servers: McpServers, no_browser: bool) -> str:
+    going_on = servers.signing_in(server)
+    url = await going_on.address()
+    is_open = not no_browser and await open_browser(url)
+    click.echo(f"{'If no browser opens, open' if is_open else 'Open'} this address to sign in:\n{inert(url)}")
+    if sys.stdin.isatty():
+        click.echo("If that browser is on another machine, paste the address that it ends at (or the code) here:")
+        await _take_pasted(going_on)
+    await going_on.finished()
+    now = server.status
+    if now.state != "connected" or server.listing is None:
+        raise CodeloopError(f"Signed in at {inert(server.name)}, but it can't be used: {inert(now.reason)}.")
+    return f"Signed in. {_summary(server.name, server.listing)}"
+
+
+async def _take_pasted(going_on: OpenSignIn) -> None:
+    """Take lines from the terminal until one is of use, or the browser has come back."""
+    finished = asyncio.ensure_future(going_on.finished())
+    while not finished.done():
+        line = asyncio.ensure_future(pasted())
+        await asyncio.wait({finished, line}, return_when=asyncio.FIRST_COMPLETED)
+        if not line.done():
+            line.cancel()
+            return
+        if not line.result():
+            return
+        try:
+            going_on.paste(line.result())
+        except CodeloopError as error:
+            click.echo(f"{inert(str(error)).capitalize()}.", err=True)
+            continue
+        await asyncio.wait({finished})
 
 
 @mcp.command()
 @click.argument("name")
 def logout(name: str) -> None:
-    """Forget what was given when you signed in at a server."""
-    file = sign_ins_of(open_settings().paths)
-    if not file.put(name, None):
+    """Forget a sign-in at a server, and have its provider end it."""
+    done = _in_project(lambda project: servers_in(project).sign_out(_named(project, name)))
+    if done is None:
         raise CodeloopError(f"You are not signed in at {inert(name)}.")
-    click.echo(f"Signed out at {inert(name)}.")
+    click.echo(inert(done))
 
 
-def _definition(name: str) -> ServerDefinition:
-    settings = open_settings()
-    if name not in settings.config.mcp:
-        raise UsageProblem(f"There is no server {inert(name)!r}. {_names(settings)}")
-    return definition_of(name, settings.config.mcp[name])
+def _named(project: Project, name: str) -> McpServer:
+    found = servers_in(project).by_name.get(name)
+    if found is None:
+        raise UsageProblem(f"There is no server {inert(name)!r}. {_names(project.settings)}")
+    return found
 
 
 def _in_project(command: Callable[[Project], Awaitable[T]]) -> T:

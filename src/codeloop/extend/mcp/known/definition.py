@@ -15,7 +15,7 @@ Timeout = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 class OAuthSettings(Wire):
     """How to sign in when a server asks for it. Left out: found out and registered by itself."""
 
-    client_id: str = ""
+    client_id: str = msgspec.field(default="", name="clientId")
     client_secret: str = ""
     scope: str = ""
     callback_port: int = 0

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from codeloop.config.paths import Paths
 from codeloop.extend.mcp.known.definition import LocalDefinition, ServerDefinition
+from codeloop.extend.mcp.known.last_failures import LastFailures
 from codeloop.extend.mcp.known.listing import ListedTool, Listing, Listings
 from codeloop.extend.mcp.known.names import plain, tool_names
 from codeloop.workspace.workspace import Workspace
@@ -32,6 +33,11 @@ class TablePlace(Struct, frozen=True):
     def listings(self) -> Listings:
         """What servers offered when they were last looked at."""
         return Listings(self.paths.state / _FOLDER)
+
+    @property
+    def failures(self) -> LastFailures:
+        """Why servers did not work when they were last tried."""
+        return LastFailures(self.paths.state / _FOLDER)
 
     @property
     def known(self) -> Path:

@@ -15,10 +15,12 @@ from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefiniti
 from codeloop.extend.mcp.known.listing import Listing
 from codeloop.extend.mcp.link.connection import ServerConnection
 from codeloop.extend.mcp.link.environment import server_environment
-from codeloop.extend.mcp.link.failures import words_of
+from codeloop.extend.mcp.link.failures import SignInNeeded, cause, words_of
+from codeloop.extend.mcp.link.http_client import http_client
+from codeloop.extend.mcp.link.registration import check_registration
 from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.extend.mcp.link.server_process import start_server
-from codeloop.extend.mcp.link.transport import http_client, over_http, over_sse, over_stdio, quiet
+from codeloop.extend.mcp.link.transport import over_http, over_sse, over_stdio, quiet
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_START
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
@@ -75,6 +77,9 @@ async def connect(wanted: Wanted, place: ServerPlace) -> tuple[ServerConnection,
         if not _may_be_older(connection):
             break
     first = tried[0]
+    refused = cause(first.fatal)
+    if isinstance(wanted.how, RemoteDefinition) and isinstance(refused, SignInNeeded) and refused.can_sign_in:
+        await check_registration(wanted.definition.name, wanted.how, refused)
     if len(tried) > 1 and not isinstance(wanted.how, LocalDefinition):
         last = (
             f"{words_of(tried[-1].fatal)} (tried as streamable HTTP, which was answered with {first.status}, and SSE)"
@@ -135,7 +140,7 @@ async def _remote(
     def heard(status: int) -> None:
         connection.status = status
 
-    client = http_client(how.url, how.headers, place.sign_in(wanted.definition), heard)
+    client = http_client(how.headers, place.sign_in(wanted.definition), heard)
     if transport == "sse":
         async with _client(over_sse(how.url, client), wanted, mode) as found:
             yield found

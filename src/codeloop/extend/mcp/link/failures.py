@@ -1,5 +1,6 @@
 """What went wrong with a server, in one line for a person or a model."""
 
+import sys
 from typing import cast
 
 from codeloop.schema.errors import CodeloopError
@@ -10,11 +11,15 @@ class ServerFailed(CodeloopError):
 
 
 class SignInNeeded(CodeloopError):
-    """The server wants somebody to sign in. `can_sign_in`: by OAuth, and not by a header that is configured."""
+    """The server wants somebody to sign in. `can_sign_in`: by OAuth, and not by a header that is configured.
 
-    def __init__(self, message: str, *, can_sign_in: bool = False) -> None:
+    `metadata`: where it says that its provider is described, "" for nowhere.
+    """
+
+    def __init__(self, message: str, *, can_sign_in: bool = False, metadata: str = "") -> None:
         super().__init__(message)
         self.can_sign_in = can_sign_in
+        self.metadata = metadata
 
 
 class RegistrationNeeded(CodeloopError):
@@ -48,11 +53,27 @@ def words_of(error: BaseException | None) -> str:
             return "it did not answer in time"
         case OSError() if found.strerror:
             return found.strerror
+        case Exception() if host := _unreachable(found):
+            return f"{host} can't be reached: {found or type(found).__name__}"
         case ValueError() if type(found).__name__ == "ValidationError":  # pydantic's
             return "what it sent is not of the protocol's form"
         case _:
             text = str(found).strip().partition("\n")[0]
             return text or type(found).__name__
+
+
+def _unreachable(error: Exception) -> str:
+    """Return the host that could not be connected to; "" for any other error."""
+    if "httpx2" not in sys.modules:
+        return ""
+    import httpx2
+
+    if not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+        return ""
+    try:
+        return error.request.url.netloc.decode()
+    except RuntimeError:  # it was raised without its request
+        return ""
 
 
 def request_errors() -> tuple[type[Exception], ...]:

@@ -2,24 +2,18 @@
 
 import asyncio
 import logging
-import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from codeloop.extend.mcp.link.failures import SignInNeeded
 from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.extend.mcp.link.server_process import MessageTooLong, ServerProcess
-from codeloop.net.proxy import proxy_for
-from codeloop.net.tls import tls_context
-from codeloop.schema.limits import MCP_MESSAGE, MCP_START, MCP_STOP
+from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP
 
 if TYPE_CHECKING:
     import httpx2
     from mcp.client._transport import Transport, TransportStreams
 
-_REFUSED = frozenset((401, 403))
 _SHOWN = 500  # bytes of a line that is no message
 
 
@@ -91,58 +85,6 @@ def _ending(code: int | None) -> str:
     if code is None:
         return "it closed its output"
     return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
-
-
-def http_client(
-    url: str, headers: Mapping[str, str], auth: "httpx2.Auth | None", heard: Callable[[int], None]
-) -> "httpx2.AsyncClient":
-    """Return a client for one server: our proxies and authorities, its headers, answers up to a limit.
-
-    `heard` is told the status of each answer.
-    """
-    import httpx2
-
-    async def came(response: httpx2.Response) -> None:
-        heard(response.status_code)
-        if response.status_code in _REFUSED and auth is None:
-            raise SignInNeeded(f"it answered {response.status_code} {response.reason_phrase}: check its `headers`")
-        _bound(response)
-
-    address = urlsplit(url)
-    port = address.port or (443 if address.scheme == "https" else 80)
-    return httpx2.AsyncClient(
-        headers=dict(headers),
-        auth=auth,
-        verify=tls_context() if address.scheme == "https" else True,
-        trust_env=False,
-        proxy=proxy_for(address.scheme, address.hostname or "", port, os.environ),
-        timeout=httpx2.Timeout(MCP_START.seconds, read=None),
-        event_hooks={"response": [came]},
-    )
-
-
-def _bound(response: "httpx2.Response") -> None:
-    """Read no more of an answer than the limit; events of a stream are bounded one by one."""
-    import httpx2
-
-    stream = response.stream
-    is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-    if is_events or not isinstance(stream, httpx2.AsyncByteStream):
-        return
-
-    class Bounded(httpx2.AsyncByteStream):
-        async def __aiter__(self) -> AsyncGenerator[bytes]:
-            size = 0
-            async for chunk in stream:
-                size += len(chunk)
-                if size > MCP_MESSAGE.value:
-                    raise httpx2.ReadError(f"it sent a message of more than {MCP_MESSAGE.value:,} bytes")
-                yield chunk
-
-        async def aclose(self) -> None:
-            await stream.aclose()
-
-    response.stream = Bounded()
 
 
 def over_http(url: str, client: "httpx2.AsyncClient") -> "Transport":

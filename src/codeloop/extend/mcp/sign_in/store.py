@@ -19,14 +19,19 @@ _EARLY = 30.0  # seconds: a token that ends so soon is renewed first
 
 
 class ServerSignIn(Wire):
-    """What was given for one server. `expires`: seconds since 1970, 0 for unknown; `client`: our registration."""
+    """What was given for one server. `expires`: seconds since 1970, 0 for unknown; `client`: our registration.
+
+    `wanted`: the scopes that a call lacked, for the next sign-in.
+    """
 
     url: str
     access: str
     refresh: str = ""
     expires: float = 0.0
     scope: str = ""
+    wanted: str = ""
     token_endpoint: str = ""
+    revocation_endpoint: str = ""
     resource: str = ""
     client: JSON = {}
 

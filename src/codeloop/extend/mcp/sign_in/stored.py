@@ -2,18 +2,22 @@
 
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
+from urllib.parse import quote_plus, urlsplit
 
 import msgspec
 
 from codeloop.extend.mcp.known.definition import RemoteDefinition, ServerDefinition
-from codeloop.extend.mcp.link.failures import SignInNeeded
+from codeloop.extend.mcp.link.failures import SignInNeeded, request_errors, words_of
+from codeloop.extend.mcp.link.http_client import http_client
 from codeloop.extend.mcp.sign_in.store import ServerSignIn, SignIns
-from codeloop.schema.wire import JSON
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import MCP_START
+from codeloop.schema.wire import JSON, replace
 
 if TYPE_CHECKING:
     import httpx2
 
-_OK, _REFUSED, _FORBIDDEN = 200, 401, 403
+_OK, _BAD, _REFUSED, _FORBIDDEN = 200, 400, 401, 403
 
 
 def stored_sign_in(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.Auth | None":
@@ -49,32 +53,87 @@ def stored_sign_in(definition: ServerDefinition, sign_ins: SignIns) -> "httpx2.A
                 if entry is not None:
                     request.headers["Authorization"] = f"Bearer {entry.access}"
                     answer = yield request
-            if answer.status_code == _REFUSED:
-                raise SignInNeeded("it wants you to sign in", can_sign_in=True)
-            if answer.status_code == _FORBIDDEN and "insufficient_scope" in answer.headers.get("www-authenticate", ""):
-                raise SignInNeeded("it wants a wider sign-in", can_sign_in=True)
+            _check(answer, sign_ins, name, entry)
 
     return Stored()
 
 
-def _renewal(entry: ServerSignIn) -> "httpx2.Request":
+def _check(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: ServerSignIn | None) -> None:
+    """Raise SignInNeeded for an answer that wants one; what scopes it lacked are kept for it."""
+    from mcp.client.auth.utils import extract_field_from_www_auth, union_scopes
+
+    if answer.status_code == _REFUSED:
+        metadata = extract_field_from_www_auth(answer, "resource_metadata") or ""
+        raise SignInNeeded("it wants you to sign in", can_sign_in=True, metadata=metadata)
+    if answer.status_code == _FORBIDDEN and extract_field_from_www_auth(answer, "error") == "insufficient_scope":
+        if entry is not None and (lacks := extract_field_from_www_auth(answer, "scope")):
+            sign_ins.put(name, replace(entry, wanted=union_scopes(entry.scope, lacks) or ""))
+        raise SignInNeeded("it wants a wider sign-in", can_sign_in=True)
+
+
+def _to_provider(url: str, data: dict[str, str], entry: ServerSignIn) -> "httpx2.Request":
+    """Return a request of the client that was registered for this sign-in."""
     import httpx2
 
-    data = {"grant_type": "refresh_token", "refresh_token": entry.refresh, "client_id": entry.client.get("client_id")}
-    if entry.client.get("client_secret"):
-        data["client_secret"] = entry.client["client_secret"]
+    name, secret = str(entry.client.get("client_id") or ""), str(entry.client.get("client_secret") or "")
+    limits = {"timeout": httpx2.Timeout(MCP_START.seconds).as_dict()}
+    if secret and entry.client.get("token_endpoint_auth_method") == "client_secret_basic":
+        request = httpx2.Request("POST", url, data=data, extensions=limits)
+        return next(httpx2.BasicAuth(quote_plus(name), quote_plus(secret)).auth_flow(request))
+    own = {"client_id": name, **({"client_secret": secret} if secret else {})}
+    return httpx2.Request("POST", url, data={**data, **own}, extensions=limits)
+
+
+def _renewal(entry: ServerSignIn) -> "httpx2.Request":
+    data = {"grant_type": "refresh_token", "refresh_token": entry.refresh}
     if entry.resource:
         data["resource"] = entry.resource
-    return httpx2.Request("POST", entry.token_endpoint, data=data)
+    return _to_provider(entry.token_endpoint, data, entry)
 
 
 async def _renewed(sign_ins: SignIns, name: str, entry: ServerSignIn, answer: "httpx2.Response") -> ServerSignIn | None:
-    """Store what the endpoint gave; what it refuses for good is forgotten."""
+    """Store what the endpoint gave; what it refuses for good is forgotten.
+
+    Raises CodeloopError when it says neither: the sign-in may still be good.
+    """
+    host = urlsplit(entry.token_endpoint).netloc
     if answer.status_code == _OK:
-        given: JSON = msgspec.json.decode(await answer.aread())
-        entry = entry.renewed(given)
+        try:
+            given: JSON = msgspec.json.decode(await answer.aread())
+            entry = entry.renewed(given)
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+            raise CodeloopError(f"its sign-in could not be renewed: {host} answered what is no token") from error
         sign_ins.put(name, entry)
         return entry
-    if answer.status_code in {400, _REFUSED}:
+    if answer.status_code in {_BAD, _REFUSED}:
         sign_ins.put(name, None)
-    return None
+        return None
+    raise CodeloopError(
+        f"its sign-in could not be renewed: {host} answered {answer.status_code}. Try again later; you stay signed in"
+    )
+
+
+async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | None:
+    """Forget a sign-in, and have its provider end it where that can be asked for. Returns what was done, in words.
+
+    None: there was no sign-in. Raises CodeloopError when the file can't be written.
+    """
+    import httpx2
+
+    name, how = definition.name, definition.how
+    entry = sign_ins.get(name, how.url) if isinstance(how, RemoteDefinition) else None
+    if not sign_ins.put(name, None):
+        return None
+    if entry is None or not entry.revocation_endpoint:
+        return f"Signed out at {name}."
+    token = {"token": entry.refresh, "token_type_hint": "refresh_token"} if entry.refresh else {"token": entry.access}
+    token["client_secret"] = ""  # of a client without one it is empty; servers of the package `mcp` want to see it
+    async with http_client({}, httpx2.Auth(), lambda _status: None) as client:
+        try:
+            answer = await client.send(_to_provider(entry.revocation_endpoint, token, entry))
+            why = "" if answer.status_code == _OK else f"its provider answered {answer.status_code}"
+        except request_errors() as error:
+            why = words_of(error)
+    if not why:
+        return f"Signed out at {name}; its provider has ended the sign-in."
+    return f"Signed out at {name} on this machine. The sign-in could not be ended there: {why}."

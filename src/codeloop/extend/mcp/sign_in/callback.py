@@ -1,0 +1,143 @@
+"""The redirect that ends a sign-in in the browser: a listener on this machine, and what a person pastes instead."""
+
+import asyncio
+import html
+import os
+import sys
+import webbrowser
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qs, urlsplit
+
+from msgspec import Struct
+
+from codeloop.extend.mcp.known.definition import OAuthSettings
+from codeloop.extend.mcp.link.registration import CALLBACK_PATH, CALLBACK_PORT
+from codeloop.schema.errors import CodeloopError
+
+_LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
+
+
+class CallbackPlace(Struct, frozen=True):
+    """Where the browser is led back to. `port` and `path`: where we listen for it; 0 for any free port."""
+
+    port: int
+    path: str
+    address: str = ""
+
+
+def redirect_of(settings: OAuthSettings) -> CallbackPlace:
+    """Return where the redirect leads: as configured; a client that was registered by hand has a fixed port."""
+    port = settings.callback_port or (CALLBACK_PORT if settings.client_id else 0)
+    if not settings.redirect_uri:
+        return CallbackPlace(port, CALLBACK_PATH)
+    given = urlsplit(settings.redirect_uri)
+    here = (given.port or 0) if given.hostname in _LOOPBACK else 0
+    return CallbackPlace(settings.callback_port or here, given.path, settings.redirect_uri)
+
+
+class CallbackServer:
+    """Listens on this machine alone for the redirect that brings the code. `answer` is its query.
+
+    Only the redirect that bears `state` counts: any page in the browser can send others here.
+    """
+
+    def __init__(self, redirect: CallbackPlace) -> None:
+        self.state = ""
+        self.answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._redirect = redirect
+        self._server: asyncio.Server | None = None
+
+    @asynccontextmanager
+    async def listening(self) -> "AsyncGenerator[CallbackServer]":
+        """Listen for as long as it is needed. Raises CodeloopError when the port can't be had."""
+        port = self._redirect.port
+        try:
+            self._server = await asyncio.start_server(self._came, "127.0.0.1", port)
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise CodeloopError(
+                f"Port {port} of this machine can't be listened on ({why}). End what uses it, or set another one that "
+                "is registered: `oauth`: callbackPort."
+            ) from error
+        try:
+            yield self
+        finally:
+            self._server.close()
+
+    @property
+    def url(self) -> str:
+        """Where the redirect leads."""
+        if self._redirect.address:
+            return self._redirect.address
+        port = self._server.sockets[0].getsockname()[1] if self._server is not None else self._redirect.port
+        return f"http://127.0.0.1:{port}{self._redirect.path}"
+
+    async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = (await reader.readline()).decode("latin-1").split(" ")
+        target = urlsplit(line[1] if len(line) > 1 else "")
+        query = parse_qs(target.query)
+        is_it = target.path == self._redirect.path and line[0] == "GET" and self.state in query.get("state", [])
+        said = "You are signed in. Close this page and go on in codeloop." if is_it else "Not here."
+        if is_it and "error" in query:
+            said = f"It was refused: {html.escape(query['error'][0])}."
+        body = f"<!doctype html><meta charset=utf-8><title>codeloop</title><p>{said}</p>".encode()
+        status = b"200 OK" if is_it else b"404 Not Found"
+        head = b"content-type: text/html; charset=utf-8\r\nconnection: close\r\ncontent-length: "
+        writer.write(b"HTTP/1.1 " + status + b"\r\n" + head + str(len(body)).encode() + b"\r\n\r\n" + body)
+        await writer.drain()
+        writer.close()
+        if is_it and not self.answer.done():
+            self.answer.set_result(target.query)
+
+
+class Brought(Struct, frozen=True):
+    """What a redirect brings. `issuer`: who says to have sent it, None for nobody."""
+
+    code: str
+    issuer: str | None = None
+
+
+def brought(text: str, state: str | None = None) -> Brought:
+    """Read a redirect's query, its whole address, or the code alone. Raises CodeloopError when it is of no use.
+
+    `state`: what it must bear if it bears any; None for whatever.
+    """
+    text = text.strip()
+    query = parse_qs(urlsplit(text).query if "?" in text else text)
+    if "error" in query:
+        more = f": {query['error_description'][0]}" if "error_description" in query else ""
+        raise CodeloopError(f"the provider refused it ({query['error'][0]}{more})")
+    if "code" not in query:
+        if not text or "://" in text or "=" in text.rstrip("="):
+            raise CodeloopError("there is no code in what was pasted; paste the whole address that the browser shows")
+        return Brought(text)
+    if state is not None and query.get("state", [state])[0] != state:
+        raise CodeloopError("what was pasted is of another sign-in; open the address that was shown last")
+    return Brought(query["code"][0], query.get("iss", [None])[0])
+
+
+async def open_browser(url: str) -> bool:
+    """Open an address in the person's browser; False where there is none, as over SSH and without a screen."""
+    is_remote = any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
+    has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if not os.environ.get("BROWSER") and (is_remote or not has_screen):
+        return False
+    if urlsplit(url).scheme not in {"http", "https"}:
+        return False
+    try:
+        return await asyncio.to_thread(webbrowser.open, url)
+    except (webbrowser.Error, OSError):
+        return False
+
+
+async def pasted() -> str:
+    """Wait for a line on the terminal."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(sys.stdin, lambda: None if ready.done() else ready.set_result(None))
+    try:
+        await ready
+        return sys.stdin.readline()
+    finally:
+        loop.remove_reader(sys.stdin)
