@@ -141,8 +141,10 @@ class ModelServer:
         if answer.pieces:
             joined = b"".join(pieces)
             pieces = [joined[at : at + answer.pieces] for at in range(0, len(joined), answer.pieces)]
+        due = asyncio.get_running_loop().time()
         for piece in pieces:
-            if answer.delay and not await client.wait(answer.delay):
+            due += answer.delay  # of a schedule: a clock that wakes late does not make the whole answer slower
+            if answer.delay and not await client.wait(max(due - asyncio.get_running_loop().time(), 0.0)):
                 self.aborted += 1
                 return False
             client.write(chunk_of(piece))

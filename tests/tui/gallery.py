@@ -160,7 +160,6 @@ ITEMS: dict[str, Item] = {
     "summary": SummaryItem("sum", "The cart was fixed."),
     "summary-open": SummaryItem("sum", "The cart was fixed.", is_open=True),
     "end": end(),
-    "prompt-queued": prompt(text("And then run the linter."), is_queued=True),
     "prompt-undone": prompt(text("Rewrite it in Rust."), is_undone=True),
     "end-aborted": end(error=MessageAbortedError(data=ErrorText(message="Aborted"))),
     "end-failed": end(

@@ -1,33 +1,28 @@
 """The terminal UI: its screen, and what keys and messages of its parts set off."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
 
-from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked
-from codeloop.schema.live_events import FileEdited, SessionIdle
-from codeloop.tui.actions.beside import refresh
+from codeloop.tui.actions.heard import Hearing
 from codeloop.tui.actions.opening import open_target
-from codeloop.tui.actions.sending import look_for_queued, run_slash, send, send_next
+from codeloop.tui.actions.sending import run_slash, send
 from codeloop.tui.commands import BY_ID, BY_SLASH, COMMANDS
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
 from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.questions.send import send as send_answer
+from codeloop.tui.screen.bare import BareHorizontal, BareVertical, GroundScreen
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.screen.sidebar import Sidebar
 from codeloop.tui.screen.status_bar import StatusBar
 from codeloop.tui.screen.tab_bar import TabBar
 from codeloop.tui.screen.transcript.transcript import Transcript
 from codeloop.tui.settings.keys import UiCommand
+from codeloop.tui.terminal.driver import TerminalGone
 from codeloop.tui.ui import Ui
-
-FRAME = 1 / 30
-"""Seconds between two drawings while something changes."""
 
 
 class TerminalUI(Ui):
@@ -39,18 +34,22 @@ class TerminalUI(Ui):
     Screen { background: $background; color: $foreground; }
     #tabs { width: 1fr; height: 1fr; }
     """
+    hearing: Hearing | None = None
+    """None until the project is being opened."""
     problems: Sequence[str] = ()
     """What is wrong with the settings; said on the first screen."""
     _before: Sequence[events.Event] = ()
     """Typed before there was a prompt to type into."""
-    _drawn = 0.0
-    _is_due = False
+
+    def get_default_screen(self) -> GroundScreen:
+        """Return the screen that everything stands on."""
+        return GroundScreen()
 
     def compose(self) -> ComposeResult:
         """Yield the screen: the names of the tabs, the tabs, of which one is shown, and the status."""
         yield TabBar(self.appearance.styles)
-        with Horizontal():
-            yield Vertical(id="tabs")
+        with BareHorizontal():
+            yield BareVertical(id="tabs")
             yield Sidebar(self.appearance.styles)
         yield StatusBar(self.appearance.styles)
 
@@ -63,24 +62,11 @@ class TerminalUI(Ui):
             self.say(problem, "warning")
         self.call_after_refresh(self.begin)
 
-    def soon(self, event: Event) -> None:
-        """Draw with the next frame what has changed."""
-        if isinstance(event, SessionIdle | FileEdited):
-            self.aside(refresh(self))
-        if isinstance(event, SessionIdle):
-            self.aside(send_next(self, event.properties.session_id))
-        elif isinstance(event, MessageUpdated):
-            self.aside(look_for_queued(self, event.properties.info.session_id))
-        if isinstance(event, SessionIdle | PermissionAsked | QuestionAsked) and not self.app_focus:
-            self.ring()
-        if not self._is_due:
-            self._is_due = True
-            self.set_timer(max(self._drawn + FRAME - time.monotonic(), 0.001), self._frame)
-
-    def ring(self) -> None:
-        """Notify a person who looks elsewhere that there is something to look at."""
-        if self.choices.settings.bell:
-            self.bell()
+    def leave(self) -> None:
+        """End the program, as a signal does: turns of this process stop and are stored."""
+        self.is_leaving.set()
+        if self.opening is not None:
+            self.exit(0)
 
     async def closed(self) -> None:
         """Wait until the project is closed."""
@@ -107,9 +93,8 @@ class TerminalUI(Ui):
                 self.run_command(early)
                 return
         await super().on_event(event)
-        if isinstance(event, events.Resize):  # there may be room for the sidebar now
-            self.call_after_refresh(self.draw)
-            self.aside(refresh(self))
+        if isinstance(event, events.Resize) and self.hearing is not None:
+            self.hearing.resized()
 
     def on_key(self, event: events.Key) -> None:
         """Run the command of a key that nothing else has taken."""
@@ -139,6 +124,10 @@ class TerminalUI(Ui):
     @on(RequestPanel.Early)
     def _early(self, event: RequestPanel.Early) -> None:
         self.tab.prompt.editor.post_message(event.event)
+
+    @on(TerminalGone)
+    def _gone(self) -> None:
+        self.leave()
 
     @on(Transcript.Pointed)
     def _pointed(self, event: Transcript.Pointed) -> None:
@@ -176,16 +165,13 @@ class TerminalUI(Ui):
             self.set_timer(self.choices.settings.leader_timeout / 1000, self.draw)
         self.draw()
 
-    def _frame(self) -> None:
-        self._is_due, self._drawn = False, time.monotonic()
-        self.draw()
-
     def begin(self) -> None:
         """Open the project."""
         if self.is_leaving.is_set():
             self.exit(0)
             return
-        self.opening = asyncio.create_task(open_target(self, self._trusts, self.soon))
+        self.hearing = Hearing(self)
+        self.opening = asyncio.create_task(open_target(self, self._trusts, self.hearing.hear))
         for event in self._before:
             self.post_message(event)
         self._before = ()

@@ -1,6 +1,7 @@
 """Starts the terminal UI and gives the terminal back."""
 
 import asyncio
+import gc
 import signal
 import sys
 from contextlib import suppress
@@ -41,10 +42,12 @@ async def _run(launch: UiLaunch) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, _leave, ui)
+            loop.add_signal_handler(number, ui.leave)
+    settled = asyncio.create_task(_settled(ui))
     try:
         await ui.run_async(mouse=ui.choices.settings.mouse)
     finally:
+        settled.cancel()
         await ui.closed()
     session = ui.shown.session if ui.shown is not None else None
     if session is not None:
@@ -56,8 +59,7 @@ async def _run(launch: UiLaunch) -> int:
     return ui.return_code or 0
 
 
-def _leave(ui: TerminalUI) -> None:
-    """End the program, as a signal does: turns of this process stop and are stored."""
-    ui.is_leaving.set()
-    if ui.opening is not None:
-        ui.exit(0)
+async def _settled(ui: TerminalUI) -> None:
+    """Leave what is there once the project is open out of later collections: one of all that delays keys."""
+    await ui.is_open.wait()
+    gc.freeze()

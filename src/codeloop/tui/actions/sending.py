@@ -57,10 +57,10 @@ async def send_next(ui: Ui, session_id: str) -> None:
             await send(ui, tab, entry, "steer")
 
 
-async def look_for_queued(ui: Ui, session_id: str) -> None:
-    """Show which prompts the running turn has not taken up yet."""
+async def look_for_queued(ui: Ui) -> None:
+    """Show which prompts the running turns have not taken up yet."""
     for tab in ui.tabs:
-        if tab.view is not None and tab.view.is_busy and tab.view.session.id == session_id:
+        if tab.view is not None and tab.view.is_busy:
             await tab.prompt.queue.look()
 
 

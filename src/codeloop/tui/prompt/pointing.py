@@ -8,11 +8,13 @@ from textual.app import App
 from textual.geometry import Offset
 from textual.widget import Widget
 
+from codeloop.tui.screen.bare import SteadyWidget
+
 app_of: Callable[[Widget], App[None]] = attrgetter("app")
 """Returns the app of a widget; the library's own property leaves the app's type open."""
 
 
-class PointedWidget(Widget):
+class PointedWidget(SteadyWidget):
     """Calls `point` while the button is held, and `scroll_rows` for the wheel."""
 
     ALLOW_SELECT = False

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 
 from textual.app import ComposeResult
-from textual.widget import Widget
 
 from codeloop.client.client import Client
 from codeloop.schema.tui_limits import PROMPT_DRAFT
@@ -27,10 +26,11 @@ from codeloop.tui.prompt.settings import PromptSettings
 from codeloop.tui.prompt.store import PromptStore
 from codeloop.tui.prompt.text.chips import expanded
 from codeloop.tui.prompt.vim.vim import Vim
+from codeloop.tui.screen.bare import BareWidget
 from codeloop.tui.terminal.sequences import learn_keys
 
 
-class PromptInput(Widget):
+class PromptInput(BareWidget):
     """An editor, and above it what can be completed."""
 
     DEFAULT_CSS = "PromptInput { height: auto; width: 1fr; layout: vertical; }"

@@ -6,7 +6,6 @@ from rich.segment import Segment
 from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
-from textual.widget import Widget
 
 from codeloop.client.client import Client
 from codeloop.kit.terminal_text import one_line
@@ -18,12 +17,13 @@ from codeloop.schema.part import FilePart, TextPart
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.prompt.store import PromptStore
 from codeloop.tui.prompt.text.graphemes import width
+from codeloop.tui.screen.bare import SteadyWidget
 
 _ROWS = 4
 _STEERED, _HELD = "at the next step", "after this turn"
 
 
-class QueuedPrompts(Widget):
+class QueuedPrompts(SteadyWidget):
     """Rows of what the running turn takes up at its next step (the server has it), then of what follows the turn.
 
     The latter are held here and in a file until the app takes them with `release`. `edit` gets one that is taken back.
@@ -57,6 +57,7 @@ class QueuedPrompts(Widget):
         self._note = note
         self._client: Client | None = None
         self._session = ""
+        self._shown: list[tuple[str, str]] = []
 
     def open(self, client: Client, session_id: str) -> None:
         """Show what waits in a session: what this process holds, and what one held that is gone."""
@@ -133,8 +134,10 @@ class QueuedPrompts(Widget):
         ]
 
     def _show(self) -> None:
-        self.display = bool(self.steered or self.held)
-        self.refresh(layout=True)
+        if (rows := self._rows()) != self._shown:
+            self._shown = rows
+            self.display = bool(rows)
+            self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return as many rows as wait, up to four."""
@@ -151,7 +154,7 @@ class QueuedPrompts(Widget):
         """Draw a row: when it takes effect, and its words."""
         base, cells = self.rich_style, self.content_size.width
         muted = base + self.get_component_rich_style("queued--muted", partial=True)
-        rows = self._rows()
+        rows = self._shown
         if y >= len(rows):
             return Strip.blank(cells, base)
         if y == _ROWS - 1 and len(rows) > _ROWS:

@@ -19,7 +19,7 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
     styles = canvas.styles
     ground = "background_panel"
     text_style = styles.of("text_muted" if item.is_undone else "text", "strike" if item.is_undone else "", ground)
-    bar = "border" if item.is_undone or item.is_queued else "primary"
+    bar = "border" if item.is_undone else "primary"
     inner = max(canvas.width - 3, 4)
     rows: list[Row] = []
     for part in item.parts:
@@ -29,9 +29,9 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
     muted = styles.of("text_muted", "", ground)
     chips = [chip for part in item.parts for chip in _chip(part, muted)]
     rows += wrap(chips, inner) if chips else []
-    note = "undone, redo brings it back" if item.is_undone else "queued" if item.is_queued else ""
+    note = "undone, redo brings it back" if item.is_undone else ""
     if note:
-        rows += wrap([Segment(note, styles.of("warning" if item.is_queued else "text_muted", "", ground))], inner)
+        rows += wrap([Segment(note, muted)], inner)
     fill = styles.of("text", "", ground)
     before = [Segment(BAR, styles.of(bar, "", ground)), Segment(" ", fill)]
     return [padded([*before, *row], canvas.width, fill) for row in rows or [[]]]

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 
 from textual.app import ComposeResult
-from textual.widget import Widget
 
 from codeloop.client.display.permission_text import Asking
 from codeloop.kit.terminal_text import one_line
@@ -14,6 +13,7 @@ from codeloop.tui.prompt.memory.keeping import NEW
 from codeloop.tui.prompt.prompt import PromptInput
 from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.render.canvas import Canvas
+from codeloop.tui.screen.bare import BareWidget
 from codeloop.tui.screen.transcript.transcript import Transcript
 from codeloop.tui.state.items import Item, NoticeItem
 from codeloop.tui.state.session_view import Request, SessionView
@@ -23,7 +23,7 @@ NOTICES = "notices"
 """The place of what the program says, below the last message."""
 
 
-class SessionTab(Widget):
+class SessionTab(BareWidget):
     """A session, or a new one that its first prompt creates. `view` is None until there is one."""
 
     DEFAULT_CSS = """

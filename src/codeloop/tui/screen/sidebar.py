@@ -13,6 +13,7 @@ from codeloop.client.display.numbers import count, dollars
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.screen.bare import SteadyWidget
 from codeloop.tui.screen.status_bar import Standing
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
@@ -31,7 +32,7 @@ class SideInfo(Struct, frozen=True):
     lsp: Mapping[str, str] = {}
 
 
-class Sidebar(ScrollView):
+class Sidebar(SteadyWidget, ScrollView):
     """Rows in sections; a section without anything to say is left out."""
 
     DEFAULT_CSS = """

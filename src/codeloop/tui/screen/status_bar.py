@@ -6,12 +6,12 @@ from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual.strip import Strip
-from textual.widget import Widget
 
 from codeloop.client.display.numbers import count, dollars
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.screen.bare import SteadyWidget
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 
@@ -34,7 +34,7 @@ class Standing(Struct, frozen=True):
     moves: bool = True
 
 
-class StatusBar(Widget):
+class StatusBar(SteadyWidget):
     """One row; `tick` turns the wheel while a turn runs."""
 
     DEFAULT_CSS = """
@@ -47,6 +47,7 @@ class StatusBar(Widget):
         self._standing = Standing()
         self._view: SessionView | None = None
         self._since = 0.0
+        self._shown: Row = []
 
     def show(self, view: SessionView | None, standing: Standing, styles: Styles) -> None:
         """Show a session's state."""
@@ -56,19 +57,23 @@ class StatusBar(Widget):
             self._since = 0.0
         elif not was_busy:
             self._since = time.time()
-        self.refresh()
+        if self._row() != self._shown:
+            self.refresh()
 
     def render_line(self, y: int) -> Strip:
         """Return the row."""
         del y
-        width, styles = self.size.width, self.styles_of
+        self._shown = self._row()
+        base = self.styles_of.of("text_muted", on="background")
+        return Strip(self._shown).apply_style(base).adjust_cell_length(self.size.width, base)
+
+    def _row(self) -> Row:
+        width = self.size.width
         right = self._sums()
         left = self._left(max(width - sum(cell_len(each.text) for each in right) - 3, 10))
         used = sum(cell_len(each.text) for each in (*left, *right))
         gap = Segment(" " * max(width - used - 2, 0))
-        row = [Segment(" "), *left, gap, *right, Segment(" ")]
-        base = styles.of("text_muted", on="background")
-        return Strip(row).apply_style(base).adjust_cell_length(width, base)
+        return [Segment(" "), *left, gap, *right, Segment(" ")]
 
     def _left(self, room: int) -> Row:
         styles, standing = self.styles_of, self._standing

@@ -6,17 +6,17 @@ from rich.segment import Segment
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from codeloop.kit.terminal_text import one_line
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.screen.bare import SteadyWidget
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.themes.styles import Styles
 
 WIDTH = 24
 
 
-class TabBar(Widget):
+class TabBar(SteadyWidget):
     """Marks the tab that is shown, those that work (`*`) and those that wait for a person (`?`)."""
 
     DEFAULT_CSS = """

@@ -13,13 +13,12 @@ Look = Literal["info", "success", "warning", "error"]
 class PromptItem(Struct, frozen=True):
     """What a person (or the program in their name) said; `key` is the message's id.
 
-    `is_queued`: it waits for the running turn. `is_undone`: it was taken back and can be redone.
+    `is_undone`: it was taken back and can be redone.
     """
 
     key: str
     message: UserMessage
     parts: tuple[Part, ...]
-    is_queued: bool = False
     is_undone: bool = False
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 
 from rich.segment import Segment
 
@@ -36,6 +36,8 @@ class MarkdownDocument:
         self._is_within = False
         """The beginning of that line was handed on already."""
         self._rows: list[Row] = []
+        self._shown: list[Row] = []
+        """The rows of what was open when it was shown last."""
 
     def follows(self, text: str) -> bool:
         """Return whether a text begins with what was shown."""
@@ -44,7 +46,9 @@ class MarkdownDocument:
     def grow(self, text: str) -> list[Row]:
         """Return the rows of a text that begins with the one before, and may go on."""
         self._take(text)
-        return [*self._rows, *self._tail()]
+        kept = zip_longest(self._tail(), self._shown)
+        self._shown = [before if row == before else row for row, before in kept if row is not None]
+        return [*self._rows, *self._shown]
 
     def finish(self, text: str) -> list[Row]:
         """Return the rows of the complete text."""

@@ -12,6 +12,8 @@ Draw = Callable[[Item], list[Row]]
 KEPT = 400
 """Blocks whose rows are kept; of those further from the screen only the height is."""
 
+EMPTY: Row = []
+
 
 class Block(Struct, eq=False):
     """An item and its rows (None: not kept), below `gap` empty rows; `height` without the gap.
@@ -84,12 +86,12 @@ class Blocks:
         """Return one row of the page; one outside of it is empty."""
         at = bisect_right(self._starts, row) - 1
         if not 0 <= at < len(self._list):
-            return []
+            return EMPTY
         block = self._list[at]
         inside = row - self._starts[at] - block.gap
         if block.rows is None:
             block.rows = self._draw(block.item)
-        return block.rows[inside] if 0 <= inside < len(block.rows) else []
+        return block.rows[inside] if 0 <= inside < len(block.rows) else EMPTY
 
     def top_of(self, key: str) -> int | None:
         """Return the first row of an item, by its key."""

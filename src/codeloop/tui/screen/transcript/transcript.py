@@ -15,7 +15,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from codeloop.tui.render.canvas import Canvas
+from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.items import Renderer
 from codeloop.tui.screen.transcript.blocks import Blocks
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
@@ -23,6 +23,8 @@ from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 ItemsOf = Callable[[str], list[Item]]
 MARGIN = 2
 """Columns on the left and the right of what is said."""
+KEPT = 4
+"""Screens of rows that are kept as they were drawn."""
 
 
 class Transcript(ScrollView, can_focus=False):
@@ -59,6 +61,8 @@ class Transcript(ScrollView, can_focus=False):
         self._renderer = Renderer(canvas)
         self._blocks = Blocks(self._renderer.rows)
         self._base = Style()
+        self._strips: dict[int, tuple[Row, Strip]] = {}
+        """The rows that were drawn last, by their identity: a row that has only moved is not made again."""
 
     def restyle(self, canvas: Canvas) -> None:
         """Draw everything for another canvas; its width is taken from the widget."""
@@ -72,6 +76,7 @@ class Transcript(ScrollView, can_focus=False):
             diff=canvas.diff,
         )
         self._renderer = Renderer(canvas)
+        self._strips.clear()
         self._base = canvas.styles.of("text", on="background")
         share = self.scroll_y / self.max_scroll_y if self.max_scroll_y else 1.0
         self._blocks.redraw(self._renderer.rows)
@@ -129,14 +134,22 @@ class Transcript(ScrollView, can_focus=False):
         self._go(self.scroll_y + rows)
 
     def render_line(self, y: int) -> Strip:
-        """Return one row of the screen."""
+        """Return one row of the screen, as the library looks for what the mouse has pointed at."""
         row = y + round(self.scroll_y)
-        segments = self._blocks.row(row)
-        strip = Strip([Segment(" " * MARGIN), *segments]).apply_style(self._base)
-        strip = strip.adjust_cell_length(self.size.width, self._base)
-        if (selection := self.text_selection) is not None and (span := selection.get_span(row)) is not None:
-            strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
-        return strip.apply_offsets(0, row)
+        return self._strip(self._blocks.row(row)).apply_offsets(0, row)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return rows of the screen: those from before are the same objects, and ready to be written."""
+        top, selection = round(self.scroll_y), self.text_selection
+        if len(self._strips) > KEPT * max(crop.height, 1):
+            self._strips.clear()
+        strips: list[Strip] = []
+        for number in range(top + crop.y, top + crop.bottom):
+            strip = self._strip(self._blocks.row(number))
+            if selection is not None and (span := selection.get_span(number)) is not None:
+                strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
+            strips.append(strip.crop(crop.x, crop.right))
+        return strips
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the text that is selected, without the margin."""
@@ -178,6 +191,17 @@ class Transcript(ScrollView, can_focus=False):
         block = self._blocks.block_at(event.y + round(self.scroll_y))
         if block is not None and isinstance(block.item, ToolItem | ReasoningItem | SummaryItem):
             self.post_message(self.Toggled(block.item.key, block.message_id))
+
+    def _strip(self, row: Row) -> Strip:
+        known = self._strips.get(id(row))
+        if known is not None and known[0] is row and known[1].cell_length == self.size.width:
+            return known[1]
+        segments = Segment.apply_style([Segment(" " * MARGIN), *row], self._base)
+        strip = Strip(segments).adjust_cell_length(self.size.width, self._base).simplify()
+        for each in self.get_line_filters():
+            strip = strip.apply_filter(each, self.background_colors[1])
+        self._strips[id(row)] = (row, strip)
+        return strip
 
     def _go(self, row: float) -> None:
         self.follows = row >= self.max_scroll_y

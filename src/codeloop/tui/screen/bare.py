@@ -1,0 +1,62 @@
+"""Widgets that cost nothing while others change: those that only hold others, and those that keep what they have drawn.
+
+The library asks every widget near a change for its rows, thirty times a second while a model writes.
+"""
+
+from textual import screen as screens
+from textual.containers import Horizontal, Vertical
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+SOON = 1 / 200
+"""Seconds that a change waits at most for others to be drawn with."""
+
+
+class GroundScreen(Screen[None]):
+    """A screen of one colour, below everything else. A key is on it at once, without a wait for the next frame."""
+
+    BLANK = True
+
+    def __init__(self) -> None:
+        super().__init__(id="_default")
+        screens.__dict__["UPDATE_PERIOD"] = SOON  # it is asked for when the screen first changes
+
+
+class BareWidget(Widget):
+    """Draws nothing: what is below it shows where its children leave room."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return no rows at all."""
+        del crop
+        return []
+
+
+class SteadyWidget(Widget):
+    """Keeps its rows until it is refreshed."""
+
+    _kept: tuple[Region, list[Strip]] | None = None
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return rows, those from before if nothing has changed."""
+        if self._kept is None or self._kept[0] != crop:
+            self._kept = crop, super().render_lines(crop)
+        return self._kept[1]
+
+    def notify_style_update(self) -> None:
+        """Draw anew in other colours."""
+        self._kept = None
+        super().notify_style_update()
+
+    def _set_dirty(self, *regions: Region) -> None:
+        self._kept = None
+        super()._set_dirty(*regions)
+
+
+class BareHorizontal(BareWidget, Horizontal):
+    """Its children stand beside each other."""
+
+
+class BareVertical(BareWidget, Vertical):
+    """Its children stand below each other."""

@@ -1,0 +1,86 @@
+"""What arrives from the terminal, taken apart: keys, pastes, and its answers to questions, which are no keys."""
+
+import re
+from collections.abc import Generator, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+PASTE, PASTE_END = "\x1b[200~", "\x1b[201~"
+_ANSWER = re.compile(
+    r"\x1b\](?P<command>\d+);(?P<text>[^\x07\x1b]*)(?:\x07|\x1b\\)"  # of a colour, or of the clipboard
+    r"|\x1b\[\?(?P<attributes>[\d;]*)c"
+    r"|\x1b_G[^\x1b]*\x1b\\"  # of a picture
+)
+_BEGUN = re.compile(r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?|_(?:G[^\x1b]*\x1b?)?|\[(?:\?[\d;]*|2|20|200)?)")
+_LONGEST = 4096
+"""Characters of an answer; what is longer is none."""
+
+
+class Arrival(Struct, frozen=True):
+    """`keys`: as the terminal sends them; `paste`: a whole text; an `answer`: to which question, and what."""
+
+    kind: Literal["keys", "paste", "answer"]
+    text: str
+    command: str = ""
+
+
+class Arrivals:
+    """Takes what was read, in pieces as they come. What may go on is held until it does, or `rest` is called."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._pasted: list[str] | None = None
+        """The pieces of a paste that has not ended; None: there is none."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is held that `rest` would return."""
+        return not self._held or self._pasted is not None
+
+    def take(self, data: str) -> Iterator[Arrival]:
+        """Yield what is complete."""
+        data, self._held = self._held + data, ""
+        while data:
+            if self._pasted is not None:
+                data = yield from self._paste(data, self._pasted)
+                continue
+            start = data.find("\x1b")
+            if start < 0:
+                yield Arrival("keys", data)
+                return
+            if start:
+                yield Arrival("keys", data[:start])
+                data = data[start:]
+            if data.startswith(PASTE):
+                self._pasted = []
+                data = data[len(PASTE) :]
+            elif (found := _ANSWER.match(data)) is not None:
+                yield Arrival("answer", found["text"] or found["attributes"] or "", found["command"] or "")
+                data = data[found.end() :]
+            elif len(data) > 1 and len(data) < _LONGEST and _BEGUN.fullmatch(data):
+                self._held = data
+                return
+            else:
+                end = data.find("\x1b", 1)
+                yield Arrival("keys", data if end < 0 else data[:end])
+                data = "" if end < 0 else data[end:]
+
+    def rest(self) -> Iterator[Arrival]:
+        """Yield what was held and did not go on: keys, after all."""
+        if not self.is_whole:
+            held, self._held = self._held, ""
+            yield Arrival("keys", held)
+
+    def _paste(self, data: str, pieces: list[str]) -> Generator[Arrival, None, str]:
+        """Take in a part of a paste; return what follows its end."""
+        end = data.find(PASTE_END)
+        if end < 0:
+            kept = next((size for size in range(len(PASTE_END) - 1, 0, -1) if data.endswith(PASTE_END[:size])), 0)
+            pieces.append(data[: len(data) - kept])
+            self._held = data[len(data) - kept :]
+            return ""
+        pieces.append(data[:end])
+        self._pasted = None
+        yield Arrival("paste", "".join(pieces).replace("\x00", ""))
+        return data[end + len(PASTE_END) :]

@@ -1,0 +1,42 @@
+"""Many events, few drawings."""
+
+import asyncio
+from itertools import pairwise
+
+from codeloop.tui.screen.pace import Frames, Lull
+
+
+async def test_a_burst_is_drawn_at_once_and_then_thirty_times_a_second() -> None:
+    drawn: list[float] = []
+    clock = asyncio.get_running_loop().time
+    frames = Frames(lambda: drawn.append(clock()))
+    began = clock()
+    while len(drawn) < 3:
+        frames.want()
+        await asyncio.sleep(0)
+    assert drawn[0] - began < 1 / 30
+    assert all(later - earlier >= 0.03 for earlier, later in pairwise(drawn))
+
+
+async def test_work_is_begun_once_for_a_burst_and_again_for_what_comes_while_it_goes_on() -> None:
+    begun = 0
+    gate = asyncio.Event()
+
+    async def work() -> None:
+        nonlocal begun
+        begun += 1
+        await gate.wait()
+
+    lull = Lull(lambda: asyncio.create_task(work()), 0.01)
+    for _ in range(5):
+        lull.want()
+    while not begun:
+        await asyncio.sleep(0.005)
+    lull.want()
+    await asyncio.sleep(0.03)
+    assert begun == 1
+    gate.set()
+    while begun < 2:
+        await asyncio.sleep(0.005)
+    await asyncio.sleep(0.03)
+    assert begun == 2

@@ -1,0 +1,42 @@
+"""How the real program gets along with its terminal."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Desk, serving, steps
+from tests.support.answers import Answer
+from tests.tui.terminal.screen import ScreenTerminal
+
+READY = "\x1b[?2004h"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="Done."))) as server:
+        desk.use(server)
+        yield desk
+
+
+def test_it_ends_with_a_terminal_that_is_gone_although_nobody_tells_it(desk: Desk) -> None:
+    deaf = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *desk.command]
+    terminal = ScreenTerminal(desk, command=deaf)
+    terminal.wait_for("or name a task")
+    terminal.close()
+    terminal.child.wait(timeout=60)
+
+
+def test_answers_of_the_terminal_are_no_keys_and_a_megabyte_is_pasted(desk: Desk) -> None:
+    terminal = ScreenTerminal(desk)
+    terminal.wait_for(READY)
+    terminal.type("\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?62;4c")
+    terminal.type(f"\x1b[200~{'lorem ipsum ' * 90_000}\x1b[201~")
+    while "[Pasted 1080000 characters]" not in terminal.shown:
+        assert terminal.read(60)
+    assert "rgb:" not in terminal.shown
+    terminal.child.send_signal(signal.SIGTERM)
+    assert terminal.end() == 0
+    assert terminal.lost() == ""
