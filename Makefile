@@ -23,8 +23,8 @@ venv: $(READY)  ## set .venv up
 demo: $(READY)  ## watch the agent fix a failing test; the model is a recording, no key is needed
 	@$(BIN)/codeloop demo $(ARGS)
 
-test: $(READY)  ## run the tests
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not interop and not registries" --ignore tests/faults $(ARGS)
+test: $(READY)  ## run the tests, but for those of the gates (make check)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not interop and not registries" --ignore tests/faults --ignore tests/test_house.py $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than two seconds each
 	@$(BIN)/pytest -n $(WORKERS) -m "slow and not interop and not registries" --ignore tests/faults $(ARGS)

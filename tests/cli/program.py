@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.support.answers import Answer, Call
-from tests.support.forked import Loaded
+from tests.support.forked import FRONT, Loaded, read_at_start
 from tests.support.provider import ModelServer
 from tests.support.sandboxed import with_commands
 from tests.support.wire import Received
@@ -57,6 +57,13 @@ class Desk:
         )
         shorter = "from codeloop.schema import limits; from codeloop.schema.wire import replace; " + rows
         return [*self.wrapper, python, option, shorter + code if rows else code]
+
+    @property
+    def quick_command(self) -> list[str]:
+        """What starts the program for little, where that can be: a process that hands on signals and ends with it."""
+        can_fork = not self.wrapper and not self.limits and not any(map(read_at_start, self.environment))
+        front = [sys.executable, "-I", "-S", str(FRONT), str(loaded().socket), COMMAND[2]]
+        return front if can_fork else self.command
 
     @property
     def work(self) -> Path:

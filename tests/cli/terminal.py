@@ -27,7 +27,7 @@ class Terminal:
         self._read = 0
         options = desk.options(TERM=term)
         self.child = subprocess.Popen(
-            [*desk.command, *arguments],
+            [*desk.quick_command, *arguments],
             **options,
             stdin=side,
             stdout=side,

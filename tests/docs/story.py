@@ -15,10 +15,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from tests.cli.program import loaded
 from tests.docs.pages import ROOT, Block, is_run
 from tests.support.sandboxed import is_sandboxed
 
 BIN = Path(sys.executable).parent
+PROGRAM = Path(__file__).with_name("bin")
 KEY = "sk-ant-0123456789abcdefghij"
 TYPED = {r"codeloop auth login \w+$": KEY}
 """Commands that ask at a terminal, and the lines that are typed, joined by `|`."""
@@ -114,10 +116,13 @@ def surroundings(folder: Path, url: str) -> dict[str, str]:
     service = {"options": {"baseURL": url}}
     providers = dict.fromkeys(("anthropic", "openai", "ollama", "mine", "local"), service)
     return {
-        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join([str(PROGRAM), str(BIN), os.environ["PATH"]]),
         "HOME": str(folder),
         "LC_ALL": "C.UTF-8",
+        # A file that is edited within the second, to the same size, would be run as it was compiled before.
+        "PYTHONDONTWRITEBYTECODE": "1",
         "CLONE": str(ROOT),
+        "LOADED": str(loaded().socket),
         "CODELOOP_DISABLE_MODELS_FETCH": "1",
         "CODELOOP_CONFIG_CONTENT": json.dumps({"provider": providers}),
         "MY_KEY": KEY,

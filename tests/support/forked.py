@@ -1,7 +1,8 @@
 """Starts the program many times for little: each is a real process, forked from one that has loaded all of it.
 
 An interpreter and its imports are most of what a short command costs, and a suite starts hundreds. What such a child
-can't show (what is loaded when, a terminal, a signal at any moment) is for tests that start the program whole.
+can't show (what is loaded when, a controlling terminal, a signal at any moment) is for tests that start the program
+whole.
 """
 
 import atexit
@@ -14,36 +15,42 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from threading import Lock
+from typing import Any
 
 import codeloop
 
 ROOT = Path(__file__).parents[2]
 AT_START = ("LANG", "LC_", "PYTHON", "TZ", "CODELOOP_FAULT")
 """Variables that an interpreter, or the program as it is loaded, reads once."""
+FRONT = Path(__file__).with_name("front.py")
+"""Stands in for a child where a process is to be started: its own arguments say what the child runs."""
 PIPE = 16_000
 """How many bytes any pipe holds that nobody reads yet."""
 
 
 class Loaded:
-    """A process that has the program loaded. It forks one child at a time, for as long as we live."""
+    """A process that has the program loaded. It forks children, side by side, for as long as we live."""
 
     def __init__(self) -> None:
-        self._channel, other = socket.socketpair()
-        with other:
+        self._folder = tempfile.TemporaryDirectory(prefix="codeloop-", ignore_cleanup_errors=True)
+        self.socket = Path(self._folder.name) / "loaded"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self.socket))
+            listener.listen(64)
             self._process = subprocess.Popen(
-                [sys.executable, "-c", f"from tests.support.forked import serve; exec(serve({other.fileno()}))"],
+                [sys.executable, "-c", f"from tests.support.forked import serve; exec(serve({listener.fileno()}))"],
                 cwd=ROOT,
                 env={name: value for name, value in os.environ.items() if not name.startswith(AT_START)},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # its end says that we are gone
                 stdout=subprocess.DEVNULL,  # and no terminal: Python writes to one line by line
-                pass_fds=[other.fileno()],
+                pass_fds=[listener.fileno()],
             )
-        self._is_taken = Lock()
         atexit.register(self._close)
 
     def run(
@@ -51,43 +58,39 @@ class Loaded:
     ) -> subprocess.CompletedProcess[str] | None:
         """Run `python -c CODE ARGUMENT...` as `subprocess.run` does; None where it has to be started whole."""
         given = text.encode("utf-8", "surrogateescape")
-        if len(given) > PIPE or any(name.startswith(AT_START) for name in env):
+        if len(given) > PIPE or any(map(read_at_start, env)):
             return None
-        if not self._is_taken.acquire(blocking=False):
-            return None
-        try:
-            pid, out, err = self._fork(command, cwd, env, given)
-            try:
-                said = read_both(out, err, seconds)
-            except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
-                raise
-            finally:
-                code = self._number()
-            return subprocess.CompletedProcess(list(command), code, *said)
-        finally:
-            self._is_taken.release()
-
-    def _fork(self, command: Sequence[str], cwd: Path, env: Mapping[str, str], given: bytes) -> tuple[int, int, int]:
-        """Start a child. Return its id and what to read its two outputs from."""
         (stdin, to), (out, stdout), (err, stderr) = os.pipe(), os.pipe(), os.pipe()
         os.write(to, given)
         os.close(to)
         asked = json.dumps({"code": command[2], "argv": command[3:], "cwd": str(cwd), "env": dict(env)}).encode()
-        socket.send_fds(self._channel, [len(asked).to_bytes(4, "big")], [stdin, stdout, stderr])
-        self._channel.sendall(asked)
-        for descriptor in (stdin, stdout, stderr):
-            os.close(descriptor)
-        return self._number(), out, err
+        with socket.socket(socket.AF_UNIX) as channel:
+            channel.connect(str(self.socket))
+            socket.send_fds(channel, [len(asked).to_bytes(4, "big")], [stdin, stdout, stderr])
+            channel.sendall(asked)
+            for descriptor in (stdin, stdout, stderr):
+                os.close(descriptor)
+            number_from(channel)
+            said = read_both(out, err, seconds)
+            return subprocess.CompletedProcess(list(command), number_from(channel), *said)
 
     def _close(self) -> None:
-        self._channel.close()
+        if self._process.stdin:
+            self._process.stdin.close()
         self._process.wait()
+        self._folder.cleanup()
 
-    def _number(self) -> int:
-        said = self._channel.recv(4, socket.MSG_WAITALL)
-        assert len(said) == 4, "the process that has the program loaded is gone"
-        return int.from_bytes(said, "big", signed=True)
+
+def read_at_start(name: str) -> bool:
+    """Return whether a variable is read once, so that a forked child would not see it."""
+    return name.startswith(AT_START)
+
+
+def number_from(channel: socket.socket) -> int:
+    """Return the next number that is said over a channel: a child's id, then its exit code."""
+    said = channel.recv(4, socket.MSG_WAITALL)
+    assert len(said) == 4, "the process that has the program loaded is gone"
+    return int.from_bytes(said, "big", signed=True)
 
 
 def read_both(out: int, err: int, seconds: float) -> list[str]:
@@ -113,29 +116,75 @@ def read_both(out: int, err: int, seconds: float) -> list[str]:
 
 
 def serve(descriptor: int) -> str:
-    """Fork what is asked for over a socket, until it is closed. In a child: return the code that it is to run."""
+    """Fork what is asked for over a socket, until stdin ends. In a child: return the code that it is to run."""
     for module in pkgutil.walk_packages(codeloop.__path__, "codeloop."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with socket.socket(fileno=descriptor) as channel:
+    ended, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    children: dict[int, socket.socket] = {}
+    with socket.socket(fileno=descriptor) as listener, selectors.DefaultSelector() as waiting:
+        for source in (sys.stdin.fileno(), ended, listener):
+            waiting.register(source, selectors.EVENT_READ)
         while True:
-            length, given, _, _ = socket.recv_fds(channel, 4, 3)
-            if not length:
-                return ""
-            asked = json.loads(channel.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL))
-            pid = os.fork()
-            if pid == 0:
-                break
-            for each in given:
-                os.close(each)
-            channel.sendall(pid.to_bytes(4, "big", signed=True))
-            status = os.waitpid(pid, 0)[1]
-            channel.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
-    become(given, asked["argv"], asked["cwd"], asked["env"])
-    return asked["code"]
+            for key, _ in waiting.select():
+                if key.fd == sys.stdin.fileno():
+                    for pid in children:
+                        os.kill(pid, signal.SIGKILL)
+                    return ""
+                if key.fd == ended:
+                    os.read(ended, 512)
+                elif key.fileobj is listener:
+                    channel, asked, given = taken(listener)
+                    pid = os.fork()
+                    if pid == 0:
+                        signal.set_wakeup_fd(-1)
+                        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                        waiting.close()
+                        for each in (ended, wake, *(other.detach() for other in (channel, *children.values()))):
+                            os.close(each)
+                        become(given, asked["argv"], asked["cwd"], asked["env"])
+                        return asked["code"]
+                    for each in given:
+                        os.close(each)
+                    children[pid] = channel
+                    say(channel, pid)
+                    waiting.register(channel, selectors.EVENT_READ, pid)
+                elif key.data in children:  # who asked for it is gone
+                    os.kill(key.data, signal.SIGKILL)
+                    waiting.unregister(key.fileobj)
+            reap(children, waiting)
+
+
+def taken(listener: socket.socket) -> tuple[socket.socket, dict[str, Any], list[int]]:
+    """Return who asks for a child, what is asked, and the descriptors that the child is given."""
+    channel, _ = listener.accept()
+    length, given, _, _ = socket.recv_fds(channel, 4, 3)
+    return channel, json.loads(channel.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)), given
+
+
+def reap(children: dict[int, socket.socket], waiting: selectors.BaseSelector) -> None:
+    """Say the exit codes of the children that have ended to those who asked for them."""
+    while children:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        channel = children.pop(pid)
+        if channel in waiting.get_map():
+            waiting.unregister(channel)
+        say(channel, os.waitstatus_to_exitcode(status))
+        channel.close()
+
+
+def say(channel: socket.socket, number: int) -> None:
+    """Say a number, to nobody if who asked is gone."""
+    with suppress(OSError):
+        channel.sendall(number.to_bytes(4, "big", signed=True))
 
 
 def become(given: Sequence[int], argv: list[str], cwd: str, env: Mapping[str, str]) -> None:
