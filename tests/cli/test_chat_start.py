@@ -133,6 +133,12 @@ def helps(desk: Desk, *command: str) -> list[tuple[str, ...]]:
     return [command, *(found for name in names for found in helps(desk, *command, name))]
 
 
+def test_the_demo_in_the_terminal_ui_needs_a_terminal(tmp_path: Path) -> None:
+    ended = codeloop(tmp_path, "demo", "--tui")
+    assert ended.returncode == 2
+    assert "needs a terminal" in ended.stderr
+
+
 @pytest.mark.slow
 def test_no_help_is_cut_or_too_wide(tmp_path: Path) -> None:
     desk = Desk(tmp_path)

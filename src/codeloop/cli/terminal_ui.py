@@ -54,6 +54,12 @@ def show_terminal_ui(options: Options) -> int:
             model=model_of(options.model),
             thinking=options.thinking or None,
             server=options.attach or "",
-            command=f"codeloop attach {options.attach} --session" if options.attach else "codeloop --session",
+            command=_resuming(options),
         )
     )
+
+
+def _resuming(options: Options) -> str:
+    if options.replay is not None:  # what a recording said is not gone on with
+        return ""
+    return f"codeloop attach {options.attach} --session" if options.attach else "codeloop --session"

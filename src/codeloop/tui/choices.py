@@ -1,14 +1,18 @@
 """What a person can choose for the next prompts: agents, models; and what is known of them."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.providers import Model, UsableProviders
 from codeloop.schema.message import ModelRef
-from codeloop.schema.operation import AGENT_LIST, CONFIG_PROVIDERS, NoArguments
+from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, NoArguments
+from codeloop.schema.wire import replace
+from codeloop.tui.dialogs.parts.memory import ModelMemory, model_named, reference
 from codeloop.tui.prompt.completion import ClientCompleter, PromptCommand
 from codeloop.tui.prompt.prompt import PromptInput
 from codeloop.tui.prompt.settings import PromptSettings
@@ -19,6 +23,8 @@ from codeloop.tui.settings.keys import Keymap
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.settings import UiSettings, write_setting
 from codeloop.tui.state.late_client import LateClient
+
+_HERE = {"127.0.0.1", "localhost", "::1"}
 
 
 class Choices:
@@ -32,9 +38,11 @@ class Choices:
         self.providers: UsableProviders | None = None
         self.problem = ""
         """What is wrong with the connection."""
+        self.memory = ModelMemory(launch.state_folder)
+        self._configured: ModelRef | None = None
         self._launch = launch
         self._own = own
-        self._store = PromptStore(launch.state_folder)
+        self._store = PromptStore(launch.prompt_folder)
 
     async def connect(self, target: Target) -> None:
         """Learn what there is to choose from."""
@@ -45,8 +53,11 @@ class Choices:
 
     async def look(self) -> None:
         """Learn anew what there is to choose from."""
-        self.agents = await self.client.call(AGENT_LIST, NoArguments())
-        self.providers = await self.client.call(CONFIG_PROVIDERS, NoArguments())
+        client, none = self.client, NoArguments()
+        self.agents, self.providers, configuration = await asyncio.gather(
+            client.call(AGENT_LIST, none), client.call(CONFIG_PROVIDERS, none), client.call(CONFIG_GET, none)
+        )
+        self._configured = model_named(configuration.get("model"))
 
     def keep(self, key: str, value: str) -> None:
         """Keep a choice for the next time. Raises CodeloopError when it can't be written."""
@@ -79,21 +90,62 @@ class Choices:
         return [agent for agent in self.agents if agent.mode != "subagent" and not agent.hidden]
 
     def model_of(self, tab: SessionTab) -> ModelRef | None:
-        """Return the model of a tab's next prompt; None: as configured."""
-        if tab.model is not None:
-            return tab.model
+        """Return the model that was chosen for a tab's next prompt; None: the agent's, or the configured one."""
+        own = self._own_model(tab)
         session = tab.session
+        if tab.model is not None or (tab.agent is not None and own is not None):
+            return tab.model or own
         if session is not None and session.model is not None:
             model = session.model
             return ModelRef(provider_id=model.provider_id, model_id=model.id, variant=model.variant)
-        return self._launch.model
+        if self._launch.model is not None or own is not None or self._configured is not None:
+            return self._launch.model
+        return next(iter(self.recent()), None)
+
+    def answering(self, tab: SessionTab) -> ModelRef | None:
+        """Return the model that will answer a tab's next prompt; None: there is none, or the project is not open."""
+        chosen = self.model_of(tab) or self._own_model(tab) or self._configured
+        if chosen is not None or self.providers is None or not self.providers.providers:
+            return chosen
+        first = self.providers.providers[0].id
+        model = self.providers.default.get(first)
+        return ModelRef(provider_id=first, model_id=model) if model is not None else None
+
+    def needs_setup(self, tab: SessionTab) -> bool:
+        """Return whether no model can be used, or only one of a server on this machine that nobody has chosen yet."""
+        if self.model_of(tab) is not None or self._own_model(tab) is not None or self._configured is not None:
+            return False
+        details = self.details(tab)
+        return details is None or (urlsplit(details.api.url).hostname in _HERE and not self.memory.read().recent)
+
+    def recent(self) -> list[ModelRef]:
+        """Return the models that were chosen last and can be used, the latest first, each with its last effort."""
+        known, found = self.memory.read(), list[ModelRef]()
+        for name in known.recent:
+            ref = model_named(name)
+            if ref is not None and (details := self._listed(ref)) is not None:
+                variant = known.variants.get(name)
+                found.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))
+        return found
+
+    def take(self, tab: SessionTab, model: ModelRef) -> None:
+        """Let a model answer a tab's next prompts, and the first ones of the sessions to come."""
+        tab.model = model
+        self.memory.used(model)
 
     def details(self, tab: SessionTab) -> Model | None:
         """Return what is known of a tab's model."""
-        model = self.model_of(tab)
-        if model is None or self.providers is None:
-            return None
-        provider = next((each for each in self.providers.providers if each.id == model.provider_id), None)
+        model = self.answering(tab)
+        return self._listed(model) if model is not None else None
+
+    def _own_model(self, tab: SessionTab) -> ModelRef | None:
+        """Return the model that is configured for a tab's agent."""
+        name = self.agent_of(tab)
+        return next((agent.model for agent in self.agents if agent.name == name), None)
+
+    def _listed(self, model: ModelRef) -> Model | None:
+        providers = self.providers.providers if self.providers is not None else ()
+        provider = next((each for each in providers if each.id == model.provider_id), None)
         return provider.models.get(model.model_id) if provider is not None else None
 
     def variants(self, tab: SessionTab) -> list[str]:
@@ -103,8 +155,8 @@ class Choices:
 
     def standing(self, tab: SessionTab, keys: Keymap, hint: str) -> Standing:
         """Return what the status bar says besides the session."""
-        model, details = self.model_of(tab), self.details(tab)
-        name = f"{model.provider_id}/{model.model_id}" if model is not None else ""
+        model, details = self.answering(tab), self.details(tab)
+        name = reference(model) if model is not None else ""
         variant = f" ({model.variant})" if model is not None and model.variant else ""
         directory = tab.session.directory if tab.session else self._launch.directory
         home = str(Path.home())

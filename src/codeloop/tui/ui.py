@@ -208,6 +208,9 @@ class Ui(App[int]):
         self._asides.discard(task)
         if task.cancelled() or (error := task.exception()) is None:
             return
-        if not isinstance(error, CodeloopError):
+        if isinstance(error, CodeloopError):
+            here = "\nHere /connect does that." if "codeloop auth login" in str(error) else ""
+            self.say(str(error) + here, "error")
+        else:  # a mistake of ours: told, since what was asked for was not done
+            self.say(f"{type(error).__name__}: {error}\nThis is a mistake of codeloop, not yours.", "error")
             raise error
-        self.say(str(error), "error")

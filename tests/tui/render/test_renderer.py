@@ -56,7 +56,7 @@ def test_the_end_of_a_turn_tells_who_how_long_and_how_much() -> None:
 
 def test_an_error_is_shown_with_what_to_do_and_an_abort_as_a_word() -> None:
     shown = plain(draw(end(error=ProviderAuthError(data=ProviderAuthData(provider_id="openai", message="No key.")))))
-    assert shown.startswith("▌ No key.\n▌ Give a key with `codeloop auth login openai`")
+    assert shown.startswith("▌ No key.\n▌ Enter a key with /connect")
     aborted = plain(draw(end(error=MessageAbortedError(data=ErrorText(message="Aborted by the user")))))
     assert "· aborted ·" in aborted
     assert "Aborted by the user" not in aborted

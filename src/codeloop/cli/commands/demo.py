@@ -10,11 +10,14 @@ from pathlib import Path
 
 import click
 
+from codeloop.cli.chat.start import has_screen
 from codeloop.cli.options import Options
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.run.message import RunMessage
 from codeloop.cli.run.one_shot import execute
 from codeloop.cli.target.local import open_local
+from codeloop.kit.lazy import load
+from codeloop.schema.errors import UsageProblem
 
 FILES = ("postage.py", "test_postage.py")
 ALLOWED = '{"permission": {"bash": {"python3 -m unittest *": "allow"}}}'
@@ -24,11 +27,14 @@ TASK = "A customer says that a parcel of exactly 500 g costs too much. Find out 
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Keep the folder and print its path.")
-def demo(*, keep: bool) -> None:
+@click.option("--tui", "in_ui", is_flag=True, help="Show it in the terminal UI.")
+def demo(*, keep: bool, in_ui: bool) -> None:
     """Watch the agent fix a real bug with real tools. Only the model is recorded."""
+    if in_ui and not has_screen(Options(message=())):
+        raise UsageProblem("The terminal UI needs a terminal. Without one: codeloop demo")
     folder = Path(tempfile.mkdtemp(prefix="codeloop-demo-")).resolve()
     try:
-        code = play(folder)
+        code = play(folder, in_ui=in_ui)
     finally:
         if not keep:
             shutil.rmtree(folder)
@@ -37,7 +43,7 @@ def demo(*, keep: bool) -> None:
     sys.exit(code)
 
 
-def play(folder: Path) -> int:
+def play(folder: Path, *, in_ui: bool = False) -> int:
     """Put the project into `folder`, replay the recording on it, and return the exit code."""
     colour = has_colour(sys.stderr)
     project = folder / "project"
@@ -45,15 +51,17 @@ def play(folder: Path) -> int:
     data = files("codeloop.cli.commands.data").joinpath("demo")
     with as_file(data) as source:
         shutil.copytree(source / "project", project)
-        click.echo(paint("codeloop demo", "bold", colour=colour) + ": the model's answers are a recording.", err=True)
-        click.echo("Everything else is real: the loop, the tools, the test run, the diff.\n", err=True)
-        click.echo(paint(f"> {TASK}\n", "cyan", colour=colour), err=True)
+        if not in_ui:
+            _introduce(colour=colour)
         # The demo leaves no session behind, and finds the interpreter that runs it.
         os.environ["CODELOOP_HOME"] = str(folder / "home")
         os.environ["CODELOOP_CONFIG_CONTENT"] = ALLOWED
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         options = Options(message=(TASK,), directory=project, replay=source / "recording.jsonl", pace=pace)
-        code = asyncio.run(execute(options, RunMessage(TASK), open_local))
+        if in_ui:
+            code: int = load("cli.terminal_ui:show_terminal_ui")(options)
+        else:
+            code = asyncio.run(execute(options, RunMessage(TASK), open_local))
     click.echo(
         "\nNow with a real model, in your own project:\n"
         "  codeloop auth login anthropic      (or openai, openrouter, ...; or set ANTHROPIC_API_KEY)\n"
@@ -61,3 +69,9 @@ def play(folder: Path) -> int:
         err=True,
     )
     return code
+
+
+def _introduce(*, colour: bool) -> None:
+    click.echo(paint("codeloop demo", "bold", colour=colour) + ": the model's answers are a recording.", err=True)
+    click.echo("Everything else is real: the loop, the tools, the test run, the diff.\n", err=True)
+    click.echo(paint(f"> {TASK}\n", "cyan", colour=colour), err=True)

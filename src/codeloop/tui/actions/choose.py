@@ -6,6 +6,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_GET, SESSION_UPDATE
 from codeloop.schema.permission import PROFILE, PROFILES
 from codeloop.schema.wire import replace
+from codeloop.tui.dialogs.parts.memory import reference
 from codeloop.tui.ui import Ui
 
 
@@ -21,14 +22,24 @@ async def previous_agent(ui: Ui, _words: str) -> None:
 
 async def next_variant(ui: Ui, _words: str) -> None:
     """Let the model think with the next of its efforts; after the last one, as it does by itself."""
-    model = ui.choices.model_of(ui.tab)
+    model = ui.choices.answering(ui.tab)
     variants = ui.choices.variants(ui.tab)
     if model is None or not variants:
         raise UsageProblem("This model has no variants.")
     names: list[str | None] = [None, *variants]
     at = names.index(model.variant) if model.variant in names else 0
-    ui.tab.model = replace(model, variant=names[(at + 1) % len(names)])
+    ui.choices.take(ui.tab, replace(model, variant=names[(at + 1) % len(names)]))
     ui.draw()
+
+
+async def next_recent(ui: Ui, _words: str) -> None:
+    """Let the model answer that was chosen before the present one."""
+    _step_recent(ui, 1)
+
+
+async def previous_recent(ui: Ui, _words: str) -> None:
+    """Let the model answer that was chosen after the present one."""
+    _step_recent(ui, -1)
 
 
 async def profile(ui: Ui, words: str) -> None:
@@ -53,3 +64,14 @@ def _step_agent(ui: Ui, by: int) -> None:
         at = names.index(now) if now in names else 0
         ui.tab.agent = names[(at + by) % len(names)]
         ui.draw()
+
+
+def _step_recent(ui: Ui, by: int) -> None:
+    recent, model = ui.choices.recent(), ui.choices.answering(ui.tab)
+    names = [reference(each) for each in recent]
+    now = reference(model) if model is not None else ""
+    if not [name for name in names if name != now]:
+        raise UsageProblem(f"No other model was chosen lately. {ui.keys.shown('model_list')} lists all.")
+    at = names.index(now) if now in names else -1 if by > 0 else 0
+    ui.tab.model = recent[(at + by) % len(recent)]  # the order stays, so that the next step reaches the next one
+    ui.draw()

@@ -9,7 +9,6 @@ from textual.screen import Screen
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import SESSION_DELETE, SESSION_GET, SESSION_UPDATE
 from codeloop.tui.dialogs.agents import agent_picker
 from codeloop.tui.dialogs.confirm import Confirm
@@ -17,7 +16,7 @@ from codeloop.tui.dialogs.export import export_session
 from codeloop.tui.dialogs.models import ModelPicker
 from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
 from codeloop.tui.dialogs.parts.context import DialogContext
-from codeloop.tui.dialogs.parts.memory import ModelMemory
+from codeloop.tui.dialogs.parts.memory import model_named
 from codeloop.tui.dialogs.providers import ProviderPicker
 from codeloop.tui.dialogs.sessions import ChildPicker, SessionPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
@@ -92,16 +91,14 @@ async def timeline(ui: Ui, _words: str) -> None:
 
 async def models(ui: Ui, words: str) -> None:
     """Choose the model of the next prompts, or take the one that is named."""
-    memory = ModelMemory(ui.launch.state_folder)
-    if words:
-        provider, slash, name = words.partition("/")
-        if not slash or not name:
-            raise UsageProblem(f"/models takes PROVIDER/MODEL, not {words}. Without it, all are listed.")
-        chosen = ModelRef(provider_id=provider, model_id=name)
-    else:
-        chosen = await ask(ui, ModelPicker(context_of(ui), memory, ui.choices.model_of(ui.tab)))
+    chosen = model_named(words)
+    if words and chosen is None:
+        raise UsageProblem(f"/models takes PROVIDER/MODEL, not {words}. Without it, all are listed.")
+    if not words:
+        await ui.choices.look()
+        chosen = await ask(ui, ModelPicker(context_of(ui), ui.choices.memory, ui.choices.answering(ui.tab)))
     if chosen is not None:
-        ui.tab.model = chosen
+        ui.choices.take(ui.tab, chosen)
         ui.draw()
 
 
@@ -121,7 +118,7 @@ async def providers(ui: Ui, _words: str) -> None:
     chosen = await ask(ui, ProviderPicker(context_of(ui)))
     await ui.choices.look()
     if chosen is not None:
-        ui.tab.model = chosen
+        ui.choices.take(ui.tab, chosen)
     ui.draw()
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from codeloop.client.target import Target
+from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event
 from codeloop.tui.actions.sending import send
@@ -39,7 +40,17 @@ async def _serve(ui: Ui, target: Target, sessions: OpenSessions) -> None:
         ui.say(note.removeprefix("codeloop: "), "warning")
     if found is not None:
         await ui.open_tab(found)
+    ui.draw()
     if ui.launch.prompt:
         ui.aside(send(ui, ui.tab, PromptEntry(ui.launch.prompt), "queue"))
-    ui.draw()
+    else:
+        ui.aside(_welcome(ui))
     await ui.is_leaving.wait()
+
+
+async def _welcome(ui: Ui) -> None:
+    """Help who is here for the first time to a model, and to the keys that matter."""
+    if ui.choices.needs_setup(ui.tab):
+        await load("tui.actions.first_run:begin")(ui)
+    if ui.tab.session is None:
+        await load("tui.actions.tour:once")(ui)

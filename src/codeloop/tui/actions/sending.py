@@ -1,6 +1,7 @@
 """What a person says goes to the session, which its first prompt creates."""
 
 from codeloop.client.client import Client
+from codeloop.kit.lazy import load
 from codeloop.schema.api.session_inputs import (
     FilePartInput,
     InvokeCommand,
@@ -18,6 +19,7 @@ from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.ui import Ui
 
 LIMITS = RunLimits(attended=True)
+UNSENT = "Nothing was sent: no model can be used yet. /connect sets one up, then send the prompt again."
 
 
 async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery) -> None:
@@ -25,7 +27,9 @@ async def send(ui: Ui, tab: SessionTab, entry: PromptEntry, delivery: Delivery) 
     if delivery == "queue" and tab.view is not None and tab.view.is_busy:
         tab.prompt.queue.hold(entry)
         return
-    session = await _session(ui, tab)
+    session = await _session(ui, tab, entry)
+    if session is None:
+        return
     client, model, agent = _client(ui, session), ui.choices.model_of(tab), ui.choices.agent_of(tab)
     if entry.mode == "shell":
         shell = RunShell(session_id=session.id, command=entry.text, agent=agent, model=model)
@@ -66,7 +70,9 @@ async def look_for_queued(ui: Ui) -> None:
 
 async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple[FilePartInput, ...]) -> None:
     """Run a command of the project. Raises CodeloopError."""
-    session = await _session(ui, tab)
+    session = await _session(ui, tab, PromptEntry(f"/{name} {words}".rstrip(), files=files))
+    if session is None:
+        return
     model = ui.choices.model_of(tab)
     command = InvokeCommand(
         session_id=session.id,
@@ -81,17 +87,34 @@ async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple
     _tell(ui, await _client(ui, session).call(COMMAND, command))
 
 
-async def _session(ui: Ui, tab: SessionTab) -> Session:
-    """Return a tab's session; a new one, if it has none."""
+async def _session(ui: Ui, tab: SessionTab, entry: PromptEntry) -> Session | None:
+    """Return a tab's session; a new one, if it has none. None: no model can be used, and the prompt is kept."""
     tab.forget_notices()
     async with tab.creating:  # a second prompt waits for the session that the first one creates
+        await ui.is_open.wait()
+        if not await _has_model(ui, tab, entry):
+            ui.say(UNSENT, "warning")
+            return None
         if tab.session is None:
-            await ui.is_open.wait()
             session = await ui.launch.created(ui.client)
             await ui.open_tab(session, tab)
             return session
     tab.transcript.to_end()
     return tab.session
+
+
+async def _has_model(ui: Ui, tab: SessionTab, entry: PromptEntry) -> bool:
+    """Return whether a model can answer; who has none is asked for one while the prompt stands where it was."""
+    if ui.choices.answering(tab) is not None:
+        return True
+    await ui.choices.look()
+    if ui.choices.answering(tab) is not None:
+        return True
+    tab.prompt.set_entry(entry)
+    if not await load("tui.actions.first_run:connect")(ui):
+        return False
+    tab.prompt.clear()
+    return True
 
 
 def _client(ui: Ui, session: Session) -> Client:

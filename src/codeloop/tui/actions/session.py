@@ -12,9 +12,12 @@ from codeloop.tui.ui import Ui
 
 
 async def interrupt(ui: Ui, _words: str) -> None:
-    """Stop the turn, when the key is pressed a second time."""
+    """Stop the turn, when the key is pressed a second time; without one, take away what the program said."""
     view = ui.tab.view
-    if view is not None and view.is_busy and ui.again(f"{ui.keys.shown('session_interrupt')} again to stop the turn"):
+    if view is None or not view.is_busy:
+        ui.tab.forget_notices()
+        ui.tab.sync()
+    elif ui.again(f"{ui.keys.shown('session_interrupt')} again to stop the turn"):
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
 
 
@@ -58,9 +61,9 @@ def _undone_prompt(ui: Ui, session: Session) -> str:
 async def compact(ui: Ui, _words: str) -> None:
     """Put a summary in the place of the conversation."""
     session = ui.session
-    model = ui.choices.model_of(ui.tab)
+    model = ui.choices.answering(ui.tab)
     if model is None:
-        raise UsageProblem("There is nothing to summarize yet.")
+        raise UsageProblem("No model can be used yet. /connect sets one up.")
     asked = Summarize(session_id=session.id, provider_id=model.provider_id, model_id=model.model_id)
     await ui.client.call(SUMMARIZE, asked)
 

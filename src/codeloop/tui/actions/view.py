@@ -76,13 +76,13 @@ async def details(ui: Ui, _words: str) -> None:
 
 async def status(ui: Ui, _words: str) -> None:
     """Say where this is, who answers, and what it has cost."""
-    session, model = ui.tab.session, ui.choices.model_of(ui.tab)
+    session, model = ui.tab.session, ui.choices.answering(ui.tab)
     lines = [ui.launch.server, session.directory if session else ui.launch.directory]
     if session is not None:
         tokens = session.tokens or NO_TOKENS
         lines.append(f"{session.id}  {one_line(session.title, WIDTH)}")
         lines.append(" · ".join((*spent(tokens, session.cost or 0.0),)) or dollars(0.0))
-    name = f"{model.provider_id}/{model.model_id}" if model is not None else "as configured"
+    name = f"{model.provider_id}/{model.model_id}" if model is not None else "none yet (/connect)"
     lines.append(f"agent {ui.choices.agent_of(ui.tab) or 'as configured'}, model {name}, theme {ui.appearance.name}")
     ui.say("\n".join(filter(None, lines)))
 

@@ -55,6 +55,8 @@ class Picker(Dialog[T | None], Generic[T]):
     def __init__(self, source: PickSource[T], colours: Colours) -> None:
         super().__init__(colours)
         self.source = source
+        self.typed = ""
+        """What is typed to filter the list, and was typed when it was closed."""
         self._picks: list[Pick[T]] = []
         self._more = 0
         """How many of the picks, at the end, were found elsewhere for what is typed."""
@@ -105,7 +107,7 @@ class Picker(Dialog[T | None], Generic[T]):
 
     def _filter(self, keep: T | None = None) -> None:
         """Show what fits what is typed; the cursor is on the first row, or on a value to keep."""
-        query = self.query_one(FilterInput).value
+        query = self.typed = self.query_one(FilterInput).value
         self._found = self._index.search(query)
         if self._more:
             known = len(self._picks) - self._more
@@ -176,6 +178,8 @@ class Picker(Dialog[T | None], Generic[T]):
         self._tell()
 
     def _choose(self) -> None:
+        if self.query_one(FilterInput).value != self.typed:  # Enter came right after the last letter
+            self._filter()
         if not self._found:
             self.reload()
             return

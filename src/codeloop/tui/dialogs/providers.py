@@ -29,7 +29,7 @@ from codeloop.tui.dialogs.text_input import TextInput
 
 LOCAL, READY, KNOWN, OTHERS = "On this machine", "Ready", "Often used", "All others"
 _OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")
-FIRST = "Pick where your models come from. A key is stored for that service alone, in a file that only you can read."
+AGAIN = "Choose it once more to use it all the same."
 
 
 class ProviderPicker(Picker[ModelRef]):
@@ -39,6 +39,7 @@ class ProviderPicker(Picker[ModelRef]):
         self._given = context
         self._known = KnownProviders(all=[], default={}, connected=[])
         self._keyed: set[str] = set()
+        self._failed: set[str] = set()
         actions = (
             PickAction("ctrl+k", "enter a key", self._enter),
             PickAction("ctrl+d", "forget the key", self._forget),
@@ -81,16 +82,35 @@ class ProviderPicker(Picker[ModelRef]):
         self.run_worker(partial(self._use, value), exclusive=True, group="act")
 
     async def _use(self, model: ModelRef) -> None:
-        if model.provider_id in self._known.connected:
+        if model.provider_id not in self._known.connected:
+            if await self._enter(model):
+                self.reload()
+        elif model.provider_id in self._failed:  # chosen once more: the person knows better
             self.dismiss(model)
-        elif await self._enter(model):
-            self.reload()
+        elif await self._try(model) is not None:
+            self._failed.add(model.provider_id)
+            self.notify(AGAIN, timeout=15, markup=False)
+
+    async def _try(self, model: ModelRef) -> MessageError | None:
+        """Ask a provider for one word; close with its model if it answers, else say what went wrong."""
+        name = one_line(self._provider(model).name, 60)
+        self.notify(f"Trying {name}…", markup=False)
+        error = await tried(self._given, model)
+        if error is None:
+            self.notify(f"{name} answers.", markup=False)
+            self.dismiss(model)
+        else:
+            self.notify(one_line(error_message(error), 400), severity="error", timeout=15, markup=False)
+        return error
+
+    def _provider(self, model: ModelRef) -> ProviderDetails:
+        return next(each for each in self._known.all if each.id == model.provider_id)
 
     async def _enter(self, model: ModelRef | None) -> bool:
         """Store a key and try it; one that the service refuses is forgotten again."""
         if model is None:
             return False
-        provider = next(each for each in self._known.all if each.id == model.provider_id)
+        provider = self._provider(model)
         about = f"It is stored for {one_line(provider.name, 60)} alone, and tried at once with one short request."
         title = f"Key for {one_line(provider.name, 60)}"
         key = await self._given.ask(TextInput(title, self.colours, about=about, hidden=True))
@@ -98,16 +118,10 @@ class ProviderPicker(Picker[ModelRef]):
             return False
         client = self._given.client
         await client.call(AUTH_SET, SetAuth(provider_id=provider.id, auth=ApiAuth(key=key)))
-        self.notify(f"Trying {one_line(provider.name, 60)}…", markup=False)
-        error = await tried(self._given, model)
-        if error is None:
-            self.notify(f"{one_line(provider.name, 60)} answers.", markup=False)
-            self.dismiss(model)
-            return False
+        error = await self._try(model)
         if isinstance(error, ProviderAuthError):
             await client.call(AUTH_REMOVE, ProviderId(provider_id=provider.id))
-        self.notify(one_line(error_message(error), 400), severity="error", timeout=15, markup=False)
-        return True
+        return error is not None
 
     async def _forget(self, model: ModelRef | None) -> bool:
         if model is None:

@@ -64,9 +64,8 @@ def _sums(item: EndItem) -> list[str]:
 
 def _advice(error: MessageError) -> str:
     match error:
-        case ProviderAuthError(data=data):
-            name = one_line(data.provider_id, _NAME)
-            return f"Give a key with `codeloop auth login {name}`, then send the prompt again."
+        case ProviderAuthError():
+            return "Enter a key with /connect, then send the prompt again."
         case ContextOverflowError():
             return "Compact the conversation with /compact, or begin a new session."
         case MessageOutputLengthError():
@@ -74,7 +73,7 @@ def _advice(error: MessageError) -> str:
         case APIError(data=data) if data.is_retryable:
             return "The service may be back in a while: send the prompt again, or choose another model."
         case APIError(data=data) if data.status_code in {401, 403}:
-            return "Check the key of this provider, or choose another model."
+            return "Enter another key with /connect, or choose another model with /models."
         case _:
             return ""
 

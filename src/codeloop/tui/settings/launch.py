@@ -1,5 +1,7 @@
 """What the terminal UI is started with: how to reach a project, and where a person's settings are."""
 
+import hashlib
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -19,7 +21,7 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
 
     `opened`: opens the project or the connection, asking for trust if that is needed; raises CodeloopError. `chosen`:
     returns the session to resume; None: a new one. `created`: makes a new session. `prompt` is typed in and sent.
-    `command`: what resumes a session from the command line, without its id.
+    `command`: what resumes a session from the command line, without its id; empty: nothing can.
     """
 
     opened: Callable[[AskTrust], AbstractAsyncContextManager[Target]]
@@ -28,7 +30,7 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
     directory: str
     """What is known of it before the project is open, for the first screen."""
     state_folder: Path
-    """Drafts, history and choices of the person are kept here."""
+    """The choices of the person are kept here; drafts and history of the project in `prompt_folder` below it."""
     settings_files: tuple[Path, ...] = ()
     """Settings of the UI; a later one takes precedence."""
     own_settings: Path | None = None
@@ -41,3 +43,9 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
     server: str = ""
     """The address of the server; "": the project is opened in this process."""
     command: str = "codeloop --session"
+
+    @property
+    def prompt_folder(self) -> Path:
+        """Where what is typed in this directory is kept: what another project was told is not offered here."""
+        place = f"{self.server}\n{os.path.realpath(self.directory)}"
+        return self.state_folder / "projects" / hashlib.sha256(os.fsencode(place)).hexdigest()[:16]

@@ -69,7 +69,8 @@ class PickRows(Sequence[Row]):
         width, muted = self.width, styles.of("text_muted")
         look = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _LONGEST)
-        hint = one_line(pick.problem or pick.hint, 60) if width >= 50 else ""
+        hint = fit(one_line(pick.problem, 60), width * 2 // 5) if pick.problem else one_line(pick.hint, 60)
+        hint = hint if width >= 50 else ""
         room = width - 4 - (cell_len(hint) + 2 if hint else 0)
         shown = fit(title, room)
         marks = places(shown, self._query) if self._query.strip() else set[int]()

@@ -1,0 +1,123 @@
+"""The first start: without a model one is set up, no word that was typed is lost, and five keys are shown once."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.model.catalog.vendors import LocalServer
+from codeloop.model.providers import Providers
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.message import ModelRef
+from tests.support.answers import Answer
+from tests.support.project import Rig, in_process, rig, startup
+from tests.support.provider import ModelServer
+from tests.tui.app.played import played
+
+ASKS = "Where do your models come from?"
+
+
+@asynccontextmanager
+async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *local: LocalServer) -> AsyncGenerator[Rig]:
+    """Open a project on the real table of providers; `local` are the servers that are looked for here."""
+    monkeypatch.setattr("codeloop.app.settings.Providers", partial(Providers, local=local))
+    work = tmp_path / "work"
+    work.mkdir()
+    nothing: Any = None
+    async with in_process(startup(tmp_path / "home", work), None) as (project, client):
+        yield Rig(project, nothing, "", client)
+
+
+async def test_a_server_of_this_machine_is_tried_and_answers_from_then_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state"
+    async with (
+        ModelServer([Answer(text="ready")], models=("qwen3-coder:30b",)) as server,
+        desk(tmp_path, monkeypatch, LocalServer("ollama", "Ollama", server.url)) as it,
+    ):
+        async with played(it, state) as ui:
+            await ui.sees(ASKS, "Ollama", "answers")
+            await ui.pilot.press("enter")
+            await ui.sees("Five keys to begin with", "build ollama/qwen3-coder:30b")
+            chats = [request for request in server.requests if request.path.endswith("/chat/completions")]
+            assert len(chats) == 1
+            await ui.pilot.press("escape")
+            await ui.until(lambda: "Five keys" not in ui.screen())
+        async with played(it, state) as ui:
+            await ui.sees("build ollama/qwen3-coder:30b")
+            await ui.type("hello", "enter")
+            await ui.until(lambda: ui.ui.tab.session is not None)
+            assert ASKS not in ui.screen()
+            assert "Five keys" not in ui.screen()
+
+
+async def test_a_prompt_without_a_model_is_kept_and_sent_once_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ModelServer([Answer(text="Done as asked.")], models=("qwen3-coder:30b",))
+    async with server:  # it gets its port, and is not there yet
+        pass
+    async with (
+        desk(tmp_path, monkeypatch, LocalServer("ollama", "Ollama", server.url)) as it,
+        played(it, tmp_path / "state", prompt="fix the parser") as ui,
+    ):
+        await ui.sees(ASKS, "Anthropic", "ANTHROPIC_API_KEY")
+        await ui.pilot.press("escape")
+        await ui.sees("Nothing was sent", "/connect")
+        assert ui.ui.tab.prompt.entry.text == "fix the parser"
+        assert it.project.store.sessions() == []
+        await ui.pilot.press("enter")
+        await ui.sees(ASKS)
+        async with server:
+            await ui.pilot.press("escape", "enter")
+            await ui.sees("Done as asked.")
+            assert not ui.ui.tab.prompt.entry.text
+
+
+async def test_what_is_typed_while_the_dialog_opens_goes_to_the_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk(tmp_path, monkeypatch) as it, played(it, tmp_path / "state") as ui:
+        await ui.sees(ASKS, "Anthropic")
+        await ui.type("fix qqxzj now", "enter")
+        await ui.sees("Nothing fits")
+        await ui.pilot.press("escape")
+        await ui.until(lambda: ui.ui.tab.prompt.entry.text == "fix qqxzj now")
+
+
+async def test_the_model_chosen_before_is_one_key_away_and_the_next_session_begins_with_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        ModelServer([Answer(text="ready")], models=("qwen3-coder:30b", "gpt-oss:20b")) as server,
+        desk(tmp_path, monkeypatch, LocalServer("ollama", "Ollama", server.url)) as it,
+    ):
+        async with played(it, tmp_path / "state", prompt="go") as ui:
+            await ui.sees("build ollama/qwen3-coder:30b", "ready")
+            await ui.pilot.press("f2")
+            await ui.sees("No other model was chosen lately")
+            await ui.type("/models ollama/gpt-oss:20b", "enter")
+            await ui.sees("build ollama/gpt-oss:20b")
+            ui.ui.choices.take(ui.ui.tab, ModelRef(provider_id="ollama", model_id="qwen3-coder:30b"))
+            await ui.pilot.press("f2")
+            await ui.sees("build ollama/gpt-oss:20b")
+            await ui.pilot.press("shift+f2")
+            await ui.sees("build ollama/qwen3-coder:30b")
+        async with played(it, tmp_path / "state") as ui:
+            await ui.sees("build ollama/qwen3-coder:30b")
+
+
+async def test_the_history_of_another_project_is_not_offered(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    answers = [ScriptedAnswer(text="Yes.")]
+    async with rig(tmp_path / "other", answers) as other, played(other, tmp_path / "state") as ui:
+        await ui.type("a secret plan", "enter")
+        await ui.sees("Yes.")
+    async with rig(tmp_path, [ScriptedAnswer(text="Yes.")]) as it, played(it, tmp_path / "state") as ui:
+        await ui.until(lambda: ui.ui.is_open.is_set())
+        await ui.pilot.press("up")
+        assert ui.ui.tab.prompt.entry.text == ""
