@@ -34,6 +34,11 @@ def serving(
     """Return the tools of the configured servers, and what fits them to a window. They end with the work tree."""
     table = table_of(settings, workspace, tell)
     workspace.adopt(table)
+    return offered(settings, table)
+
+
+def offered(settings: ProjectSettings, table: McpTable) -> tuple[tuple[Tool, ...], Fit]:
+    """Return the tools of the servers as they are known now, and what fits them to a window."""
     return tools_of(table), fit_of(table, settings.config.mcp_share)
 
 

@@ -141,6 +141,11 @@ class Project:
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
 
+    def offer(self, servers: tuple[Tool, ...], fit: Fit) -> None:
+        """Offer these tools of servers, in place of those before, from the next request on."""
+        tools = (*_tools(self.settings), *servers)
+        self.engine.toolbox.take(toolbox_of(tools, self.engine.agents, fit))
+
     @property
     def store(self) -> Store:
         """Where its sessions are."""

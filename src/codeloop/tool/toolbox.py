@@ -61,14 +61,20 @@ def _everything(specs: tuple[ToolSpec, ...], _window: int) -> tuple[ToolSpec, ..
     return specs
 
 
-class Toolbox(Struct, frozen=True, dict=True):
+class Toolbox(Struct, dict=True):
     """Tools by name, in a fixed order, so that a session's requests keep their prefix.
 
-    `fit` leaves out of what is offered what takes too much of a model's window (tokens; 0: not known).
+    It changes only when a person adds a server of tools. `fit` leaves out of what is offered what takes too much of a
+    model's window (tokens; 0: not known).
     """
 
     tools: tuple[AnyTool, ...]
     fit: Fit = _everything
+
+    def take(self, other: "Toolbox") -> None:
+        """Be what another one is, from the next request on."""
+        self.tools, self.fit = other.tools, other.fit
+        vars(self).clear()  # what was made of them
 
     @cached_property
     def by_name(self) -> dict[str, AnyTool]:

@@ -20,14 +20,14 @@ def names(specs: tuple[ToolSpec, ...]) -> list[str]:
 
 async def test_a_server_that_nobody_has_looked_at_is_started_by_the_search(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
-        fit = fit_of(it.table, None)
-        assert names(fit(it.toolbox.specs("m"), 100_000)) == ["mcp"]
+        box, fit = it.toolbox, fit_of(it.table, None)
+        assert names(fit(box.specs("m"), 100_000)) == ["mcp"]
         found = await it.search(query="where")
         assert found.output.startswith("p_where\nDoes where.\nparameters: {")
         called = await it.search(tool="p_echo", arguments={"text": "hi"})
         assert called.output == "echo: hi"
         assert it.ctx.asked[-1].permission == "p_echo"
-        assert names(fit(it.toolbox.specs("m"), 100_000)) == ["mcp"], "the prefix stays as it is"
+        assert names(fit(box.specs("m"), 100_000)) == ["mcp"], "the prefix stays as it is"
 
 
 async def test_a_call_by_name_starts_the_server_of_that_name(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ class RequestCache:
 
     def __init__(self) -> None:
         self._systems: dict[tuple[str, str], str] = {}
-        self._under: tuple[str, tuple[Ruleset, ...], tuple[tuple[Ruleset, ...], ...]] | None = None
+        self._under: tuple[object, ...] = ()
         self._offered: tuple[ToolSpec, ...] = ()
         self._info: ModelInfo | None = None
         self._entries: tuple[Entry, ...] = ()
@@ -51,7 +51,7 @@ class RequestCache:
         """Return what the model is offered under the rules, within the ceilings: other lists that a call must pass."""
         if not info.tool_call:
             return ()
-        under = (info.id, rulesets, ceilings)
+        under = (info.id, toolbox.tools, rulesets, ceilings)
         if self._under != under:
             self._under = under
             offered = toolbox.specs(info.id, *rulesets)

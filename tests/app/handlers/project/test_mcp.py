@@ -64,6 +64,19 @@ async def test_servers_are_shown_switched_on_and_off(tmp_path: Path) -> None:
         following.cancel()
 
 
+async def test_the_tools_of_a_server_that_is_added_are_offered_in_the_next_request(tmp_path: Path) -> None:
+    script = [ScriptedAnswer(text="none"), calls(call("new_echo", "a", text="hi")), ScriptedAnswer(text="done")]
+    async with rig(tmp_path, script) as it:
+        await it.prompt()
+        await it.client.call(MCP_ADD, AddMcp(name="new", config=WORKS))
+        await it.prompt()
+        before, after, _ = ({tool.name for tool in request.tools} for request in it.model.requests if request.tools)
+        assert {name for name in before if "new" in name} == set()
+        assert {"new_echo", "mcp_resource"} <= after
+        assert before <= after
+        assert it.results() == ["echo: hi"]
+
+
 async def test_a_server_is_added_for_as_long_as_the_project_is_open(tmp_path: Path) -> None:
     script = [
         calls(call("mcp", "a", tool="new_echo", arguments={"text": "hi"})),

@@ -1,6 +1,6 @@
 """MCP servers: what they are doing, added, switched on and off; their resources."""
 
-from codeloop.app.mcp import table_of
+from codeloop.app.mcp import offered, table_of
 from codeloop.app.project import Project
 from codeloop.extend.mcp.known.definition import definition_of
 from codeloop.extend.mcp.known.table import McpTable
@@ -38,6 +38,8 @@ async def status(project: Project, _args: NoArguments) -> dict[str, MCPStatus]:
 async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     """Add a server for as long as the project is open, and connect it; its status says how that went.
 
+    Its tools are offered from the next request on.
+
     Raises OperationError when the definition makes no sense.
     """
     definition = definition_of(args.name, args.config)
@@ -47,6 +49,7 @@ async def add(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     server = await servers.add(definition)
     if definition.is_enabled:
         await _connected(server)
+    project.offer(*offered(project.settings, servers.table))
     return _statuses(servers)
 
 

@@ -107,7 +107,8 @@ class McpTable:
     @property
     def unknown(self) -> list[str]:
         """The usable servers that nobody has looked at."""
-        return [name for name, each in self.definitions.items() if each.is_enabled and name not in self.remembered]
+        known = self.listings
+        return [name for name, each in self.definitions.items() if each.is_enabled and name not in known]
 
     @property
     def running(self) -> Any:

@@ -28,11 +28,11 @@ _WINDOW = 100_000
 
 
 def tools_of(table: McpTable) -> tuple[Tool, ...]:
-    """Return the tools of every server that is remembered, and those that find, call and read."""
+    """Return the tools of every server that is known, and those that find, call and read."""
     if not any(each.is_enabled for each in table.definitions.values()):
         return ()
-    found = [_tool(table, tool) for tool in table.tools(table.remembered).values()]
-    resources = any(listing.resources for listing in table.remembered.values())
+    found = [_tool(table, tool) for tool in table.tools(table.listings).values()]
+    resources = any(listing.resources for listing in table.listings.values())
     return (*found, _search(table), *([_resource(table)] if resources else []))
 
 
@@ -41,7 +41,7 @@ def fit_of(table: McpTable, share: int | None) -> Fit:
 
     `share`: percent of the window.
     """
-    names = frozenset(table.tools(table.remembered))
+    names = frozenset(table.tools(table.listings))
     is_all_known = not table.unknown
 
     def fit(specs: tuple[ToolSpec, ...], window: int) -> tuple[ToolSpec, ...]:
