@@ -157,6 +157,34 @@ async def test_a_deny_of_edit_binds_the_shell(tmp_path: Path, command: str) -> N
     assert (ctx.workspace.root / "CANARY").read_text() == f"{KEY}\n"
 
 
+UNSEEN = [
+    "tar xf a.tar", "tar xzf a.tar -C build", "git archive HEAD | tar x", "unzip -o a.zip", "unzip a.zip -d build",
+    "git apply p", "git am m", "patch -p1 < p", "patch -d src -i p", "7z x a", "cpio -idm < a", "ar x a", "jar xf a",
+    "unrar x a.rar", "pax -r < a", "dpkg -x a.deb .", "uudecode a", "gunzip -N a.gz", "curl -OJ http://127.0.0.1:9/a",
+    "curl -sLOJ http://127.0.0.1:9/a", "wget -r http://127.0.0.1:9/", "rsync -a host:x .", "scp -r host:x .",
+    "bash -c 'tar xf a.tar'", "cd src && tar xf a.tar", "cp -r vendor/. .", "rsync -a vendor/ src", "mv vendor/.* src",
+    "env tar xf a.tar", "sudo tar xf a.tar", "ls | xargs unzip",
+]  # fmt: skip
+"""What comes out decides where it goes."""
+
+
+@pytest.mark.parametrize("command", UNSEEN)
+async def test_unpacking_what_can_not_be_known_asks_where_no_sandbox_holds(tmp_path: Path, command: str) -> None:
+    ctx = project(tmp_path, *BLANKET, rule("edit", "*", "allow"))
+    (ctx.workspace.root / "vendor/.codeloop").mkdir(parents=True)
+    assert await tried(ctx, command) == "asked"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["tar cf a.tar src", "tar tf a.tar", "unzip -l a.zip", "git apply --check p", "7z l a", "ar rcs a b", "gunzip a.gz",
+     "curl -O http://127.0.0.1:9/a", "rsync -a src/ copy", "cp -r src copy", "jar cf a src"],
+)  # fmt: skip
+async def test_what_unpacks_nothing_is_not_asked_about(tmp_path: Path, command: str) -> None:
+    ctx = project(tmp_path, *BLANKET, rule("edit", "*", "allow"))
+    assert await tried(ctx, command) != "asked"
+
+
 OUTSIDE = [
     "grep -e. {out}/f", "sed -ep -n {out}/f", "awk -f/dev/stdin {out}/f", "find -L {out}", "cat {{{out}/f,x}}",
     "OLDPWD={out}; cat ~-/f",

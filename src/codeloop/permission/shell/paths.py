@@ -33,7 +33,8 @@ class Touches(Struct, frozen=True):
 
     In them `kit.wildcard.ANY` is a run of one name's characters, and ANYWHERE a path that is only known when the line
     runs. `reads`: files; `searches`: folders with all that is below them, but for hidden files in `browses`; `writes`:
-    files and folders; `fills`: folders in which anything may be written; `wholes`: everything below is changed or gone;
+    files and folders; `fills`: folders in which anything may be written, `unpacks` those where what comes decides about
+    the names; `wholes`: everything below is changed or gone;
     `names`: only looked up or entered; `perhaps`: words that name a file to read if there is one. `objects`: places of
     which git prints what is tracked, `changes` those of which it prints what was changed; `revisions`: words that limit
     that to a place of this name, if there is one.
@@ -44,6 +45,7 @@ class Touches(Struct, frozen=True):
     browses: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     fills: tuple[str, ...] = ()
+    unpacks: tuple[str, ...] = ()
     wholes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     perhaps: tuple[str, ...] = ()
@@ -77,6 +79,7 @@ _FIELDS = {
     "V": ("browses",),
     "w": ("writes",),
     "W": ("fills",),
+    "X": ("fills", "unpacks"),
     "D": ("writes", "wholes"),
     "M": ("searches", "writes", "wholes"),
     "b": ("reads", "writes"),
@@ -189,7 +192,7 @@ def _path(text: str, role: str) -> str:
         return text.removeprefix("file://")
     if role == "f" or (role == "g" and ":" in text):
         return ""
-    if role in "pgnRMW" and ("\n" in text or (_REMOTE.match(text) and not text.startswith(":/"))):
+    if role in "pgnRMWX" and ("\n" in text or (_REMOTE.match(text) and not text.startswith(":/"))):
         return ""
     if role == "r" and "://" in text:
         return ""

@@ -13,7 +13,7 @@ Use = tuple[str, str]
 _OPTION = re.compile(r"(--?[^=?!]+)(?:([=?])([^!]*))?(?:!(\w+))?")
 _DEEP = str.maketrans("rVwu", "RRDW")
 _EDITED = str.maketrans("rR", "bb")
-_SEEN = str.maketrans("bwuWDM", "rnnnnr")
+_SEEN = str.maketrans("bwuWXDM", "rnnnnnr")
 
 
 class CommandOption(Struct, frozen=True):
@@ -83,7 +83,7 @@ class Arguments:
                 is_ended = True
             elif word == ANYWHERE:
                 self.operands.append((word, False))
-                if any(set(option.roles) & set("wWbt") for option in row.options.values()):
+                if any(set(option.roles) & set("wWXbt") for option in row.options.values()):
                     self.values.append(("w", ANYWHERE))
             else:
                 index = self._option(word, words, index)

@@ -32,8 +32,8 @@ GIT_ROWS = {
         _INTERNAL.split(), "- -F=r --file=r -t=r --template=r --pathspec-from-file=r -m=- -C=- -c=- --author=-"
     ),
     **dict.fromkeys(_CHANGERS.split(), _WHOLE),
-    "am": "r +W:/ --directory=- --exclude=- --include=- -p=- -C=- --resolvemsg=- --patch-format=-",
-    "apply": "r +W:/ --directory=- --exclude=- --include=- -p=- -C=- --build-fake-ancestor=w --stat!see --check!see"
+    "am": "r +X:/ --directory=- --exclude=- --include=- -p=- -C=- --resolvemsg=- --patch-format=-",
+    "apply": "r +X:/ --directory=- --exclude=- --include=- -p=- -C=- --build-fake-ancestor=w --stat!see --check!see"
     " --numstat!see --summary!see",
     "archive": "-:r -o=w --output=w --add-file=r --prefix=- --format=- --remote=- --exec=- --add-virtual-file=-",
     "bundle create": "w:-",

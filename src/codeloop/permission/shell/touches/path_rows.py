@@ -12,7 +12,7 @@ none, `+W.`
 one that is always there. `^`: the options end at the first operand.
 
 Roles: `r` read, `R` with all that is below it, `V` all but hidden files, `w` written, `W` something below it may be,
-`D` all
+`X` so and what comes decides about the names, `D` all
 that is below it is, `u` written, or with `deep` `W`, `M` read and written with all that is below it, `b` read and
 written, `t` a folder that is written into,
 `n` only looked up, `@` read when it begins with `@`, `g` a file or a revision of git,
@@ -53,7 +53,7 @@ _COPY = """r>u -t=t!last --target-directory=t!last -S=- --suffix=- -r!deep -R!de
 _COMPILER = """r -o=w -MF=w -MT=- -MQ=- -I=n -L=n -isystem=n -include=r -D=- -U=- -l=- -x=- -std? -T=r -Xlinker=-
 -z=- -e=- -u=- -B=n -A=- --param=-"""
 _ZIPPED = """b -c!see --stdout!see --to-stdout!see -l!see --list!see -t!see --test!see -S=- --suffix=- -o=w -T=-
--D=r -b=- -r!deep"""
+-D=r -b=- -r!deep -N!sent --name!sent"""
 
 ROWS = {
     **dict.fromkeys(_READ.split(), "r"),
@@ -88,7 +88,8 @@ ROWS = {
     "gcp": _COPY,
     "install": _COPY + " -d!last --directory!last -m=- -o=- -g=- --mode=- --owner=- --group=- --strip-program=-",
     "csplit": "r:- -f=- --prefix=- -b=- --suffix-format=- -n=- --digits=-",
-    "curl": """f -O!remote --remote-name!remote --remote-name-all!remote -J!remote -o=w --output=w --output-dir=W
+    "curl": """f -O!remote --remote-name!remote --remote-name-all!remote -J!sent
+--remote-header-name!sent -o=w --output=w --output-dir=W
 -D=w --dump-header=w -c=w --cookie-jar=w --trace=w --trace-ascii=w --stderr=w -K=r --config=r -T=r --upload-file=r
 -b=r --cookie=r -E=r --cert=r --key=r --cacert=r --capath=n --netrc-file=r --libcurl=w --etag-save=w
 --etag-compare=r --hsts=b --alt-svc=b -d=@ --data=@ --data-ascii=@ --data-binary=@ --data-urlencode=@ --json=@ -F=@
@@ -122,7 +123,7 @@ ROWS = {
     "nano": "w", "vi": "w", "vim": "w", "ed": "w", "ex": "w", "emacs": "w",
     "openssl": """- -in=r -out=w -keyout=w -key=r -CAfile=r -inkey=r -certfile=r -config=r -passin=- -passout=-
 -CA=r -CAkey=r""",
-    "patch": """b:r +W. -i=r --input=r -o=w --output=w -d=W --directory=W -r=w --reject-file=w -p=- --strip=- -F=-
+    "patch": """b:r +X. -i=r --input=r -o=w --output=w -d=X --directory=X -r=w --reject-file=w -p=- --strip=- -F=-
 --fuzz=- -D=- -B=- -V=- -Y=- -z=- -g=- --prefix=- --suffix=- --ifdef=- --dry-run!see""",
     "perl": "r -e=- -E=- -i?!edit -l? -0? -F=- -M=- -m=- -I=n -x? -C? -D?",
     "ruby": "r -e=- -i?!edit -l? -0? -F=- -I=n -r=- -C=n -x? -K? -W? -E=-",
@@ -153,17 +154,23 @@ ROWS = {
     "touch": "w -r=r --reference=r -t=- -d=- --date=- --time=-",
     "tr": "-",
     "tree": "n -o=w -L=- -P=- -I=- --filelimit=- --charset=- -H=- -T=- --sort=- --fromfile!all",
+    "uudecode": "r +X. -o=w --output-file=w",
+    "unrar": "-:r +X.",
+    "unar": "r +X. -o=X -output-directory=X -p=- -e=- -E=-",
+    "cabextract": "r +X. -d=X --directory=X -F=- -l!see -t!see",
     "truncate": "w -s=- --size=- -r=r --reference=r",
     "ts": "-",
     "uniq": "r:w -f=- --skip-fields=- -s=- --skip-chars=- -w=- --check-chars=- --group? --all-repeated?",
     "unlink": "w",
-    "unzip": "r:- +W. -d=W -x=- -P=- -O=- -I=- -l!see -p!see -t!see -v!see -z!see -Z!see",
+    "unzip": "r:- +X. -d=X -x=- -P=- -O=- -I=- -l!see -p!see -t!see -v!see -z!see -Z!see",
     "watch": "- ^ -n=- --interval=-",
     "wget": """- -O=w --output-document=w -P=W --directory-prefix=W -o=w --output-file=w -a=w --append-output=w -i=r
 --input-file=r --post-file=r --body-file=r --load-cookies=r --save-cookies=w --certificate=r --private-key=r
 --ca-certificate=r --config=r --warc-file=w --rejected-log=w --hsts-file=b -U=- -t=- -T=- -l=- -A=- -R=- -D=- -e=-
 -I=- -X=- -w=- -Q=- -B=- --header=- --post-data=- --user=- --password=- --method=- --body-data=- --tries=-
---timeout=- --wait=- --user-agent=- --cut-dirs=- --default-page=- --bind-address=- --limit-rate=- --referer=-
+--recursive!sent -r!sent -m!sent --mirror!sent -p!sent --page-requisites!sent -x!sent --force-directories!sent
+--content-disposition!sent --trust-server-names!sent --timeout=- --wait=- --user-agent=- --cut-dirs=-
+--default-page=- --bind-address=- --limit-rate=- --referer=-
 --level=- --accept=- --reject=- --domains=- --execute=-""",
     "xargs": """- ^ -a=r --arg-file=r -I=- -n=- -P=- -L=- -d=- -E=- -s=- --max-args=- --max-procs=- --max-lines=-
 --delimiter=- -i? -e? -l? --replace? --eof? --max-chars=- --process-slot-var=-""",

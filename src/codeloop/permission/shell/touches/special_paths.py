@@ -16,7 +16,7 @@ from codeloop.permission.shell.touches.unknown_words import unknown_words
 _TAR = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-from=r -I=- -g=b --listed-incremental=b
 --use-compress-program=- --index-file=w -b=- -K=- -N=- -V=- -L=- -F=- -H=- --exclude=- --transform=- --xform=-
 --strip-components=-
---owner=- --group=- --mode=- --mtime=- --newer=- --format=- --volno-file=b --one-top-level?W --to-command=- --sort=-
+--owner=- --group=- --mode=- --mtime=- --newer=- --format=- --volno-file=b --one-top-level?X --to-command=- --sort=-
 --checkpoint-action=- --rsh-command=- --suffix=- --starting-file=- --label=- --record-size=- --remove-files!deep"""
 _TAR_VALUES = "fCTXIgbKNVLFH"
 _FIND_READS = re.compile(r"-(files0-from|newer\w*|samefile|anewer|cnewer)")
@@ -49,7 +49,7 @@ def _tar(words: Sequence[str]) -> list[Use]:
         kind = "M" if "--remove" in long else "R"
         found += [(kind, join(folder, text)) for text, _ in arguments.operands for folder in folders or [""]]
     elif extracts:
-        found += [("W", folder) for folder in folders or ["."]]
+        found += [("X", folder) for folder in folders or ["."]]
     return found
 
 
@@ -194,7 +194,13 @@ def _zipped(arguments: Arguments) -> list[Use]:
     suffixes = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".lzma", ".Z")
     paths = [text for text, _ in arguments.operands]
     packed = [("w", path + suffix) for path in paths for suffix in suffixes if not path.endswith(suffix)]
-    return [*packed, *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes))]
+    named = [("X", dirname(path) or ".") for path in paths] if "sent" in arguments.changes else []
+    return [*packed, *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes)), *named]
+
+
+def _ar(arguments: Arguments) -> list[Use]:
+    letters = [text for text, _ in arguments.operands[:1]]
+    return [("X", ".")] if any("x" in text for text in letters) else []
 
 
 def _zip(arguments: Arguments) -> list[Use]:
@@ -273,12 +279,31 @@ def _downloads(arguments: Arguments) -> list[Use]:
 
 
 def _curl(arguments: Arguments) -> list[Use]:
-    return _downloads(arguments) if {"remote"} & set(arguments.changes) else []
+    found = _downloads(arguments) if {"remote"} & set(arguments.changes) else []
+    return [*found, ("X", ".")] if "sent" in arguments.changes else found
 
 
 def _wget(arguments: Arguments) -> list[Use]:
     is_named = any(option in {"-O", "--output-document"} for option, _ in arguments.given)
-    return [] if is_named else _downloads(arguments)
+    found = [] if is_named else _downloads(arguments)
+    folders = [path for role, path in arguments.values if role == "W"] or ["."]
+    return [*found, *(("X", folder) for folder in folders)] if "sent" in arguments.changes else found
+
+
+def _remote(arguments: Arguments) -> list[Use]:
+    """Return the folder that another machine fills."""
+    *sources, target = [text for text, _ in arguments.operands] or [""]
+    return [("X", target)] if any(re.match(r"[\w.@\[\]-]+:|rsync:", text) for text in sources) else []
+
+
+def _archiver(extracts: str) -> Callable[[Sequence[str]], list[Use]]:
+    """Return how a program is read that unpacks where it stands when its words say so."""
+
+    def uses(words: Sequence[str]) -> list[Use]:
+        found = unknown_words(words)
+        return [*found, ("X", ".")] if re.match(extracts, " ".join(words)) else list(found)
+
+    return uses
 
 
 _SETTINGS = {
@@ -304,14 +329,18 @@ def _settings(name: str) -> Callable[[Sequence[str]], list[Use]]:
 
 
 def _cpio(words: Sequence[str]) -> list[Use]:
-    return [("W", "."), *(("b", word.rpartition("=")[2]) for word in words if not re.match(r"-\w*$", word))]
+    unpacks = any(re.match(r"-\w*i|--ext", word) for word in words)
+    return [
+        ("X" if unpacks else "W", "."),
+        *(("b", word.rpartition("=")[2]) for word in words if not re.match(r"-\w*$", word)),
+    ]
 
 
 def _seven(words: Sequence[str]) -> list[Use]:
     out = [word[2:] for word in words if word.startswith("-o")]
     files = [word for word in words[1:] if not word.startswith("-")]
     if words[:1] and words[0] in {"x", "e"}:
-        return [*(("r", file) for file in files[:1]), *(("W", folder) for folder in out or ["."])]
+        return [*(("r", file) for file in files[:1]), *(("X", folder) for folder in out or ["."])]
     return [*(("b", file) for file in files[:1]), *(("R", file) for file in files[1:])]
 
 
@@ -320,7 +349,12 @@ SPECIAL: dict[str, Callable[[Sequence[str]], list[Use]]] = {
     **dict.fromkeys(("7z", "7za", "7zr"), _seven),
     **{name: _settings(name) for name in _SETTINGS},
     "pip3": _settings("pip"),
+    "bsdcpio": _cpio,
     "cpio": _cpio,
+    "dpkg": _archiver(r".*(-[xX]\b|--extract|--vextract|-R\b|--raw-extract)"),
+    "dpkg-deb": _archiver(r".*(-[xXR]\b|--extract|--vextract|--raw-extract)"),
+    "jar": _archiver(r"-?\w*x|.*--extract"),
+    "pax": _archiver(r"(.* )?-\w*r"),
     "dd": _dd,
     "find": _find,
     "git": _git,
@@ -332,11 +366,13 @@ MORE: dict[str, Callable[[Arguments], list[Use]]] = {
     **dict.fromkeys(("perl", "ruby"), _backups),
     **dict.fromkeys(("bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "uncompress"), _zipped),
     **dict.fromkeys(("unlzma", "unxz", "unzstd", "xz", "zstd"), _zipped),
+    "ar": _ar,
     "csplit": _csplit,
     "curl": _curl,
     "jq": _jq,
     "ln": _link,
     "rg": _rg,
+    **dict.fromkeys(("rsync", "scp"), _remote),
     "split": _split,
     "unzip": _unzip,
     "wget": _wget,

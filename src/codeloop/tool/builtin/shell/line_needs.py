@@ -15,6 +15,8 @@ from codeloop.tool.file_access import edit_needs, folder_of, permission_name
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
+_UNSEEN = "What it unpacks or copies may be files that decide what runs later, which can't be known beforehand."
+
 
 class LineNeeds:
     """The needs of one line. `directory`: where it runs; `traits`: what is sure of it, whatever it does."""
@@ -69,7 +71,11 @@ class LineNeeds:
 
     def _edits(self, workspace: Workspace) -> Iterable[Need]:
         possible = [ANY] if self.files.may_write else _inside(workspace, self.files.fills)
-        return edit_needs(workspace, self.files.writes, {"command": self.command}, tuple(possible))
+        shown: JSON = {"command": self.command}
+        yield from edit_needs(workspace, self.files.writes, shown, tuple(possible))
+        if self.files.unseen and "sandboxed" not in self.traits:  # a sandbox keeps these as they are
+            unseen = edit_needs(workspace, self.files.unseen, {**shown, "reason": _UNSEEN})
+            yield from (replace(need, writes=None) for need in unseen)
 
     def _reads(self, workspace: Workspace, judge: Judge) -> Iterable[Need]:
         """Yield leave for the files that are read; of those in a folder, for the ones that a rule minds."""

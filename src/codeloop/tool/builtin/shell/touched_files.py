@@ -17,13 +17,16 @@ from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
 from codeloop.workspace.workspace import Workspace
 
+_HOOKS = Path(".git", "hooks", "*")
+"""Stands for all that is protected where it is not known what is written."""
+
 
 class TouchedFiles(Struct, frozen=True):
     """What a line touches, as resolved paths.
 
     `named`: every place; `reads` and `writes`: files whose content is read, files that are changed; `below`: files that
     are read with their folder; `objects`: tracked files that git prints; `fills`: folders in which anything may be
-    changed. `is_uncertain`: where something lies
+    changed; `unseen`: protected names that what is unpacked or copied may have. `is_uncertain`: where something lies
     is only known later; `may_read`, `may_write`: and it may be any file.
     """
 
@@ -33,13 +36,14 @@ class TouchedFiles(Struct, frozen=True):
     writes: tuple[Path, ...]
     fills: tuple[Path, ...]
     objects: tuple[Path, ...]
+    unseen: tuple[Path, ...]
     is_uncertain: bool
     may_read: bool
     may_write: bool
 
     def seen_by(self, meant: Callable[[Path], Path | None]) -> "TouchedFiles":
         """Return it for a line that sees other files at some paths: what `meant` makes of them, None for no file."""
-        places = ("named", "reads", "below", "writes", "fills")
+        places = ("named", "reads", "below", "writes", "fills", "unseen")
         found = {name: filter(None, map(meant, getattr(self, name))) for name in places}
         return replace(self, **{name: tuple(dict.fromkeys(paths)) for name, paths in found.items()})
 
@@ -54,6 +58,9 @@ def touched_files(touches: Touches, directory: Path, workspace: Workspace) -> To
     filled = place.found(touches.fills, for_writing=True)
     writes += [path for path in filled if _is_guarded(workspace.relative(path))]  # anything in it may be changed
     fills = _filled(filled)
+    unseen = [folder / _HOOKS for folder in place.found(touches.unpacks, for_writing=True)]
+    copied = [path.relative_to(folder) for folder in searches for path in _protected_below(folder)] if fills else []
+    unseen += [folder / name for folder in fills for name in copied]
     wholes = [path for folder in place.found(touches.wholes) for path in _protected_below(folder)]
     below = [*_below(searches, hidden=True), *_below(browses, hidden=False)]
     names = place.found(touches.names)
@@ -67,6 +74,7 @@ def touched_files(touches: Touches, directory: Path, workspace: Workspace) -> To
         writes=tuple(dict.fromkeys([*(path for path in writes if _is_changed(path)), *wholes])),
         fills=tuple(dict.fromkeys([*fills, *(path for path in place.found(touches.wholes) if path.is_dir())])),
         objects=tuple(objects),
+        unseen=tuple(dict.fromkeys(unseen)),
         is_uncertain=is_uncertain or place.is_full,
         may_read=is_full or is_uncertain or ANYWHERE in touches.perhaps,
         may_write=place.is_full or place.has_option or ANYWHERE in (*touches.writes, *touches.fills, *touches.wholes),
