@@ -136,6 +136,16 @@ class SandboxConfig(Wire):
     hidden: list[str] = []
 
 
+class LspServerConfig(Wire):
+    """`lsp.<name>`: changes a language server that we know, or adds one by `command` and `extensions` (`.py`)."""
+
+    disabled: bool = False
+    command: list[str] | None = None
+    extensions: list[str] | None = None
+    env: dict[str, str] = {}
+    initialization: JSON | None = None
+
+
 class ToolOutputConfig(Wire, rename=None):
     """`tool_output`: where a tool's output is cut."""
 
@@ -190,8 +200,8 @@ class Config(Wire, rename=None):
     mcp: dict[str, JSON] = {}
     mcp_share: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     plugin: list[JSON | str | list[JSON | str]] = []
-    lsp: bool | dict[str, JSON] | None = None
     formatter: bool | dict[str, FormatterConfig] | None = None
+    lsp: bool | dict[str, LspServerConfig] | None = None
     skills: JSON = {}
     watcher: WatcherConfig = WatcherConfig()
     search: SearchConfig | None = None

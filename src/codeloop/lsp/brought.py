@@ -1,0 +1,190 @@
+"""What edits brought: what a server says after them, without what it said before."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, LanguageClient
+from codeloop.lsp.client.connection import ErrorAnswer, ServerLost
+from codeloop.lsp.client.diagnostic import ERROR, Diagnostic
+from codeloop.lsp.server import LanguageServer, ServerUnavailable
+from codeloop.schema.language_limits import LSP_FILE, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST
+
+_CLEAN = 5.0
+"""Seconds after which a server that is idle and says nothing of a file means that nothing is wrong."""
+
+
+class FileEdit(Struct, frozen=True):
+    """A file (its resolved path) before and after an edit; None: it was, or is, not there."""
+
+    path: Path
+    before: str | None
+    after: str | None
+
+    @property
+    def event(self) -> FileEvent:
+        """What happened to it."""
+        if self.before is None:
+            return CREATED
+        return CHANGED if self.after is not None else DELETED
+
+
+class ServerNews:
+    """What one server says, compared with what was told of it before."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self.server = server
+        self.misses = 0
+        """How often in a row it said nothing in time."""
+        self._told: dict[Path, tuple[Diagnostic, ...]] = {}
+        self._client: LanguageClient | None = None
+        self._waiting = 0
+
+    async def prepare(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
+        """Learn what is wrong before the edits; `known`: texts of other files in which they may break something."""
+        async with self.server.turn:
+            client = await self._connected()
+            if client is None:
+                return
+            texts = {**known, **{edit.path: edit.before for edit in edits if edit.before is not None}}
+            for path, text in texts.items():
+                self._sync(client, path, text)
+            await asyncio.gather(*(self._learn(client, path) for path in texts))
+            for edit in edits:
+                if edit.before is None:
+                    self._told[edit.path] = ()
+
+    async def follow(self, edits: Sequence[FileEdit]) -> None:
+        """Show the server the edits and wait until it has said what it thinks of them, or others come."""
+        self._waiting += 1
+        async with self.server.turn:
+            self._waiting -= 1
+            client = await self._connected()
+            if client is None:
+                return
+            self._take_up_what_is_new(client)
+            for edit in edits:
+                if edit.after is None:
+                    client.close(edit.path)
+                    self._told.pop(edit.path, None)
+                else:
+                    self._sync(client, edit.path, edit.after)
+                    client.saved(edit.path)
+            client.changed_on_disk((edit.path, edit.event) for edit in edits)
+            edited = {edit.path for edit in edits}
+            others = [path for path in client.documents if path not in edited]
+            for path in others:
+                client.outdate(path)
+            found = await asyncio.gather(*(self._fresh(client, path) for path in edited if path in client.documents))
+            self.misses = self.misses + 1 if None in found else 0
+            if None in found and not self._waiting:
+                await self._check_alive(client)
+            elif not self._waiting:
+                await asyncio.gather(*(client.fresh(path, LSP_OTHERS.seconds) for path in others))
+
+    def news(self) -> list[tuple[Path, Diagnostic]]:
+        """Return the errors that are new since the last time, all of them of the texts of now."""
+        client = self.server.client
+        if client is None or client is not self._client:
+            return []
+        found: list[tuple[Path, Diagnostic]] = []
+        for path in list(self.server.fresh_paths):
+            now = client.known(path)
+            if now is None:
+                continue
+            self.server.fresh_paths.discard(path)
+            if path in self._told:
+                found += [(path, each) for each in brought(self._told[path], now) if each.severity == ERROR]
+            self._told[path] = now
+        return found
+
+    def told(self, path: Path) -> tuple[Diagnostic, ...]:
+        """Return what was last known of a file."""
+        return self._told.get(path, ())
+
+    async def _connected(self) -> LanguageClient | None:
+        try:
+            client = await self.server.connected()
+        except ServerUnavailable:
+            return None
+        if client is not self._client:
+            self._client = client
+            self._told.clear()
+            self.server.fresh_paths.clear()
+        return client
+
+    def _sync(self, client: LanguageClient, path: Path, text: str) -> None:
+        language = self.server.chosen.row.language(path)
+        if language is None or len(text) > LSP_FILE.value:
+            client.close(path)
+            return
+        client.sync(path, language, text)
+        while len(client.documents) > LSP_OPEN.value:
+            client.close(next(iter(client.documents)))
+
+    async def _learn(self, client: LanguageClient, path: Path) -> None:
+        """Note what is wrong in a file now, unless that is known."""
+        if path in self._told or path not in client.documents:
+            return
+        now = await client.fresh(path, _CLEAN)
+        if now is None and client.registered.work:
+            now = await client.fresh(path, LSP_LATE.seconds)
+        is_idle = not client.registered.work and not client.pulls and await self._answers(client)
+        if now is not None or is_idle:
+            self._told[path] = now or ()
+
+    def _take_up_what_is_new(self, client: LanguageClient) -> None:
+        """Note what was said of files of which nothing was known: it was so before the edit."""
+        for path in list(self.server.fresh_paths):
+            if path not in self._told and (now := client.known(path)) is not None:
+                self._told[path] = now
+                self.server.fresh_paths.discard(path)
+
+    async def _fresh(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
+        """Wait until it is known what is wrong with a file; not when somebody waits to change it again."""
+        waiting = asyncio.create_task(client.fresh(path, LSP_LATE.seconds))
+        try:
+            while not waiting.done() and not self._waiting:
+                await asyncio.wait({waiting}, timeout=LSP_OTHERS.seconds)
+            return waiting.result() if waiting.done() else ()
+        finally:
+            waiting.cancel()
+            await asyncio.wait({waiting})
+
+    async def _check_alive(self, client: LanguageClient) -> None:
+        if not await self._answers(client) and self.server.client is client:
+            await self.server.fail("it does not answer")
+
+    async def _answers(self, client: LanguageClient) -> bool:
+        """Return whether it answers at all: by an error, since no server knows this request."""
+        try:
+            await client.request("codeloop/fence", {}, LSP_REQUEST.seconds)
+        except ErrorAnswer:
+            return True
+        except (ServerLost, TimeoutError):
+            return False
+        return True
+
+
+def brought(before: Iterable[Diagnostic], now: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return what was not there before, wherever it stands now: one that only moved is not new."""
+    places = Counter((each.key, each.line.strip()) for each in before)
+    counts = Counter(each.key for each in before)
+    left: list[Diagnostic] = []
+    for each in now:
+        place = (each.key, each.line.strip())
+        if places[place]:
+            places[place] -= 1
+            counts[each.key] -= 1
+        else:
+            left.append(each)
+    found: list[Diagnostic] = []
+    for each in left:
+        if counts[each.key] > 0:
+            counts[each.key] -= 1
+        else:
+            found.append(each)
+    return found

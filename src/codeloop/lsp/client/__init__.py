@@ -1,0 +1,1 @@
+"""The protocol: messages over a program's pipes, documents in step, diagnostics."""

@@ -1,0 +1,53 @@
+"""What we tell a server of ourselves: what is used, and nothing else."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from codeloop import __version__
+from codeloop.schema.wire import JSON
+
+_SYMBOL_KINDS = list(range(1, 27))
+CAPABILITIES: JSON = {
+    "general": {"positionEncodings": ["utf-8", "utf-32", "utf-16"]},
+    "window": {"workDoneProgress": True},
+    "workspace": {
+        "applyEdit": False,
+        "configuration": True,
+        "workspaceFolders": True,
+        "didChangeConfiguration": {"dynamicRegistration": True},
+        "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
+        "diagnostics": {"refreshSupport": True},
+        "symbol": {"symbolKind": {"valueSet": _SYMBOL_KINDS}},
+        "workspaceEdit": {"documentChanges": True},
+    },
+    "textDocument": {
+        "synchronization": {"didSave": True, "dynamicRegistration": True},
+        "publishDiagnostics": {"versionSupport": True, "relatedInformation": False},
+        "diagnostic": {"dynamicRegistration": True, "relatedDocumentSupport": False},
+        "definition": {"linkSupport": True},
+        "typeDefinition": {"linkSupport": True},
+        "implementation": {"linkSupport": True},
+        "references": {},
+        "hover": {"contentFormat": ["plaintext", "markdown"]},
+        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True, "symbolKind": {"valueSet": _SYMBOL_KINDS}},
+        "callHierarchy": {},
+        "typeHierarchy": {},
+        "rename": {"prepareSupport": False},
+    },
+}
+
+
+def initialize_params(root: Path, initialization: Any) -> JSON:
+    """Return the parameters of `initialize`. No process id: in a sandbox it would mean another process, or none."""
+    folder = {"uri": root.as_uri(), "name": root.name or os.sep}
+    return {
+        "processId": None,
+        "clientInfo": {"name": "codeloop", "version": __version__},
+        "rootUri": folder["uri"],
+        "rootPath": str(root),
+        "workspaceFolders": [folder],
+        "capabilities": CAPABILITIES,
+        "initializationOptions": initialization,
+        "trace": "off",
+    }

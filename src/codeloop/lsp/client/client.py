@@ -1,0 +1,271 @@
+"""A server that runs, from its greeting to its end: documents kept in step, diagnostics of the text of now."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.lsp.client.capabilities import initialize_params
+from codeloop.lsp.client.connection import ErrorAnswer, LspConnection, ServerLost, ServerPipes
+from codeloop.lsp.client.diagnostic import Diagnostic, diagnostics_of
+from codeloop.lsp.client.document import OpenDocument
+from codeloop.lsp.client.server_requests import Registered
+from codeloop.lsp.client.text import Encoding, change_between, lines_of
+from codeloop.lsp.client.tsserver import tsserver_diagnostics
+from codeloop.schema.language_limits import LSP_FILE, LSP_FILES, LSP_REQUEST, LSP_STOP
+from codeloop.schema.wire import JSON
+
+_FENCE = "codeloop/fence"
+"""A request that no server knows: its refusal says that what was sent before it was taken up."""
+FileEvent = Literal[1, 2, 3]
+CREATED, CHANGED, DELETED = 1, 2, 3
+_FULL, _INCREMENTAL = 1, 2
+_AGAIN = 0.02  # seconds
+
+
+class ServerSetup(Struct, frozen=True):
+    """How a server is greeted: the root, what it is given at the start, its settings.
+
+    `settle`: seconds of silence after which one that names no versions has said everything about a text. `asked`: how
+    one is asked for diagnostics that only sends them by itself.
+    """
+
+    root: Path
+    initialization: Any
+    settings: JSON
+    settle: float
+    asked: Literal["", "tsserver"] = ""
+
+
+class LanguageClient:
+    """See the module. `told` is called with the path of a file of which the server says something new."""
+
+    def __init__(self, pipes: ServerPipes, setup: ServerSetup, told: Callable[[Path], None]) -> None:
+        self.setup = setup
+        self.encoding: Encoding = "utf-16"
+        self.documents: dict[Path, OpenDocument] = {}
+        self._told = told
+        self._others: dict[Path, list[Any]] = {}
+        self._news = asyncio.Event()
+        self.registered = Registered(self._news.set)
+        self._names_versions = False
+        self._can: Mapping[str, Any] = {}
+        self.connection = LspConnection(pipes, self._heard, self.registered.answers(setup.root, setup.settings))
+
+    async def greet(self, seconds: float) -> None:
+        """Greet the server. Raises ErrorAnswer, ServerLost, TimeoutError."""
+        params = initialize_params(self.setup.root, self.setup.initialization)
+        result = await self.connection.request("initialize", params, seconds)
+        can = result.get("capabilities") if is_object(result) else None
+        self._can = can if is_object(can) else {}
+        named = self._can.get("positionEncoding")
+        self.encoding = named if named in {"utf-8", "utf-16", "utf-32"} else "utf-16"
+        self.connection.notify("initialized", {})
+        if self.setup.settings:
+            self.connection.notify("workspace/didChangeConfiguration", {"settings": self.setup.settings})
+
+    async def leave(self) -> None:
+        """Tell the server to end."""
+        with suppress(ErrorAnswer, ServerLost, TimeoutError):
+            await self.connection.request("shutdown", None, LSP_STOP.seconds)
+        self.connection.notify("exit", None)
+
+    def can(self, capability: str) -> bool:
+        """Return whether the server offers something, as it says or has registered."""
+        said = self._can.get(capability)
+        return (said is not None and said is not False) or self.registered.has(capability)
+
+    @property
+    def pulls(self) -> bool:
+        """Return whether diagnostics are asked for."""
+        return bool(self.setup.asked) or self.can("diagnosticProvider")
+
+    async def request(self, method: str, params: Any, seconds: float | None = None) -> Any:
+        """Return the result of a request. Raises ErrorAnswer, ServerLost, TimeoutError."""
+        return await self.connection.request(method, params, LSP_REQUEST.seconds if seconds is None else seconds)
+
+    def sync(self, path: Path, language: str, text: str) -> None:
+        """Bring the server's text of a file to this one, opening it when it is not open."""
+        document = self.documents.pop(path, None)
+        if document is None:
+            document = OpenDocument(path, language, text)
+            item = {"uri": document.uri, "languageId": language, "version": 1, "text": text}
+            self._others.pop(path, None)
+            self._fence(document)
+            self.connection.notify("textDocument/didOpen", {"textDocument": item})
+        elif document.text != text:
+            before = document.text
+            document.change(text)
+            self._fence(document)
+            self._send_change(document, before)
+        self.documents[path] = document  # the one used last is the last
+
+    def close(self, path: Path) -> None:
+        """Close a file; what was said of it counts no more."""
+        document = self.documents.pop(path, None)
+        if document is not None:
+            self.connection.notify("textDocument/didClose", {"textDocument": document.identifier})
+
+    def saved(self, path: Path) -> None:
+        """Tell that a file is on the disk as the server has it."""
+        document, sync = self.documents.get(path), self._can.get("textDocumentSync")
+        save = sync.get("save") if is_object(sync) else None
+        if document is not None and save:
+            more = {"text": document.text} if is_object(save) and save.get("includeText") else {}
+            self.connection.notify("textDocument/didSave", {"textDocument": document.identifier, **more})
+
+    def changed_on_disk(self, events: Iterable[tuple[Path, FileEvent]]) -> None:
+        """Tell which files changed, if the server has asked for that."""
+        changes = [{"uri": path.as_uri(), "type": event} for path, event in events if self.registered.watches(path)]
+        if changes:
+            self.connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+
+    async def fresh(self, path: Path, seconds: float) -> tuple[Diagnostic, ...] | None:
+        """Return what the server says of the text of now, once it has; None when it does not in this time."""
+        document = self.documents.get(path)
+        if document is None:
+            return None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self._is_fresh(document):
+                    if self.pulls:
+                        await self._pull(document)
+                    else:
+                        await self._pushed(document)
+        return self.known(path)
+
+    def known(self, path: Path) -> tuple[Diagnostic, ...] | None:
+        """Return what the server has said of the text of now; None: nothing yet, or it may say more."""
+        document = self.documents.get(path)
+        if document is not None:
+            return document.diagnostics(self.encoding) if self._is_fresh(document) else None
+        raw = self._others.get(path)
+        return None if raw is None else diagnostics_of(raw, _on_disk(path), self.encoding)
+
+    def spoken_of(self) -> list[Path]:
+        """Return the files of which something is known."""
+        return [*self.documents, *self._others]
+
+    def outdate(self, path: Path) -> None:
+        """Ask about a file again when it is next looked at, since another one changed that it may depend on."""
+        document = self.documents.get(path)
+        if document is not None:
+            document.pulled = None
+
+    def _is_fresh(self, document: OpenDocument) -> bool:
+        if self.pulls:
+            return document.pulled is not None
+        if document.pushed is None:
+            return False
+        return self._names_versions or time.monotonic() - document.pushed_at >= self._settle(document)
+
+    def _settle(self, document: OpenDocument) -> float:
+        return self.setup.settle * (1 if document.was_settled else 2)
+
+    async def _pushed(self, document: OpenDocument) -> None:
+        """Wait for the next that is said, or until it is quiet."""
+        self._news.clear()
+        quiet = None if document.pushed is None else self._settle(document)
+        left = None if quiet is None else max(document.pushed_at + quiet - time.monotonic(), 0.001)
+        if self.connection.lost:
+            raise ServerLost(self.connection.lost)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await self._news.wait()
+
+    async def _pull(self, document: OpenDocument) -> None:
+        """Ask what is wrong with a file; an answer about another version than that of now is dropped."""
+        version = document.version
+        try:
+            if self.setup.asked:
+                report: Any = {"items": await tsserver_diagnostics(self.request, document.path)}
+            else:
+                params = {"textDocument": document.identifier, **self.registered.pull_options(self._can)}
+                params |= {"previousResultId": document.result} if document.result is not None else {}
+                report = await self.request("textDocument/diagnostic", params)
+        except ErrorAnswer:
+            report = None  # given up by the server, since something changed
+        if version != document.version or not is_object(report):
+            await asyncio.sleep(_AGAIN)
+            return
+        if report.get("kind") != "unchanged":
+            items = report.get("items")
+            document.last = items if is_list(items) else []
+        document.result = report.get("resultId")
+        document.pulled = document.last
+        self._told(document.path)
+
+    def _fence(self, document: OpenDocument) -> None:
+        """Note when the server has taken up all that was sent before a version, unless it names versions anyway."""
+        if self._names_versions or self.pulls:
+            return
+        version = document.version
+
+        def passed(_answer: "asyncio.Future[Any]") -> None:
+            document.is_fenced = document.is_fenced or document.version == version
+
+        with suppress(ServerLost):
+            _, answer = self.connection.post(_FENCE, {})
+            answer.add_done_callback(passed)
+
+    def _send_change(self, document: OpenDocument, before: str) -> None:
+        sync = self._can.get("textDocumentSync")
+        kind = sync.get("change") if is_object(sync) else sync
+        if kind not in {_FULL, _INCREMENTAL}:
+            return
+        change = (
+            change_between(before, document.text, self.encoding).event
+            if kind == _INCREMENTAL
+            else {"text": document.text}
+        )
+        identifier = {**document.identifier, "version": document.version}
+        self.connection.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": [change]})
+
+    def _heard(self, method: str, params: Any) -> None:
+        if method == "textDocument/publishDiagnostics" and is_object(params):
+            self._published(params)
+        elif method == "$/progress" and is_object(params):
+            self.registered.progress(params)
+
+    def _published(self, params: JSON) -> None:
+        path, items, version = path_of(params.get("uri")), params.get("diagnostics"), params.get("version")
+        if path is None or not is_list(items):
+            return
+        document = self.documents.get(path)
+        if isinstance(version, int):
+            self._names_versions = True
+        if document is None:
+            if path in self._others or len(self._others) < LSP_FILES.value:
+                self._others[path] = items
+        elif version == document.version or (version is None and document.is_fenced):
+            document.push(items)
+        else:
+            return  # about a text that is no more
+        self._news.set()
+        self._told(path)
+
+
+def path_of(uri: Any) -> Path | None:
+    """Return the file that an address means; None: it means none."""
+    if not isinstance(uri, str) or not uri.startswith("file:"):
+        return None
+    try:
+        return Path(unquote(urlsplit(uri).path))
+    except ValueError:
+        return None
+
+
+def _on_disk(path: Path) -> list[str]:
+    """Return the lines of a file that is not open."""
+    try:
+        if path.stat().st_size > LSP_FILE.value:
+            return []
+        return lines_of(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return []

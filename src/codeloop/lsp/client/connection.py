@@ -1,0 +1,154 @@
+"""Requests and notifications over the pipes of a server that runs: each request has a deadline and is answered once."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from codeloop.kit.jsonc import is_object
+from codeloop.lsp.client.framing import BadStream, MessageReader, framed
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.language_limits import LSP_RATE, LSP_UNREAD
+from codeloop.schema.wire import JSON
+
+_UNKNOWN_METHOD = -32601
+
+
+class ServerPipes(Protocol):
+    """A program that runs: bytes to and from it. Who starts programs gives one of these."""
+
+    async def read(self) -> bytes:
+        """Return what it wrote; b"" at its end."""
+        ...
+
+    def write(self, data: bytes) -> int:
+        """Write to it without waiting; return how many bytes it has not taken yet. Raises OSError: it is gone."""
+        ...
+
+    def memory(self) -> int:
+        """Return the bytes of memory that it and its children use; 0 where that can't be seen."""
+        ...
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words; "" while it runs."""
+        ...
+
+    async def close(self) -> None:
+        """End it with all that it started."""
+        ...
+
+
+class ServerLost(CodeloopError):
+    """The server has ended, or was ended for what it did; the text says why."""
+
+
+class ErrorAnswer(CodeloopError):
+    """The server answered a request with an error."""
+
+
+Heard = Callable[[str, Any], None]
+Answers = Mapping[str, Callable[[Any], Any]]
+
+
+class LspConnection:
+    """See the module. `heard`: takes its notifications; `answers`: what its requests are answered with.
+
+    Run `listen` in a task; when it returns, `lost` says why.
+    """
+
+    def __init__(self, pipes: ServerPipes, heard: Heard, answers: Answers) -> None:
+        self.lost = ""
+        self._pipes = pipes
+        self._heard = heard
+        self._answers = answers
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._count = 0
+
+    async def listen(self) -> None:
+        """Read until the end. Never raises but when cancelled: what the server does is no fault of ours."""
+        reader, began, seen = MessageReader(), time.monotonic(), 0
+        try:
+            while data := await self._pipes.read():
+                for message in reader.feed(data):
+                    self._take(message)
+                    seen += 1
+                if time.monotonic() - began > 1:
+                    began, seen = time.monotonic(), 0
+                # One that floods is read no quicker than this; its pipe fills, and it waits.
+                await asyncio.sleep(1 if seen > LSP_RATE.value else 0)
+        except BadStream as error:
+            self.lose(str(error))
+        except OSError:
+            pass
+        finally:
+            self.lose(self._pipes.ending or "it closed its output")
+
+    def lose(self, why: str) -> None:
+        """Take up that the server is gone: whatever waits for it fails."""
+        self.lost = self.lost or why
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(ServerLost(self.lost))
+                waiting.exception()  # somebody may have stopped waiting
+        self._waiting.clear()
+
+    def post(self, method: str, params: Any) -> "tuple[int, asyncio.Future[Any]]":
+        """Send a request now; return its number and what will be its answer. Raises ServerLost."""
+        if self.lost:
+            raise ServerLost(self.lost)
+        self._count += 1
+        answer = self._waiting[self._count] = asyncio.get_running_loop().create_future()
+        self._send({"jsonrpc": "2.0", "id": self._count, "method": method, "params": params})
+        return self._count, answer
+
+    async def request(self, method: str, params: Any, seconds: float) -> Any:
+        """Return the result of a request. Raises ErrorAnswer, ServerLost, TimeoutError."""
+        number, answer = self.post(method, params)
+        try:
+            async with asyncio.timeout(seconds):
+                return await answer
+        except (TimeoutError, asyncio.CancelledError):
+            self.notify("$/cancelRequest", {"id": number})
+            raise
+        finally:
+            self._waiting.pop(number, None)
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send a notification. One to a server that is gone goes nowhere."""
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def _send(self, message: JSON) -> None:
+        if self.lost:
+            return
+        try:
+            unread = self._pipes.write(framed(message))
+        except OSError:
+            return  # its end is what is told, by the one who reads
+        if unread > LSP_UNREAD.value:
+            self.lose("it does not read what it is sent")
+
+    def _take(self, message: JSON) -> None:
+        method, number = message.get("method"), message.get("id")
+        if not isinstance(method, str):
+            self._settle(number, message)
+        elif number is None:
+            self._heard(method, message.get("params"))
+        elif method in self._answers:
+            result = self._answers[method](message.get("params"))
+            self._send({"jsonrpc": "2.0", "id": number, "result": result})
+        else:
+            error = {"code": _UNKNOWN_METHOD, "message": f"{method} is not supported"}
+            self._send({"jsonrpc": "2.0", "id": number, "error": error})
+
+    def _settle(self, number: Any, message: JSON) -> None:
+        waiting = self._waiting.pop(number, None) if isinstance(number, int) else None
+        if waiting is None or waiting.done():
+            return
+        error = message.get("error")
+        if error is None:
+            waiting.set_result(message.get("result"))
+            return
+        words = error.get("message") if is_object(error) else error
+        waiting.set_exception(ErrorAnswer(str(words)[:1_000]))
+        waiting.exception()

@@ -1,0 +1,78 @@
+"""Diagnostics: what a server says is wrong, read from its messages, whatever they hold."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from codeloop.kit.jsonc import is_list
+from codeloop.lsp.client.text import Encoding, index_at, units
+from codeloop.schema.language_limits import LSP_KEPT
+from codeloop.schema.wire import JSON
+
+ERROR, WARNING = 1, 2
+_MESSAGE = 2_000  # characters
+
+
+class Diagnostic(Struct, frozen=True):
+    """One. `start` and `end`: line and column from 0, columns in characters; `line`: the text it is about."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    severity: int
+    code: str
+    source: str
+    message: str
+    line: str
+
+    @property
+    def key(self) -> tuple[int, str, str, str]:
+        """What makes it the same one at another place."""
+        return (self.severity, self.source, self.code, self.message)
+
+    def wire(self) -> JSON:
+        """Return it as clients know diagnostics, with columns in UTF-16."""
+        span = {
+            name: {"line": line, "character": units(self.line[:column], "utf-16") if line == self.start[0] else column}
+            for name, (line, column) in (("start", self.start), ("end", self.end))
+        }
+        more = {name: value for name, value in (("code", self.code), ("source", self.source)) if value}
+        return {"range": span, "severity": self.severity, "message": self.message, **more}
+
+
+def diagnostics_of(given: Any, lines: Sequence[str], encoding: Encoding) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of a list that a server sent about a text; what makes no sense is left out."""
+    items: list[Any] = given[: LSP_KEPT.value] if is_list(given) else []
+    found = (_diagnostic(item, lines, encoding) for item in items)
+    return tuple(each for each in found if each is not None)
+
+
+def _diagnostic(item: Any, lines: Sequence[str], encoding: Encoding) -> Diagnostic | None:
+    try:
+        start, end = item["range"]["start"], item["range"]["end"]
+        first, last = int(start["line"]), int(end["line"])
+        message = item["message"]
+        text = message if isinstance(message, str) else str(message["value"])
+        severity = item.get("severity", ERROR)
+        # No server means a line that the text has not: it speaks of another one.
+        if not (0 <= first <= len(lines) and 0 <= last <= len(lines) + 1):
+            return None
+        columns = [
+            index_at(_line(lines, at), int(each["character"]), encoding) for at, each in ((first, start), (last, end))
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    code = item.get("code")
+    return Diagnostic(
+        start=(first, columns[0]),
+        end=(last, columns[1]),
+        severity=severity if isinstance(severity, int) else ERROR,
+        code=str(code) if isinstance(code, str | int) else "",
+        source=str(item.get("source") or ""),
+        message=text[:_MESSAGE].strip(),
+        line=_line(lines, first).rstrip("\r\n"),
+    )
+
+
+def _line(lines: Sequence[str], number: int) -> str:
+    return lines[number] if number < len(lines) else ""

@@ -1,0 +1,56 @@
+"""A file as a server has it: its text and version, and what the server said of just this version."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from codeloop.lsp.client.diagnostic import Diagnostic, diagnostics_of
+from codeloop.lsp.client.text import Encoding, lines_of
+from codeloop.schema.wire import JSON
+
+
+class OpenDocument:
+    """See the module. `pushed` and `pulled`: what it said of the version of now; None: nothing yet.
+
+    `is_fenced`: whether the server has answered a request that was sent before this version, so that what it says
+    without a version is not of long ago. `pushed_at`: when, on the monotonic clock. `result`: what a pull is compared
+    with, which was `last`. `was_settled`: whether it had spoken of the version before this one.
+    """
+
+    def __init__(self, path: Path, language: str, text: str) -> None:
+        self.path = path
+        self.language = language
+        self.uri = path.as_uri()
+        self.version = 1
+        self.text = text
+        self.pushed: list[Any] | None = None
+        self.pulled: list[Any] | None = None
+        self.pushed_at = 0.0
+        self.is_fenced = False
+        self.last: list[Any] = []
+        self.result: str | None = None
+        self.was_settled = True
+
+    @property
+    def identifier(self) -> JSON:
+        """How requests name it."""
+        return {"uri": self.uri}
+
+    def change(self, text: str) -> None:
+        """Take a new text: what was said of the one before counts no more."""
+        self.was_settled = self.pushed is not None
+        self.text = text
+        self.version += 1
+        self.pushed = self.pulled = None
+        self.is_fenced = False
+
+    def push(self, items: list[Any]) -> None:
+        """Take what the server said of this version."""
+        self.pushed = items
+        self.pushed_at = time.monotonic()
+
+    def diagnostics(self, encoding: Encoding) -> tuple[Diagnostic, ...] | None:
+        """Return what the server says of the text of now; None: nothing yet."""
+        if self.pushed is None and self.pulled is None:
+            return None
+        return diagnostics_of([*(self.pulled or ()), *(self.pushed or ())], lines_of(self.text), encoding)

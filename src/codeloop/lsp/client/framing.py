@@ -1,0 +1,75 @@
+"""Messages in a stream of bytes: a header with the length, then so many bytes of JSON."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from codeloop.kit.jsonc import is_object
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.language_limits import LSP_GARBAGE, LSP_MESSAGE
+from codeloop.schema.wire import JSON
+
+_HEADER = re.compile(rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n", re.IGNORECASE)
+_decode = msgspec.json.Decoder().decode
+
+
+class BadStream(CodeloopError):
+    """What a server writes is not the protocol, or more than is read of it."""
+
+
+def framed(message: JSON) -> bytes:
+    """Return a message as it is written."""
+    body = msgspec.json.encode(message)
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class MessageReader:
+    """Cuts a stream into messages. What stands between them (a wrapper that prints a greeting) is passed over."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._begin = 0
+        self._length = -1
+        self._garbage = 0
+
+    def feed(self, data: bytes) -> Iterator[JSON]:
+        """Take bytes and yield the messages that are complete. Raises BadStream."""
+        self._rest += data
+        while True:
+            if self._length < 0 and not self._header():
+                break
+            if len(self._rest) - self._begin < self._length:
+                break
+            end = self._begin + self._length
+            body = bytes(self._rest[self._begin : end])
+            self._begin, self._length = end, -1
+            yield _message(body)
+        if self._begin:
+            del self._rest[: self._begin]
+            self._begin = 0
+
+    def _header(self) -> bool:
+        """Take the next header, if all of it is there."""
+        found = _HEADER.search(self._rest, self._begin)
+        waiting = (found.start() if found else len(self._rest)) - self._begin
+        if self._garbage + waiting > LSP_GARBAGE.value:
+            raise BadStream("it writes something else than the language server protocol")
+        if found is None:
+            return False
+        self._garbage += waiting
+        self._begin, self._length = found.end(), int(found[1])
+        if self._length > LSP_MESSAGE.value:
+            raise BadStream(f"it sent a message of more than {LSP_MESSAGE.value:,} bytes")
+        return True
+
+
+def _message(body: bytes) -> JSON:
+    try:
+        value: Any = _decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadStream(f"it sent what is no JSON: {error}") from error
+    if not is_object(value):
+        raise BadStream("it sent a message that is no object")
+    return value

@@ -1,0 +1,140 @@
+"""What a server asks of us: settings, folders, what it wants to hear of; and the work that it says it is doing."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from codeloop.kit.glob import compiled
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.wire import JSON
+
+_PROVIDERS = {
+    "diagnosticProvider": "textDocument/diagnostic",
+    "definitionProvider": "textDocument/definition",
+    "typeDefinitionProvider": "textDocument/typeDefinition",
+    "referencesProvider": "textDocument/references",
+    "implementationProvider": "textDocument/implementation",
+    "hoverProvider": "textDocument/hover",
+    "documentSymbolProvider": "textDocument/documentSymbol",
+    "workspaceSymbolProvider": "workspace/symbol",
+    "callHierarchyProvider": "textDocument/prepareCallHierarchy",
+    "typeHierarchyProvider": "textDocument/prepareTypeHierarchy",
+    "renameProvider": "textDocument/rename",
+}
+_WATCH = "workspace/didChangeWatchedFiles"
+_MOST = 500
+"""Registrations, patterns and pieces of work that are remembered of one server."""
+
+
+class Registered:
+    """What one server has registered. `work`: the pieces of work that it has begun and not ended.
+
+    `changed` is called when it has registered something.
+    """
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self.work: set[str] = set()
+        self._rows: dict[str, tuple[str, JSON]] = {}
+        self._globs: list[tuple[Path | None, str]] = []
+
+    def answers(self, root: Path, settings: JSON) -> Mapping[str, Callable[[Any], Any]]:
+        """Return what its requests are answered with. Nothing of it changes a file, or asks a person."""
+        folder = {"uri": root.as_uri(), "name": root.name}
+        return {
+            "workspace/configuration": lambda params: [lookup(settings, item) for item in _list(params, "items")],
+            "workspace/workspaceFolders": lambda _params: [folder],
+            "workspace/applyEdit": lambda _params: {"applied": False, "failureReason": "nobody asked for it"},
+            "workspace/diagnostic/refresh": lambda _params: None,
+            "client/registerCapability": self._register,
+            "client/unregisterCapability": self._unregister,
+            "window/workDoneProgress/create": lambda _params: None,
+            "window/showMessageRequest": lambda _params: None,
+        }
+
+    def has(self, capability: str) -> bool:
+        """Return whether a capability was registered."""
+        method = _PROVIDERS.get(capability)
+        return any(row[0] == method for row in self._rows.values())
+
+    def watches(self, path: Path) -> bool:
+        """Return whether the server wants to hear when this file changes."""
+        return any(_fits(base, pattern, path) for base, pattern in self._globs)
+
+    @property
+    def wants_files(self) -> bool:
+        """Return whether the server wants to hear of changed files."""
+        return bool(self._globs)
+
+    def pull_options(self, can: Mapping[str, Any]) -> JSON:
+        """Return the identifier that a request for diagnostics has to name."""
+        said = can.get("diagnosticProvider")
+        rows = (options for method, options in self._rows.values() if method == _PROVIDERS["diagnosticProvider"])
+        options: JSON = said if is_object(said) else next(rows, {})
+        return {"identifier": options["identifier"]} if options.get("identifier") else {}
+
+    def progress(self, params: JSON) -> None:
+        """Take up that a piece of work began or ended."""
+        token, value = str(params.get("token")), params.get("value")
+        kind = value.get("kind") if is_object(value) else None
+        if kind == "begin" and len(self.work) < _MOST:
+            self.work.add(token)
+        elif kind == "end":
+            self.work.discard(token)
+
+    def _register(self, params: Any) -> None:
+        for row in _list(params, "registrations"):
+            if is_object(row) and len(self._rows) < _MOST:
+                options = row.get("registerOptions")
+                self._rows[str(row.get("id"))] = (str(row.get("method")), options if is_object(options) else {})
+        self._look()
+
+    def _unregister(self, params: Any) -> None:
+        for row in _list(params, "unregisterations"):  # spelled so in the protocol
+            if is_object(row):
+                self._rows.pop(str(row.get("id")), None)
+        self._look()
+
+    def _look(self) -> None:
+        watchers = (
+            watcher
+            for method, options in self._rows.values()
+            if method == _WATCH
+            for watcher in _list(options, "watchers")
+        )
+        found = (_glob(watcher.get("globPattern")) for watcher in watchers if is_object(watcher))
+        self._globs = [glob for glob in found if glob is not None][:_MOST]
+        self._changed()
+
+
+def lookup(settings: JSON, item: Any) -> Any:
+    """Return the section of the settings that a server asks for; all of them when it names none."""
+    section = item.get("section") if is_object(item) else None
+    value: Any = settings
+    for name in str(section).split(".") if section else ():
+        value = value.get(name) if is_object(value) else None
+    return value
+
+
+def _list(params: Any, name: str) -> list[Any]:
+    found = params.get(name) if is_object(params) else None
+    return found[:_MOST] if is_list(found) else []
+
+
+def _glob(given: Any) -> tuple[Path | None, str] | None:
+    """Return a pattern and the folder that it is relative to; None: one of any folder."""
+    if isinstance(given, str):
+        return None, given
+    if not is_object(given) or not isinstance(given.get("pattern"), str):
+        return None
+    base = given.get("baseUri")
+    uri = base.get("uri") if is_object(base) else base
+    return (Path(uri.removeprefix("file://")), given["pattern"]) if isinstance(uri, str) else None
+
+
+def _fits(base: Path | None, pattern: str, path: Path) -> bool:
+    try:
+        name = path.as_posix().lstrip("/") if base is None else path.relative_to(base).as_posix()
+        return compiled(pattern.lstrip("/")).fullmatch(name) is not None
+    except ValueError:
+        return False

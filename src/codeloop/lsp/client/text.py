@@ -1,0 +1,70 @@
+"""Texts as the protocol counts them: lines that end in LF, CR LF or CR, columns in units of an encoding."""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.schema.wire import JSON
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_LAST_OF_BASE = 0xFFFF
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines with their ends; a text that ends in one has no empty line after it here."""
+    return _LINES.findall(text)
+
+
+def units(text: str, encoding: Encoding) -> int:
+    """Return how many units a text takes."""
+    if text.isascii() or encoding == "utf-32":
+        return len(text)
+    if encoding == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text) + sum(ord(char) > _LAST_OF_BASE for char in text)
+
+
+def index_at(line: str, column: int, encoding: Encoding) -> int:
+    """Return the index in a line that a column means; the line's end for one beyond it."""
+    if line.isascii() or encoding == "utf-32":
+        return min(max(column, 0), len(line))
+    left = column
+    for index, char in enumerate(line):
+        if left <= 0:
+            return index
+        left -= units(char, encoding)
+    return len(line)
+
+
+class TextChange(Struct, frozen=True):
+    """From one text to the next: lines `first` to `end` (from 0, without the last) became `text`.
+
+    `column`: where the replaced range ends on line `end`, which is 0 but at the end of a text without a last line end.
+    """
+
+    first: int
+    end: int
+    column: int
+    text: str
+
+    @property
+    def event(self) -> JSON:
+        """The change as didChange takes it."""
+        span = {"start": {"line": self.first, "character": 0}, "end": {"line": self.end, "character": self.column}}
+        return {"range": span, "text": self.text}
+
+
+def change_between(before: str, after: str, encoding: Encoding) -> TextChange:
+    """Return the one change that leads from a text to another, in whole lines."""
+    old, new = lines_of(before), lines_of(after)
+    least = min(len(old), len(new))
+    first = next((at for at in range(least) if old[at] != new[at]), least)
+    tail = next((at for at in range(least - first) if old[-1 - at] != new[-1 - at]), least - first)
+    end, column = len(old) - tail, 0
+    if not tail and old and not old[-1].endswith(("\n", "\r")):
+        end, column = len(old) - 1, units(old[-1], encoding)
+        if first == len(old):  # what is added begins in the last line
+            return TextChange(end, end, column, "".join(new[first - 1 :])[len(old[-1]) :])
+    return TextChange(first, end, column, "".join(new[first : len(new) - tail]))

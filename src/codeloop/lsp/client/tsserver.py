@@ -1,0 +1,43 @@
+"""Diagnostics of typescript-language-server, asked for: by itself it sends them late, and names no version."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.lsp.client.diagnostic import ERROR, WARNING
+from codeloop.schema.wire import JSON
+
+_KINDS = ("syntacticDiagnosticsSync", "semanticDiagnosticsSync")
+_SEVERITIES = {"error": ERROR, "warning": WARNING}
+_HINT = 4
+
+
+async def tsserver_diagnostics(request: Callable[[str, Any], Awaitable[Any]], path: Path) -> list[JSON]:
+    """Return what is wrong with an open file, as the protocol has it. Raises what a request raises."""
+    rows: list[JSON] = []
+    for answer in await asyncio.gather(*(request("workspace/executeCommand", _command(kind, path)) for kind in _KINDS)):
+        body = answer.get("body") if is_object(answer) else None
+        rows += [_diagnostic(row) for row in body if is_object(row)] if is_list(body) else []
+    return rows
+
+
+def _command(kind: str, path: Path) -> JSON:
+    return {"command": "typescript.tsserverRequest", "arguments": [kind, {"file": str(path)}]}
+
+
+def _diagnostic(row: JSON) -> JSON:
+    return {
+        "range": {name: _position(row.get(name)) for name in ("start", "end")},
+        "severity": _SEVERITIES.get(str(row.get("category")), _HINT),
+        "code": row.get("code"),
+        "source": "typescript",
+        "message": row.get("text"),
+    }
+
+
+def _position(place: Any) -> JSON:
+    """Return a position from one that counts from 1."""
+    given: JSON = place if is_object(place) else {}
+    return {"line": given.get("line", 1) - 1, "character": given.get("offset", 1) - 1}

@@ -1,0 +1,149 @@
+"""The language servers of a work tree: which serve a file, what edits brought, and their end."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codeloop.lsp.brought import FileEdit, ServerNews
+from codeloop.lsp.client.diagnostic import WARNING, Diagnostic
+from codeloop.lsp.server import LanguageServer, ServerHouse
+from codeloop.lsp.servers.choice import ChosenServer, serving
+from codeloop.schema.language_limits import LSP_IDLE, LSP_LOOK, LSP_SHOWN, LSP_WAIT
+from codeloop.schema.wire import JSON
+
+_IMPATIENT = 0.2
+"""Seconds that an edit waits for a server that said nothing in time twice."""
+_MESSAGE_LINES = 4
+Restarts = Callable[[str], float]
+
+
+class Languages:
+    """See the module. A part of the work tree: closing it ends the servers. Nothing runs until a file is edited.
+
+    `chosen`: every server, with whether it can run. `top`: no root lies above it. `restarts`: when a person last wanted
+    a server to be started anew, on the wall clock.
+    """
+
+    def __init__(self, chosen: Sequence[ChosenServer], top: Path, house: ServerHouse, restarts: Restarts) -> None:
+        self.chosen = tuple(chosen)
+        self.top = top
+        self.servers: dict[tuple[str, Path], ServerNews] = {}
+        self._house = house
+        self._restarts = restarts
+        self._work: set[asyncio.Task[None]] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether anything goes on that somebody waits for: a server that waits keeps nobody."""
+        return False
+
+    def serves(self, path: Path) -> bool:
+        """Return whether a server can run for a file."""
+        return bool(serving(self.chosen, path, self.top))
+
+    async def of(self, path: Path) -> list[ServerNews]:
+        """Return the servers of a file, none of them started by that; those that a person wanted anew are ended."""
+        found: list[ServerNews] = []
+        for chosen, root in serving(self.chosen, path, self.top):
+            key = (chosen.row.name, root)
+            if key not in self.servers:
+                self.servers[key] = ServerNews(LanguageServer(chosen, root, self._house))
+            server = self.servers[key].server
+            wanted = self._restarts(server.name)
+            if wanted > server.asked_at:
+                server.asked_at = wanted
+                await server.restart()
+            found.append(self.servers[key])
+        if found and self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+        return found
+
+    async def before(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
+        """Have the servers learn what is wrong before edits are made; waits for none of them."""
+        for news, own in (await self._per_server(edits)).items():
+            row = news.server.chosen.row
+            texts = {path: text for path, text in known.items() if row.language(path) is not None}
+            self._begin(news.prepare(own, texts))
+
+    async def after(self, edits: Sequence[FileEdit]) -> list[tuple[Path, Diagnostic]]:
+        """Return what edits brought, as far as that is known in time; what comes later is in the next result."""
+        per_server = await self._per_server(edits)
+        tasks = {self._begin(news.follow(own)): news for news, own in per_server.items()}
+        until = time.monotonic() + LSP_WAIT.seconds
+        patient = {task for task, news in tasks.items() if news.misses < 2}
+        if patient:
+            await asyncio.wait(patient, timeout=until - time.monotonic())
+        if hasty := {task for task in tasks if not task.done()} - patient:
+            await asyncio.wait(hasty, timeout=min(_IMPATIENT, until - time.monotonic()))
+        found = [each for news in self.servers.values() for each in news.news()]
+        edited = [edit.path for edit in edits]
+        return sorted(dict.fromkeys(found), key=lambda each: (each[0] not in edited, str(each[0]), each[1].start))
+
+    def known(self, paths: Iterable[Path]) -> JSON:
+        """Return errors and warnings of files, as clients know them, by path."""
+        found: dict[str, Any] = {}
+        for path in paths:
+            rows = [row for news in self.servers.values() for row in news.told(path) if row.severity <= WARNING]
+            if rows:
+                found[str(path)] = [row.wire() for row in rows[: LSP_SHOWN.value]]
+        return found
+
+    async def settled(self) -> None:
+        """Wait until nothing is under way."""
+        while self._work:
+            await asyncio.wait(set(self._work))
+
+    async def close(self) -> None:
+        """End every server."""
+        tasks = [*self._work, *([self._looking] if self._looking is not None else [])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await asyncio.gather(*(news.server.stop() for news in self.servers.values()))
+
+    async def _per_server(self, edits: Sequence[FileEdit]) -> dict[ServerNews, list[FileEdit]]:
+        found: dict[ServerNews, list[FileEdit]] = {}
+        for edit in edits:
+            for news in await self.of(edit.path):
+                found.setdefault(news, []).append(edit)
+        return found
+
+    def _begin(self, work: Any) -> "asyncio.Task[None]":
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+        return task
+
+    async def _look(self) -> None:
+        """End servers that nobody uses, and those that use too much memory."""
+        while True:
+            await asyncio.sleep(LSP_LOOK.seconds)
+            for news in self.servers.values():
+                server = news.server
+                if server.client is None:
+                    continue
+                if time.monotonic() - server.used_at > LSP_IDLE.seconds and not server.turn.locked():
+                    await server.stop()
+                else:
+                    await server.check_memory()
+
+
+def shown(found: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str]) -> str:
+    """Return diagnostics for a model: one a line, `path:line: message`; "" for none. `name`: how it knows a file."""
+    if not found:
+        return ""
+    rows = [row(each, name(path)) for path, each in found[: LSP_SHOWN.value]]
+    rest = len(found) - len(rows)
+    more = [f"({rest} more)"] if rest else []
+    return "\n".join([f"{len(found)} new error{'' if len(found) == 1 else 's'}:", *rows, *more])
+
+
+def row(diagnostic: Diagnostic, name: str) -> str:
+    """Return one diagnostic as compilers write them."""
+    lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MESSAGE_LINES]
+    by = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
+    return f"{name}:{diagnostic.start[0] + 1}: {'; '.join(lines)}{f' ({by})' if by else ''}"

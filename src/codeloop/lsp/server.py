@@ -1,0 +1,187 @@
+"""One server of one root: started when it is first needed, ended when nobody needs it, given up when it fails often."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.lsp.client.client import LanguageClient, ServerSetup
+from codeloop.lsp.client.connection import ErrorAnswer, ServerLost, ServerPipes
+from codeloop.lsp.servers.choice import ChosenServer
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.language_limits import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
+
+StartServer = Callable[[ChosenServer, Path], Awaitable[ServerPipes]]
+_MEGA = 1_000_000
+
+
+class ServerUnavailable(CodeloopError):
+    """A server can't be used; the text says why."""
+
+
+class ServerHouse(Struct, frozen=True):
+    """What a server needs of who has it. `start`: starts its program. `log`: takes a line for its log.
+
+    `changed`: hears that it is in another state; `told`: of which file it said something; `warn`: shows a person a line.
+    """
+
+    start: StartServer
+    log: Callable[[str, str], None]
+    changed: Callable[[], None]
+    told: Callable[[str, Path], None]
+    warn: Callable[[str], None]
+
+
+class LanguageServer:
+    """See the module. `turn` is held by whoever changes its documents; `client` is there while it is connected."""
+
+    def __init__(self, chosen: ChosenServer, root: Path, house: ServerHouse) -> None:
+        self.chosen = chosen
+        self.root = root
+        self.client: LanguageClient | None = None
+        self.turn = asyncio.Lock()
+        self.reason = ""
+        self.asked_at = time.time()
+        """When a person last wanted it to be started anew, or when it was made."""
+        self.used_at = time.monotonic()
+        self.fresh_paths: set[Path] = set()
+        """The files of which it has said something since that was last looked at."""
+        self._house = house
+        self._failures = 0
+        self._opening: asyncio.Task[LanguageClient] | None = None
+        self._pipes: ServerPipes | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its row."""
+        return self.chosen.row.name
+
+    @property
+    def state(self) -> Literal["waiting", "starting", "connected", "failed"]:
+        """What it is doing now."""
+        if self.client is not None:
+            return "connected"
+        if self._opening is not None:
+            return "starting"
+        return "failed" if self.is_given_up else "waiting"
+
+    @property
+    def is_given_up(self) -> bool:
+        """Return whether it failed too often."""
+        return self._failures >= LSP_CRASHES.value
+
+    async def connected(self) -> LanguageClient:
+        """Return its client, starting it where needed. Raises ServerUnavailable."""
+        self.used_at = time.monotonic()
+        if self.client is not None:
+            return self.client
+        if self.is_given_up:
+            raise ServerUnavailable(f"The language server {self.name} was given up: {self.reason}.")
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+            self._house.changed()
+        opening = self._opening
+        try:
+            return await asyncio.shield(opening)
+        except (ErrorAnswer, ServerLost, OSError, TimeoutError) as error:
+            raise ServerUnavailable(f"The language server {self.name} can't be started: {self.reason}.") from error
+        except asyncio.CancelledError:
+            if opening.cancelled():
+                raise ServerUnavailable(f"The language server {self.name} was ended.") from None
+            raise
+
+    async def stop(self) -> None:
+        """End it; the next who needs it starts it again."""
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            opening.cancel()
+            await asyncio.wait({opening})
+        client, self.client = self.client, None
+        pipes, self._pipes = self._pipes, None
+        if client is not None:
+            await client.leave()
+            client.connection.lose("it was ended")
+        if pipes is not None:
+            await pipes.close()
+            self._house.changed()
+
+    async def restart(self) -> None:
+        """End it, and forget what it failed at."""
+        await self.stop()
+        self._failures, self.reason = 0, ""
+
+    async def fail(self, why: str) -> None:
+        """Take up that it does not do what it should, and end it."""
+        self._fail(why)
+        await self.stop()
+
+    async def check_memory(self) -> None:
+        """End it for good when it uses too much memory."""
+        used = self._pipes.memory() // _MEGA if self._pipes is not None else 0
+        if used > LSP_MEMORY.value:
+            self._failures = LSP_CRASHES.value - 1
+            await self.fail(f"it used {used:,} MB of memory, {LSP_MEMORY.value:,} are allowed")
+
+    async def _open(self) -> LanguageClient:
+        row = self.chosen.row
+        began = time.monotonic()
+        try:
+            pipes = await self._house.start(self.chosen, self.root)
+            setup = ServerSetup(self.root, row.initialization, row.settings, row.settle, row.asked)
+            client = LanguageClient(pipes, setup, self._told)
+            listening = asyncio.create_task(client.connection.listen())
+            try:
+                await client.greet(LSP_START.seconds)
+            except (ErrorAnswer, ServerLost, TimeoutError, asyncio.CancelledError):
+                await pipes.close()
+                await asyncio.wait({listening}, timeout=LSP_STOP.seconds)
+                raise
+        except TimeoutError:
+            self._fail(f"it did not answer within {LSP_START.seconds:.0f} s")
+            raise
+        except (ErrorAnswer, ServerLost, OSError) as error:
+            self._fail(str(error) or "it can't be run")
+            raise
+        finally:
+            self._opening = None
+        self.client, self._pipes = client, pipes
+        self._house.log(self.name, f"connected in {time.monotonic() - began:.2f} s: {' '.join(self.chosen.command)}")
+        listening.add_done_callback(lambda _: self._ended(client))
+        self._house.changed()
+        return client
+
+    def _ended(self, client: LanguageClient) -> None:
+        """Take up that its connection is over, by itself unless it was stopped."""
+        if self.client is not client:
+            return
+        self.client = None
+        pipes, self._pipes = self._pipes, None
+        self._fail(client.connection.lost)
+        if pipes is not None:
+            closing = asyncio.ensure_future(pipes.close())
+            _CLOSING.add(closing)
+            closing.add_done_callback(_CLOSING.discard)
+
+    def _fail(self, why: str) -> None:
+        self._failures += 1
+        self.reason = why
+        self._house.log(self.name, f"failed: {why}")
+        if self.is_given_up:
+            self._house.warn(
+                f"The language server {self.name} is given up: {why}. `codeloop lsp log {self.name}` shows what it "
+                f"said, `codeloop lsp restart {self.name}` tries again."
+            )
+        self._house.changed()
+
+    def _told(self, path: Path) -> None:
+        self.fresh_paths.add(path)
+        with suppress(ValueError):
+            self._house.told(self.name, path)
+
+
+_CLOSING: set["asyncio.Future[None]"] = set()
+"""What is being ended: the loop keeps no task alive by itself."""

@@ -1,0 +1,136 @@
+"""Which servers serve a project: the table with its configuration, found on this machine, and those that may run."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.kit.processes import which
+from codeloop.lsp.servers.row import ServerRow, known_rows
+from codeloop.schema.config import LspServerConfig
+from codeloop.schema.wire import replace
+
+_OWN_PROGRAMS = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
+"""Where a project has programs of its own."""
+State = Literal["found", "missing", "disabled", "untrusted"]
+
+
+class ChosenServer(Struct, frozen=True):
+    """A server and whether it can run here. `command`: with the program's path; `is_own`: one of the project's own."""
+
+    row: ServerRow
+    state: State
+    command: tuple[str, ...] = ()
+    is_own: bool = False
+
+
+class ServerPlace(Struct, frozen=True):
+    """Where servers are looked for: the project, its trust, PATH, and where ours are installed."""
+
+    root: Path
+    directory: Path
+    is_trusted: bool
+    path: str
+    installed: Path
+
+
+Configured = bool | Mapping[str, LspServerConfig] | None
+
+
+def servers_of(configured: Configured, place: ServerPlace) -> tuple[ChosenServer, ...]:
+    """Return every server that is known or configured, with what becomes of it here."""
+    if configured is False:
+        return tuple(ChosenServer(row, "disabled") for row in known_rows())
+    own = configured if isinstance(configured, Mapping) else {}
+    known = {row.name: row for row in known_rows()}
+    rows = [_configured(row, own.get(row.name)) for row in known.values()]
+    rows += [_configured(ServerRow(name, {}, []), each) for name, each in own.items() if name not in known]
+    return tuple(_found(row, own.get(row.name), place) for row in rows)
+
+
+def serving(servers: Iterable[ChosenServer], path: Path, top: Path) -> list[tuple[ChosenServer, Path]]:
+    """Return the servers that serve a file, each with its root: of those of one kind the first, a project's own first.
+
+    `top`: no root lies above it.
+    """
+    found: dict[str, tuple[ChosenServer, Path]] = {}
+    for server in sorted(servers, key=lambda each: not each.is_own):
+        row = server.row
+        if server.state != "found" or row.language(path) is None:
+            continue
+        folder = _above(path, top, row.needs)
+        if row.needs and folder is None:
+            continue
+        found.setdefault(row.stands_for or row.name, (server, _above(path, top, row.roots) or top))
+    return list(found.values())
+
+
+def _configured(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
+    """Return a row with what the configuration says of it."""
+    if own is None:
+        return row
+    languages = row.languages
+    if own.extensions is not None:
+        languages = {each: row.languages.get(each, each.lstrip(".")) for each in own.extensions}
+    return replace(
+        row,
+        languages=languages,
+        commands=[own.command] if own.command else row.commands,
+        environment=own.env,
+        initialization=row.initialization if own.initialization is None else own.initialization,
+        needs=[] if own.command else row.needs,
+        runs_project_code=row.runs_project_code and not own.command,
+    )
+
+
+def _found(row: ServerRow, own: LspServerConfig | None, place: ServerPlace) -> ChosenServer:
+    if own is not None and own.disabled:
+        return ChosenServer(row, "disabled")
+    for command in row.commands:
+        for folder, is_own in _folders(place):
+            program = which(command[0], folder) if "/" not in command[0] else _named(command[0], place)
+            if program is None:
+                continue
+            if row.runs_project_code and not place.is_trusted:
+                return ChosenServer(row, "untrusted")
+            return ChosenServer(row, "found", (program, *command[1:]), is_own)
+    return ChosenServer(row, "missing")
+
+
+def _folders(place: ServerPlace) -> list[tuple[str, bool]]:
+    """Return where programs are looked for. What lies in a project that is not trusted is none of a person's."""
+    tops = dict.fromkeys((place.directory, place.root))
+    own = [str(top / name) for top in tops for name in _OWN_PROGRAMS] if place.is_trusted else []
+    path = [each for each in place.path.split(os.pathsep) if place.is_trusted or not _is_in(each, tops)]
+    ours = [str(place.installed / name) for name in ("bin", "node_modules/.bin")]
+    return [*((folder, True) for folder in own), (os.pathsep.join([*ours, *path]), False)]
+
+
+def _is_in(folder: str, tops: Iterable[Path]) -> bool:
+    real = Path(os.path.realpath(folder))
+    return any(real.is_relative_to(os.path.realpath(top)) for top in tops)
+
+
+def _named(program: str, place: ServerPlace) -> str | None:
+    path = os.path.normpath(place.root / Path(program).expanduser())
+    return path if os.access(path, os.X_OK) else None
+
+
+def _above(path: Path, top: Path, names: Sequence[str]) -> Path | None:
+    """Return the nearest folder above a file that has one of these in it; a name with a dot first may be an ending."""
+    for folder in path.parents:
+        if any((folder / name).exists() for name in names) or _ends(folder, names):
+            return folder
+        if folder == top:
+            break
+    return None
+
+
+def _ends(folder: Path, names: Sequence[str]) -> bool:
+    endings = tuple(name for name in names if name in {".sln", ".csproj", ".fsproj", ".opam"})
+    try:
+        return bool(endings) and any(each.name.endswith(endings) for each in os.scandir(folder))
+    except OSError:
+        return False

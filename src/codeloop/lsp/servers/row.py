@@ -1,0 +1,45 @@
+"""A row of the table of language servers: data, in `servers.json`."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.schema.wire import JSON
+
+_TABLE = Path(__file__).with_name("servers.json")
+
+
+class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """A server. `languages`: the language id by extension (`.py`) or name of file; `roots`: what its root has in it.
+
+    `needs`: it serves only where one of these is. `commands`: the first that is found counts. `stands_for`: of those
+    of one kind only one serves a file. `runs_project_code`: it executes what is in the project, so that wants trust.
+    `network`: it may use the machine's. `install`: with what and which packages; `by`: what a person has to do.
+    `settle`: seconds of silence after which one that names no versions has said everything. `asked`: see ServerSetup.
+    """
+
+    name: str
+    languages: dict[str, str]
+    commands: list[list[str]]
+    roots: list[str] = []
+    needs: list[str] = []
+    initialization: Any = None
+    settings: JSON = {}
+    stands_for: str = ""
+    runs_project_code: bool = False
+    network: bool = False
+    install: list[str] = []
+    environment: dict[str, str] = {}
+    settle: float = 0.3
+    asked: Literal["", "tsserver"] = ""
+
+    def language(self, path: Path) -> str | None:
+        """Return the id of the language of a file; None: it does not serve this file."""
+        return self.languages.get(path.name) or self.languages.get(path.suffix)
+
+
+def known_rows() -> tuple[ServerRow, ...]:
+    """Return the table."""
+    return tuple(msgspec.json.decode(_TABLE.read_bytes(), type=list[ServerRow]))
