@@ -185,7 +185,6 @@ def test_an_unknown_key_is_a_warning_that_names_its_place(world: World) -> None:
     ("settings", "name"),
     [
         ({"plugin": ["some-plugin"]}, "plugin"),
-        ({"lsp": True}, "lsp"),
         ({"instructions": ["AGENTS.md", "https://example.com/rules.md"]}, "instructions[1]"),
         ({"skills": {"urls": ["https://example.com"]}}, "skills.urls"),
         ({"watcher": {"ignore": ["x"]}}, "watcher"),

@@ -120,7 +120,10 @@ class Project:
         workspace = Workspace(
             place.root, place.directory, scratch, environment, settings.config.sandbox, settings.paths.own
         )
-        workspace.announce("AfterEdit", lambda: load("app.language:after_edit")(settings, workspace))
+        workspace.announce(
+            "Languages", lambda: load("app.language.servers:languages_of")(settings, workspace, self.tell)
+        )
+        workspace.announce("AfterEdit", lambda: load("app.language.after_edit:after_edit")(settings, workspace))
         more, fit = _tools(settings), None
         if settings.config.mcp:
             serving: Callable[..., tuple[tuple[Tool, ...], Fit]] = load("app.mcp:serving")

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, LanguageClient
-from codeloop.lsp.client.connection import ErrorAnswer, ServerLost
+from codeloop.lsp.client.connection import FENCE, ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, Diagnostic
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
 from codeloop.schema.language_limits import LSP_FILE, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST
@@ -45,7 +46,7 @@ class ServerNews:
 
     async def prepare(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
         """Learn what is wrong before the edits; `known`: texts of other files in which they may break something."""
-        async with self.server.turn:
+        async with self._turn():
             client = await self._connected()
             if client is None:
                 return
@@ -59,9 +60,7 @@ class ServerNews:
 
     async def follow(self, edits: Sequence[FileEdit]) -> None:
         """Show the server the edits and wait until it has said what it thinks of them, or others come."""
-        self._waiting += 1
-        async with self.server.turn:
-            self._waiting -= 1
+        async with self._turn():
             client = await self._connected()
             if client is None:
                 return
@@ -104,6 +103,20 @@ class ServerNews:
     def told(self, path: Path) -> tuple[Diagnostic, ...]:
         """Return what was last known of a file."""
         return self._told.get(path, ())
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[None]:
+        """Wait until nobody else changes what the server has open; who does is to hurry."""
+        self._waiting += 1
+        try:
+            await self.server.turn.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            with suppress(ServerGone):  # its end is told by who owns it
+                yield
+        finally:
+            self.server.turn.release()
 
     async def _connected(self) -> LanguageClient | None:
         try:
@@ -161,10 +174,10 @@ class ServerNews:
     async def _answers(self, client: LanguageClient) -> bool:
         """Return whether it answers at all: by an error, since no server knows this request."""
         try:
-            await client.request("codeloop/fence", {}, LSP_REQUEST.seconds)
+            await client.request(FENCE, {}, LSP_REQUEST.seconds)
         except ErrorAnswer:
             return True
-        except (ServerLost, TimeoutError):
+        except (ServerGone, TimeoutError):
             return False
         return True
 

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.lsp.client.client import LanguageClient, ServerSetup
-from codeloop.lsp.client.connection import ErrorAnswer, ServerLost, ServerPipes
+from codeloop.lsp.client.connection import ErrorAnswer, ServerGone, ServerPipes
 from codeloop.lsp.servers.choice import ChosenServer
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.language_limits import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
@@ -26,7 +26,7 @@ class ServerUnavailable(CodeloopError):
 class ServerHouse(Struct, frozen=True):
     """What a server needs of who has it. `start`: starts its program. `log`: takes a line for its log.
 
-    `changed`: hears that it is in another state; `told`: of which file it said something; `warn`: shows a person a line.
+    `changed`: hears that it is in another state; `told`: of which file it spoke; `warn`: shows a person a line.
     """
 
     start: StartServer
@@ -87,7 +87,7 @@ class LanguageServer:
         opening = self._opening
         try:
             return await asyncio.shield(opening)
-        except (ErrorAnswer, ServerLost, OSError, TimeoutError) as error:
+        except (ErrorAnswer, ServerGone, OSError, TimeoutError) as error:
             raise ServerUnavailable(f"The language server {self.name} can't be started: {self.reason}.") from error
         except asyncio.CancelledError:
             if opening.cancelled():
@@ -136,14 +136,14 @@ class LanguageServer:
             listening = asyncio.create_task(client.connection.listen())
             try:
                 await client.greet(LSP_START.seconds)
-            except (ErrorAnswer, ServerLost, TimeoutError, asyncio.CancelledError):
+            except (ErrorAnswer, ServerGone, TimeoutError, asyncio.CancelledError):
                 await pipes.close()
                 await asyncio.wait({listening}, timeout=LSP_STOP.seconds)
                 raise
         except TimeoutError:
             self._fail(f"it did not answer within {LSP_START.seconds:.0f} s")
             raise
-        except (ErrorAnswer, ServerLost, OSError) as error:
+        except (ErrorAnswer, ServerGone, OSError) as error:
             self._fail(str(error) or "it can't be run")
             raise
         finally:

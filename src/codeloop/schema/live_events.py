@@ -330,6 +330,25 @@ class McpBrowserOpenFailed(EventId, tag="mcp.browser.open.failed"):
     properties: McpAddress
 
 
+class LspUpdated(EventId, tag="lsp.updated"):
+    """A language server is in another state than before."""
+
+    properties: Nothing = msgspec.field(default_factory=Nothing)
+
+
+class LspFile(Wire, rename={"server_id": "serverID"}):
+    """Properties of `lsp.client.diagnostics`; the path is absolute."""
+
+    server_id: str
+    path: str
+
+
+class LspDiagnosed(EventId, tag="lsp.client.diagnostics"):
+    """A language server says something new of a file."""
+
+    properties: LspFile
+
+
 LiveEvent = (
     PartDelta
     | StatusChanged
@@ -344,6 +363,8 @@ LiveEvent = (
     | BranchUpdated
     | McpToolsChanged
     | McpBrowserOpenFailed
+    | LspUpdated
+    | LspDiagnosed
     | ProjectUpdated
     | PtyCreated
     | PtyUpdated

@@ -182,6 +182,5 @@ _ACCEPTED: dict[str, Callable[[Any, JSON], Any]] = {
     "tool_output": _output,
     "sandbox": _sandbox,
     "compaction": lambda value, _merged: value,
-    "lsp": lambda value, _merged: False if value is False else None,
     "snapshot": lambda value, _merged: True if value is True else None,
 }

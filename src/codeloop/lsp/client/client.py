@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.lsp.client.capabilities import initialize_params
-from codeloop.lsp.client.connection import ErrorAnswer, LspConnection, ServerLost, ServerPipes
+from codeloop.lsp.client.connection import LOST, ErrorAnswer, LspConnection, ServerGone, ServerPipes
 from codeloop.lsp.client.diagnostic import Diagnostic, diagnostics_of
 from codeloop.lsp.client.document import OpenDocument
 from codeloop.lsp.client.server_requests import Registered
@@ -21,8 +21,6 @@ from codeloop.lsp.client.tsserver import tsserver_diagnostics
 from codeloop.schema.language_limits import LSP_FILE, LSP_FILES, LSP_REQUEST, LSP_STOP
 from codeloop.schema.wire import JSON
 
-_FENCE = "codeloop/fence"
-"""A request that no server knows: its refusal says that what was sent before it was taken up."""
 FileEvent = Literal[1, 2, 3]
 CREATED, CHANGED, DELETED = 1, 2, 3
 _FULL, _INCREMENTAL = 1, 2
@@ -59,7 +57,7 @@ class LanguageClient:
         self.connection = LspConnection(pipes, self._heard, self.registered.answers(setup.root, setup.settings))
 
     async def greet(self, seconds: float) -> None:
-        """Greet the server. Raises ErrorAnswer, ServerLost, TimeoutError."""
+        """Greet the server. Raises ErrorAnswer, ServerGone, TimeoutError."""
         params = initialize_params(self.setup.root, self.setup.initialization)
         result = await self.connection.request("initialize", params, seconds)
         can = result.get("capabilities") if is_object(result) else None
@@ -72,7 +70,7 @@ class LanguageClient:
 
     async def leave(self) -> None:
         """Tell the server to end."""
-        with suppress(ErrorAnswer, ServerLost, TimeoutError):
+        with suppress(ErrorAnswer, ServerGone, TimeoutError):
             await self.connection.request("shutdown", None, LSP_STOP.seconds)
         self.connection.notify("exit", None)
 
@@ -87,7 +85,7 @@ class LanguageClient:
         return bool(self.setup.asked) or self.can("diagnosticProvider")
 
     async def request(self, method: str, params: Any, seconds: float | None = None) -> Any:
-        """Return the result of a request. Raises ErrorAnswer, ServerLost, TimeoutError."""
+        """Return the result of a request. Raises ErrorAnswer, ServerGone, TimeoutError."""
         return await self.connection.request(method, params, LSP_REQUEST.seconds if seconds is None else seconds)
 
     def sync(self, path: Path, language: str, text: str) -> None:
@@ -148,10 +146,6 @@ class LanguageClient:
         raw = self._others.get(path)
         return None if raw is None else diagnostics_of(raw, _on_disk(path), self.encoding)
 
-    def spoken_of(self) -> list[Path]:
-        """Return the files of which something is known."""
-        return [*self.documents, *self._others]
-
     def outdate(self, path: Path) -> None:
         """Ask about a file again when it is next looked at, since another one changed that it may depend on."""
         document = self.documents.get(path)
@@ -163,18 +157,15 @@ class LanguageClient:
             return document.pulled is not None
         if document.pushed is None:
             return False
-        return self._names_versions or time.monotonic() - document.pushed_at >= self._settle(document)
-
-    def _settle(self, document: OpenDocument) -> float:
-        return self.setup.settle * (1 if document.was_settled else 2)
+        return self._names_versions or time.monotonic() - document.pushed_at >= document.quiet(self.setup.settle)
 
     async def _pushed(self, document: OpenDocument) -> None:
         """Wait for the next that is said, or until it is quiet."""
         self._news.clear()
-        quiet = None if document.pushed is None else self._settle(document)
+        quiet = None if document.pushed is None else document.quiet(self.setup.settle)
         left = None if quiet is None else max(document.pushed_at + quiet - time.monotonic(), 0.001)
         if self.connection.lost:
-            raise ServerLost(self.connection.lost)
+            raise ServerGone(self.connection.lost)
         with suppress(TimeoutError):
             async with asyncio.timeout(left):
                 await self._news.wait()
@@ -207,12 +198,10 @@ class LanguageClient:
             return
         version = document.version
 
-        def passed(_answer: "asyncio.Future[Any]") -> None:
+        def passed() -> None:
             document.is_fenced = document.is_fenced or document.version == version
 
-        with suppress(ServerLost):
-            _, answer = self.connection.post(_FENCE, {})
-            answer.add_done_callback(passed)
+        self.connection.fence(passed)
 
     def _send_change(self, document: OpenDocument, before: str) -> None:
         sync = self._can.get("textDocumentSync")
@@ -232,6 +221,8 @@ class LanguageClient:
             self._published(params)
         elif method == "$/progress" and is_object(params):
             self.registered.progress(params)
+        elif method == LOST:
+            self._news.set()
 
     def _published(self, params: JSON) -> None:
         path, items, version = path_of(params.get("uri")), params.get("diagnostics"), params.get("version")

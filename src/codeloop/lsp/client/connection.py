@@ -12,6 +12,10 @@ from codeloop.schema.language_limits import LSP_RATE, LSP_UNREAD
 from codeloop.schema.wire import JSON
 
 _UNKNOWN_METHOD = -32601
+FENCE = "codeloop/fence"
+"""A request that no server knows."""
+LOST = "codeloop/lost"
+"""What who hears notifications is told, once, when the server is gone."""
 
 
 class ServerPipes(Protocol):
@@ -39,7 +43,7 @@ class ServerPipes(Protocol):
         ...
 
 
-class ServerLost(CodeloopError):
+class ServerGone(CodeloopError):
     """The server has ended, or was ended for what it did; the text says why."""
 
 
@@ -63,6 +67,7 @@ class LspConnection:
         self._heard = heard
         self._answers = answers
         self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._fences: dict[int, Callable[[], None]] = {}
         self._count = 0
 
     async def listen(self) -> None:
@@ -86,25 +91,34 @@ class LspConnection:
 
     def lose(self, why: str) -> None:
         """Take up that the server is gone: whatever waits for it fails."""
-        self.lost = self.lost or why
+        if self.lost:
+            return
+        self.lost = why
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(ServerLost(self.lost))
+                waiting.set_exception(ServerGone(self.lost))
                 waiting.exception()  # somebody may have stopped waiting
         self._waiting.clear()
+        self._heard(LOST, None)
 
-    def post(self, method: str, params: Any) -> "tuple[int, asyncio.Future[Any]]":
-        """Send a request now; return its number and what will be its answer. Raises ServerLost."""
+    def fence(self, passed: Callable[[], None]) -> None:
+        """Ask what no server knows. `passed` is called at its refusal: what was sent before was taken up by then."""
+        if not self.lost:
+            number, _ = self._post(FENCE, {})
+            self._fences[number] = passed
+
+    def _post(self, method: str, params: Any) -> "tuple[int, asyncio.Future[Any]]":
+        """Send a request; return its number and what will be its answer. Raises ServerGone."""
         if self.lost:
-            raise ServerLost(self.lost)
+            raise ServerGone(self.lost)
         self._count += 1
         answer = self._waiting[self._count] = asyncio.get_running_loop().create_future()
         self._send({"jsonrpc": "2.0", "id": self._count, "method": method, "params": params})
         return self._count, answer
 
     async def request(self, method: str, params: Any, seconds: float) -> Any:
-        """Return the result of a request. Raises ErrorAnswer, ServerLost, TimeoutError."""
-        number, answer = self.post(method, params)
+        """Return the result of a request. Raises ErrorAnswer, ServerGone, TimeoutError."""
+        number, answer = self._post(method, params)
         try:
             async with asyncio.timeout(seconds):
                 return await answer
@@ -143,6 +157,8 @@ class LspConnection:
 
     def _settle(self, number: Any, message: JSON) -> None:
         waiting = self._waiting.pop(number, None) if isinstance(number, int) else None
+        if passed := self._fences.pop(number, None):
+            passed()  # now, since what comes with it in one piece is taken next
         if waiting is None or waiting.done():
             return
         error = message.get("error")

@@ -49,6 +49,10 @@ class OpenDocument:
         self.pushed = items
         self.pushed_at = time.monotonic()
 
+    def quiet(self, seconds: float) -> float:
+        """Return how long a server has to be silent for all to be said: longer when an older text may hold it up."""
+        return seconds if self.was_settled else 2 * seconds
+
     def diagnostics(self, encoding: Encoding) -> tuple[Diagnostic, ...] | None:
         """Return what the server says of the text of now; None: nothing yet."""
         if self.pushed is None and self.pulled is None:

@@ -70,7 +70,8 @@ class Registered:
         """Return the identifier that a request for diagnostics has to name."""
         said = can.get("diagnosticProvider")
         rows = (options for method, options in self._rows.values() if method == _PROVIDERS["diagnosticProvider"])
-        options: JSON = said if is_object(said) else next(rows, {})
+        registered: JSON = next(rows, dict[str, Any]())
+        options = said if is_object(said) else registered
         return {"identifier": options["identifier"]} if options.get("identifier") else {}
 
     def progress(self, params: JSON) -> None:

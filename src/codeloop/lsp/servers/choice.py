@@ -26,7 +26,7 @@ class ChosenServer(Struct, frozen=True):
     is_own: bool = False
 
 
-class ServerPlace(Struct, frozen=True):
+class ProgramPlace(Struct, frozen=True):
     """Where servers are looked for: the project, its trust, PATH, and where ours are installed."""
 
     root: Path
@@ -36,14 +36,14 @@ class ServerPlace(Struct, frozen=True):
     installed: Path
 
 
-Configured = bool | Mapping[str, LspServerConfig] | None
+Configured = bool | dict[str, LspServerConfig] | None
 
 
-def servers_of(configured: Configured, place: ServerPlace) -> tuple[ChosenServer, ...]:
+def servers_of(configured: Configured, place: ProgramPlace) -> tuple[ChosenServer, ...]:
     """Return every server that is known or configured, with what becomes of it here."""
     if configured is False:
         return tuple(ChosenServer(row, "disabled") for row in known_rows())
-    own = configured if isinstance(configured, Mapping) else {}
+    own: Mapping[str, LspServerConfig] = {} if configured is None or configured is True else configured
     known = {row.name: row for row in known_rows()}
     rows = [_configured(row, own.get(row.name)) for row in known.values()]
     rows += [_configured(ServerRow(name, {}, []), each) for name, each in own.items() if name not in known]
@@ -85,7 +85,7 @@ def _configured(row: ServerRow, own: LspServerConfig | None) -> ServerRow:
     )
 
 
-def _found(row: ServerRow, own: LspServerConfig | None, place: ServerPlace) -> ChosenServer:
+def _found(row: ServerRow, own: LspServerConfig | None, place: ProgramPlace) -> ChosenServer:
     if own is not None and own.disabled:
         return ChosenServer(row, "disabled")
     for command in row.commands:
@@ -99,7 +99,7 @@ def _found(row: ServerRow, own: LspServerConfig | None, place: ServerPlace) -> C
     return ChosenServer(row, "missing")
 
 
-def _folders(place: ServerPlace) -> list[tuple[str, bool]]:
+def _folders(place: ProgramPlace) -> list[tuple[str, bool]]:
     """Return where programs are looked for. What lies in a project that is not trusted is none of a person's."""
     tops = dict.fromkeys((place.directory, place.root))
     own = [str(top / name) for top in tops for name in _OWN_PROGRAMS] if place.is_trusted else []
@@ -113,7 +113,7 @@ def _is_in(folder: str, tops: Iterable[Path]) -> bool:
     return any(real.is_relative_to(os.path.realpath(top)) for top in tops)
 
 
-def _named(program: str, place: ServerPlace) -> str | None:
+def _named(program: str, place: ProgramPlace) -> str | None:
     path = os.path.normpath(place.root / Path(program).expanduser())
     return path if os.access(path, os.X_OK) else None
 

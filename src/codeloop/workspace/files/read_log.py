@@ -27,6 +27,10 @@ class ReadLog:
         """Return what the session last knew of the file."""
         return self._seen.get((session_id, real))
 
+    def known(self) -> list[Path]:
+        """Return the files that any session has read, the latest first."""
+        return list(dict.fromkeys(real for _, real in reversed(self._seen)))
+
     def is_first_load(self, message_id: str, real: Path) -> bool:
         """Return whether no call of this step has loaded the instruction file yet, and record that one has now.
 

@@ -1,0 +1,65 @@
+"""What follows an edit in a project: its formatters, put together when the first file is edited."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+
+from codeloop.app.settings import ProjectSettings
+from codeloop.kit.lazy import load
+from codeloop.lsp.servers.row import known_rows
+from codeloop.schema.language_limits import FORMAT_TIME
+from codeloop.schema.wire import JSON
+from codeloop.tool.after_edit import AfterEdit, Diagnose, FileChange, FormatFiles
+from codeloop.workspace.format.formatters import FormattedFile, Formatter, Formatters
+from codeloop.workspace.workspace import Workspace
+
+_Format = Callable[[Workspace, Mapping[Path, Sequence[Formatter]], float], Awaitable[dict[Path, FormattedFile]]]
+
+
+def after_edit(settings: ProjectSettings, workspace: Workspace) -> AfterEdit:
+    """Return what follows the edits in a project."""
+    diagnose = _Diagnosing(settings, workspace) if settings.config.lsp is not False else None
+    return AfterEdit(_formatting(formatters_of(settings, workspace), workspace), diagnose)
+
+
+def formatters_of(settings: ProjectSettings, workspace: Workspace) -> Formatters:
+    """Return the formatters of a project: none is run in one that is not trusted, where it would run its code."""
+    return Formatters(workspace, settings.config.formatter if settings.trusted else False)
+
+
+def _formatting(formatters: Formatters, workspace: Workspace) -> FormatFiles:
+    async def format_files(files: Sequence[Path]) -> dict[Path, FormattedFile]:
+        wanted = {file: found for file in files if (found := formatters.of(file))}
+        if not wanted:
+            return {}
+        run: _Format = load("workspace.format.run:format_files")
+        return await run(workspace, wanted, FORMAT_TIME.seconds)
+
+    return format_files
+
+
+class _Diagnosing:
+    """Loads what speaks with language servers when the first file is edited that one of them may serve."""
+
+    def __init__(self, settings: ProjectSettings, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._names = {name for row in known_rows() for name in row.languages}
+        if isinstance(settings.config.lsp, dict):
+            self._names |= {name for each in settings.config.lsp.values() for name in each.extensions or ()}
+        self._diagnose: Diagnose | None = None
+
+    async def before(self, changes: Sequence[FileChange]) -> None:
+        """Have the servers learn what is wrong before the changes are made."""
+        if diagnose := self._loaded(changes):
+            await diagnose.before(changes)
+
+    async def after(self, session_id: str, changes: Sequence[FileChange]) -> tuple[str, JSON]:
+        """Return what the changes brought, for the model and for the screen."""
+        diagnose = self._loaded(changes)
+        return await diagnose.after(session_id, changes) if diagnose else ("", {})
+
+    def _loaded(self, changes: Sequence[FileChange]) -> Diagnose | None:
+        paths = [change.target.real for change in changes]
+        if self._diagnose is None and any(path.suffix in self._names or path.name in self._names for path in paths):
+            make: Callable[[Workspace], Diagnose] = load("app.language.servers:diagnoser")
+            self._diagnose = make(self._workspace)
+        return self._diagnose

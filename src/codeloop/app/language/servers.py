@@ -1,0 +1,128 @@
+"""The language servers of a project: found and started as its configuration and its trust allow."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from codeloop.app.settings import ProjectSettings
+from codeloop.extend.mcp.link.server_log import ServerLog
+from codeloop.lsp.brought import FileEdit
+from codeloop.lsp.languages import Languages, shown
+from codeloop.lsp.server import ServerHouse
+from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
+from codeloop.schema.language_limits import LSP_FILE, LSP_KNOWN
+from codeloop.schema.live_events import LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
+from codeloop.schema.wire import JSON
+from codeloop.tool.after_edit import FileChange
+from codeloop.tool.file_access import shown as shown_path
+from codeloop.workspace.process.conversation import RunningProgram, start_program
+from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.workspace import Workspace
+
+Tell = Callable[[LiveEvent], None]
+
+
+def chosen_servers(settings: ProjectSettings) -> tuple[ChosenServer, ...]:
+    """Return every server that is known, with what becomes of it in this project."""
+    place, paths = settings.place, settings.paths
+    where = ProgramPlace(
+        place.root, place.directory, settings.trusted, settings.environment.get("PATH", ""), paths.data / "lsp"
+    )
+    return servers_of(settings.config.lsp, where)
+
+
+def log_of(settings: ProjectSettings, name: str) -> ServerLog:
+    """Return the log of a server in this project."""
+    return ServerLog(settings.home / "lsp" / f"{Path(name).name}.log")
+
+
+def restart_file(settings: ProjectSettings, name: str) -> Path:
+    """Return the file whose time says when a person last wanted a server to be started anew."""
+    return settings.home / "lsp" / f"{Path(name).name}.restart"
+
+
+def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) -> Languages:
+    """Return the language servers of a project; none is started by that."""
+    logs: dict[str, ServerLog] = {}
+
+    def log(name: str) -> ServerLog:
+        return logs.setdefault(name, log_of(settings, name))
+
+    async def start(chosen: ChosenServer, root: Path) -> RunningProgram:
+        environment = {**workspace.environment, **chosen.row.environment}
+        launch = Launch(chosen.command, root, environment, {})
+        return await start_program(workspace, launch, log(chosen.row.name).feed)
+
+    def restarts(name: str) -> float:
+        try:
+            return restart_file(settings, name).stat().st_mtime
+        except OSError:
+            return 0.0
+
+    house = ServerHouse(
+        start=start,
+        log=lambda name, line: log(name).note(f"[{time.strftime('%H:%M:%S')} codeloop: {line}]"),
+        changed=lambda: tell(LspUpdated()),
+        told=lambda name, path: tell(LspDiagnosed(properties=LspFile(server_id=name, path=str(path)))),
+        warn=lambda text: tell(ToastShown(properties=Toast(message=text, variant="warning"))),
+    )
+    return Languages(chosen_servers(settings), workspace.root, house, restarts)
+
+
+def diagnoser(workspace: Workspace) -> "EditDiagnoser":
+    """Return what diagnoses the edits in a work tree."""
+    languages = workspace.part(Languages)
+    if languages is None:
+        raise LookupError("a work tree whose language servers were not announced")
+    return EditDiagnoser(languages, workspace)
+
+
+class EditDiagnoser:
+    """Shows edits to the language servers, and what they say of them to the model."""
+
+    def __init__(self, languages: Languages, workspace: Workspace) -> None:
+        self._languages = languages
+        self._workspace = workspace
+
+    async def before(self, changes: Sequence[FileChange]) -> None:
+        """Have the servers learn what is wrong before the changes are made."""
+        edits = [edit for change in changes if (edit := self._edit(change)) is not None]
+        if edits:
+            await self._languages.before(edits, self._known(edits))
+
+    async def after(self, session_id: str, changes: Sequence[FileChange]) -> tuple[str, JSON]:
+        """Return what the changes brought, for the model and for the screen."""
+        del session_id  # the servers of a work tree know of no sessions
+        edits = [edit for change in changes if (edit := self._edit(change)) is not None]
+        if not edits:
+            return "", {}
+        found = await self._languages.after(edits)
+        text = shown(found, lambda path: shown_path(self._workspace, path))
+        return text, self._languages.known(
+            dict.fromkeys([*(edit.path for edit in edits), *(path for path, _ in found)])
+        )
+
+    def _edit(self, change: FileChange) -> FileEdit | None:
+        if not self._languages.serves(change.target.real) or self._is_large(change):
+            return None
+        before = change.text_before if change.before is not None else None
+        return FileEdit(change.target.real, before, None if change.after is None else change.text_after)
+
+    def _is_large(self, change: FileChange) -> bool:
+        return max(len(change.text_before), len(change.text_after)) > LSP_FILE.value
+
+    def _known(self, edits: Sequence[FileEdit]) -> Mapping[Path, str]:
+        """Return the texts of files that a session has read and that an edit may break."""
+        kinds, edited = {edit.path.suffix for edit in edits}, {edit.path for edit in edits}
+        found: dict[Path, str] = {}
+        for path in self._workspace.read_log.known():
+            if path.suffix not in kinds or path in edited or not self._workspace.contains(path):
+                continue
+            try:
+                if path.stat().st_size <= LSP_FILE.value:
+                    found[path] = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError):
+                continue
+            if len(found) >= LSP_KNOWN.value:
+                break
+        return found

@@ -1,0 +1,127 @@
+"""Programs that run beside us for long and talk over their stdin and stdout: bytes in and out, memory, the end."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from codeloop.schema.limits import MCP_STOP, SHELL_TERM
+from codeloop.schema.wire import replace
+from codeloop.workspace.process.child_process import Pipe
+from codeloop.workspace.process.confined import sandbox_of, start_confined
+from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
+from codeloop.workspace.workspace import Workspace
+
+MARK = "CODELOOP_SERVER"
+"""The variable by which a program and what it starts are found in the table of processes."""
+_CHUNK = 2**16
+_PAGE = 4096
+
+
+class RunningProgram:
+    """A program that runs. Its stderr goes to who started it."""
+
+    def __init__(self, process: LaunchedProcess, output: socket.socket, mark: str, errors: Pipe) -> None:
+        self._process = process
+        self._output = output
+        self._mark = mark
+        self._errors = errors
+        self._pid = 0
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def open(self) -> None:
+        """Begin to read and write."""
+        self._streams = await asyncio.open_connection(sock=self._output)
+
+    async def read(self) -> bytes:
+        """Return what it wrote; b"" at its end."""
+        chunk = b""
+        with suppress(OSError):  # its end
+            chunk = await self._streams[0].read(_CHUNK) if self._streams is not None else b""
+        if not chunk:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MCP_STOP.seconds):
+                    await asyncio.shield(self._process.exited)
+        return chunk
+
+    def write(self, data: bytes) -> int:
+        """Write to it without waiting; return how many bytes it has not taken yet. Raises OSError: it is gone."""
+        if self._streams is None or self._streams[1].is_closing():
+            raise BrokenPipeError
+        self._streams[1].write(data)
+        return self._streams[1].transport.get_write_buffer_size()
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words; "" while it runs."""
+        if not self._process.exited.done():
+            return ""
+        code = self._process.exited.result()
+        if self._process.exceeded:
+            return f"it used more than {self._process.exceeded}"
+        return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+
+    def memory(self) -> int:
+        """Return the bytes of memory that it and what it started use; 0 where that can't be seen."""
+        try:
+            pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        except OSError:
+            return 0
+        parents = {pid: found for pid in pids if (found := _parent(pid))}
+        if self._pid not in parents:
+            self._pid = next((pid for pid in sorted(parents) if _is_marked(pid, self._mark)), 0)
+        below = {self._pid} if self._pid else set[int]()
+        for pid in sorted(parents):  # children are younger, so their numbers are mostly higher
+            if parents[pid] in below:
+                below.add(pid)
+        return sum(map(_resident, below))
+
+    async def close(self) -> None:
+        """End it with all that it started. Done even when cancelled."""
+        if self._streams is not None:
+            self._streams[1].close()
+        try:
+            await to_the_end(self._process.end(SHELL_TERM.seconds))
+        finally:
+            self._errors.close()
+
+
+async def start_program(workspace: Workspace, launch: Launch, errors: Callable[[bytes], None]) -> RunningProgram:
+    """Start a program, in the sandbox of commands where one holds, to talk with. Raises OSError."""
+    mark = os.urandom(8).hex()
+    environment = {**launch.environment, MARK: mark}
+    sandbox = await sandbox_of(workspace)
+    pipe = Pipe(errors)
+    ours, theirs = socket.socketpair()
+    with ExitStack() as on_failure:
+        for close in (pipe.close, ours.close):
+            on_failure.callback(close)
+        with theirs:
+            descriptors = {0: theirs.fileno(), 1: theirs.fileno(), 2: pipe.writer}
+            given = replace(launch, environment=environment, descriptors=descriptors)
+            process = await start_confined(workspace, given, sandbox)
+        on_failure.pop_all()
+    pipe.listen()
+    program = RunningProgram(process, ours, mark, pipe)
+    await program.open()
+    return program
+
+
+def _parent(pid: int) -> int:
+    with suppress(OSError, ValueError):
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+    return 0
+
+
+def _resident(pid: int) -> int:
+    with suppress(OSError, ValueError):
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
+    return 0
+
+
+def _is_marked(pid: int, mark: str) -> bool:
+    with suppress(OSError):
+        return f"{MARK}={mark}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    return False

@@ -1,0 +1,156 @@
+"""What an edit brought, by a server that does as it is told."""
+
+import asyncio
+from pathlib import Path
+
+from tests.lsp.world import World, world
+
+
+async def quiet(it: World) -> None:
+    async with asyncio.timeout(20):
+        await it.languages.settled()
+
+
+async def test_an_error_that_an_edit_brings_is_told_once(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        assert await it.edit("a.x", "one\n") == ""
+        assert await it.edit("a.x", "one\nbad1\n") == "1 new error:\na.x:2: bad1 is not good (scripted B1)"
+        assert await it.edit("a.x", "zero\none\nbad1\n") == "", "it only moved"
+        assert await it.edit("a.x", "zero\none\n") == ""
+        assert await it.edit("a.x", "bad1\n") == "1 new error:\na.x:1: bad1 is not good (scripted B1)"
+        assert len(it.started()) == 1
+
+
+async def test_what_was_wrong_before_is_not_told(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        (it.root / "a.x").write_text("bad0\n\nbad0 bad1\n")
+        assert await it.edit("a.x", "bad0\nfine\nbad0 bad1\n") == ""
+        assert "bad2" in await it.edit("a.x", "bad0\nbad2\nbad0 bad1\n")
+
+
+async def test_a_pulled_diagnostic_counts_as_one_that_came_by_itself(tmp_path: Path) -> None:
+    async with world(tmp_path, "pull") as it:
+        (it.root / "a.x").write_text("bad0\n")
+        assert await it.edit("a.x", "bad0\nbad1\n") == "1 new error:\na.x:2: bad1 is not good (scripted B1)"
+        assert await it.edit("a.x", "") == ""
+
+
+async def test_many_errors_are_counted(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        text = await it.edit("a.x", "".join(f"bad{number}\n" for number in range(30)))
+        assert text.startswith("30 new errors:\n")
+        assert text.endswith("\n(10 more)")
+        assert len(text.splitlines()) == 22
+
+
+async def test_diagnostics_of_another_version_are_dropped(tmp_path: Path) -> None:
+    async with world(tmp_path, "stale", "delay=0.1") as it:
+        await it.edit("a.x", "one\n")
+        await quiet(it)
+        assert "bad1" in await it.edit("a.x", "bad1\n")
+        assert await it.edit("a.x", "two\n") == "", "what it said of the text before came first"
+
+
+async def test_what_comes_without_a_version_counts_when_it_is_quiet(tmp_path: Path) -> None:
+    async with world(tmp_path, "versionless", "stale", "delay=0.1") as it:
+        await it.edit("a.x", "one\n")
+        await quiet(it)
+        assert "bad1" in await it.edit("a.x", "bad1\n")
+        assert await it.edit("a.x", "two\n") == ""
+
+
+async def test_what_comes_late_is_in_the_next_result(tmp_path: Path) -> None:
+    async with world(tmp_path, "delay=1.5") as it:
+        await it.edit("a.x", "one\n")
+        await quiet(it)
+        assert await it.edit("a.x", "bad1\n") == ""
+        assert it.seconds < 1.3
+        await quiet(it)
+        assert await it.edit("b.x", "fine\n") == "1 new error:\na.x:1: bad1 is not good (scripted B1)"
+
+
+async def test_a_server_that_says_nothing_of_files_without_errors_is_understood(tmp_path: Path) -> None:
+    async with world(tmp_path, "silent") as it:
+        (it.root / "a.x").write_text("one\n")
+        await it.edit("a.x", "two\n")
+        async with asyncio.timeout(20):
+            while not (found := await it.edit("a.x", "bad1\n")):
+                pass
+        assert "bad1" in found
+
+
+async def test_a_deleted_file_is_closed(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        assert "bad1" in await it.edit("a.x", "bad1\n")
+        assert await it.edit("a.x", None) == ""
+        await quiet(it)
+        assert it.server.client is not None
+        assert it.server.client.documents == {}
+
+
+async def test_a_file_that_no_server_serves_starts_nothing(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        assert await it.edit("a.txt", "bad\n") == ""
+        assert it.trace() == []
+
+
+async def test_a_server_that_crashes_three_times_is_given_up_and_said(tmp_path: Path) -> None:
+    async with world(tmp_path, "crash") as it:
+        for number in range(5):
+            await it.edit("a.x", f"one {number}\n")
+            await it.edit("a.x", f"boom {number}\n")
+            assert it.seconds < 1.3
+            (it.root / "a.x").write_text("one\n")
+        assert len(it.started()) == 3
+        assert len(it.warned) == 1
+        assert "is given up: it ended with exit code 7" in it.warned[0]
+        assert it.server.state == "failed"
+        await it.server.restart()
+        assert "bad" in await it.edit("a.x", "bad\n")
+
+
+async def test_a_server_that_hangs_delays_nothing(tmp_path: Path) -> None:
+    async with world(tmp_path, "hang") as it:
+        assert "bad1" in await it.edit("a.x", "bad1\n")
+        for number in range(3):
+            assert await it.edit("a.x", f"boom {number}\n") == ""
+            assert it.seconds < 1.3
+
+
+async def test_a_server_that_never_greets_delays_nothing(tmp_path: Path) -> None:
+    async with world(tmp_path, "mute") as it:
+        for number in range(2):
+            assert await it.edit("a.x", f"bad {number}\n") == ""
+            assert it.seconds < 1.3
+
+
+async def test_a_million_diagnostics_hurt_nobody(tmp_path: Path) -> None:
+    async with world(tmp_path, "flood") as it:
+        await it.edit("a.x", "one\n")
+        await it.edit("a.x", "boom\n")
+        assert it.seconds < 2
+        await quiet(it)
+
+
+async def test_garbage_ends_a_server(tmp_path: Path) -> None:
+    for order in ("garbage", "huge"):
+        (tmp_path / order).mkdir()
+        async with world(tmp_path / order, order, "greeting") as it:
+            assert "bad1" in await it.edit("a.x", "bad1\n"), "words before the first message are passed over"
+            assert await it.edit("a.x", "boom\n") == ""
+            await quiet(it)
+            assert any("failed: " in line for line in it.logs), it.logs
+
+
+async def test_nothing_of_a_server_is_left(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        await it.edit("a.x", "one\n")
+        (pid,) = it.started()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+async def test_a_change_is_sent_as_what_changed(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        for text in ("a\r\nb😀\r\nc", "a\r\nb😀 bad1\r\nc", "bad1😀\nbad2", "bad1😀\nbad2 bad3\n", "", "bad4"):
+            await it.edit("a.x", text)
+        assert it.languages.known([it.root / "a.x"])[str(it.root / "a.x")][0]["message"] == "bad4 is not good"

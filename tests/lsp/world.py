@@ -1,0 +1,90 @@
+"""The scripted server behind real `Languages`, in a folder: edits go in, new errors come out."""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codeloop.lsp.brought import FileEdit
+from codeloop.lsp.languages import Languages, shown
+from codeloop.lsp.server import LanguageServer, ServerHouse
+from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
+from codeloop.schema.config import LspServerConfig
+from codeloop.workspace.process.conversation import RunningProgram, start_program
+from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.workspace import Workspace
+
+SERVER = Path(__file__).with_name("scripted_server.py")
+
+
+@dataclass
+class World:
+    """`logs`: what servers wrote to stderr and what was noted of them; `warned`: what a person was shown."""
+
+    root: Path
+    languages: Languages
+    logs: list[str] = field(default_factory=list[str])
+    warned: list[str] = field(default_factory=list[str])
+    seconds: float = 0.0
+
+    async def edit(self, name: str, text: str | None, known: tuple[str, ...] = ()) -> str:
+        """Make an edit as the tools do and return what its result says; `seconds` tells how long that took."""
+        path = self.root / name
+        before = path.read_text() if path.exists() else None
+        edits = [FileEdit(path, before, text)]
+        began = time.monotonic()
+        await self.languages.before(edits, {self.root / each: (self.root / each).read_text() for each in known})
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text)
+        found = await self.languages.after(edits)
+        self.seconds = time.monotonic() - began
+        return shown(found, lambda path: path.name)
+
+    @property
+    def server(self) -> LanguageServer:
+        return next(iter(self.languages.servers.values())).server
+
+    def trace(self) -> list[str]:
+        file = self.root.parent / "traces" / "trace"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def started(self) -> list[int]:
+        return [int(line.split()[1]) for line in self.trace() if line.startswith("started")]
+
+
+@asynccontextmanager
+async def world(folder: Path, *orders: str) -> AsyncGenerator[World]:
+    """Open a work tree whose files `.x` the scripted server serves; it has ended afterwards, with all its processes."""
+    root, traces = folder / "work", folder / "traces"
+    root.mkdir()
+    traces.mkdir()
+    workspace = Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
+    logs, warned = list[str](), list[str]()
+
+    async def start(chosen: ChosenServer, at: Path) -> RunningProgram:
+        launch = Launch(chosen.command, at, workspace.environment, {})
+        return await start_program(workspace, launch, lambda data: logs.append(data.decode()))
+
+    house = ServerHouse(
+        start=start,
+        log=lambda _name, line: logs.append(line),
+        changed=lambda: None,
+        told=lambda _name, _path: None,
+        warn=warned.append,
+    )
+    configured = {
+        "scripted": LspServerConfig(command=[sys.executable, str(SERVER), str(traces), *orders], extensions=[".x"])
+    }
+    chosen = servers_of(configured, ProgramPlace(root, root, True, "", folder / "none"))
+    languages = Languages(chosen, root, house, lambda _name: 0.0)
+    try:
+        yield World(root, languages, logs, warned)
+    finally:
+        async with asyncio.timeout(20):
+            await languages.close()
+            await workspace.close()
