@@ -31,6 +31,8 @@ PACED = Scenario("paced", 20_000)
 KEYS = "äöüßéèêàâîôûñçåæøœ"
 """Typed one by one; none of them is on the screen otherwise."""
 WAIT = 30.0
+SETTLED = 13.0
+"""Seconds after which nothing of the start goes on: a newer catalog, and looking often for other processes."""
 IDLE = 5.0
 
 
@@ -86,6 +88,17 @@ class Screen:
         fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def rest(self, seconds: float) -> float:
+        """Return the milliseconds of CPU that its threads use in a second, while nothing happens for so many."""
+        before = self._scheduled()
+        self.read(lambda: False, seconds)
+        return (self._scheduled() - before) / seconds
+
+    def _scheduled(self) -> float:
+        """Return the milliseconds that its threads have run: finer than the ticks that `cpu` counts."""
+        threads = Path(f"/proc/{self._pid}/task").iterdir()
+        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e6
+
     def memory(self) -> float:
         """Return its peak resident set in MB."""
         line = next(line for line in Path(f"/proc/{self._pid}/status").read_text().splitlines() if "VmHWM" in line)
@@ -111,10 +124,8 @@ def _first_paint(bench: Bench, place: Place) -> None:
                 times.append(taken)
                 memories.append(it.memory())
         with _painted(command) as (it, _):
-            it.read(lambda: False, 2.0)
-            before = it.cpu()
-            it.read(lambda: False, IDLE)
-            bench.put(place, "tui-idle", (it.cpu() - before) / IDLE * 1000)
+            it.read(lambda: False, SETTLED)
+            bench.put(place, "tui-idle", it.rest(IDLE))
         bench.put(place, "tui-paint", statistics.median(times))
         bench.put(place, "tui-memory", statistics.median(memories))
         database = next((place.home / "codeloop").rglob("*.db"))

@@ -1,5 +1,6 @@
 """The terminal UI as the command line starts it: with the project or the server that the options name."""
 
+import gc
 import os
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -17,6 +18,7 @@ from codeloop.tui.settings.launch import AskTrust, UiLaunch
 
 def show_terminal_ui(options: Options) -> int:
     """Show the terminal UI until the person leaves; return the exit code. Raises CodeloopError if it can't begin."""
+    gc.disable()  # until the project is open: what is made until then stays, and a look at it all delays the screen
     paths = find_paths(os.environ)
     directory = (options.directory or Path()).absolute()
 

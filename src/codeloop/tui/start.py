@@ -63,3 +63,4 @@ async def _settled(ui: TerminalUI) -> None:
     """Leave what is there once the project is open out of later collections: one of all that delays keys."""
     await ui.is_open.wait()
     gc.freeze()
+    gc.enable()

@@ -5,6 +5,7 @@ from pathlib import Path
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.operation import SESSION_GET
+from codeloop.tui.screen.sidebar import Sidebar
 from tests.support.project import both_clients, call, calls, rig
 from tests.tui.app.played import played
 
@@ -62,6 +63,9 @@ async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tm
         await ui.sees("An answer.")
         await ui.pilot.resize_terminal(140, 40)
         await ui.sees("Context")
+        side, prompt = ui.ui.query_one(Sidebar).region, ui.ui.tab.prompt.region
+        assert (side.y, side.right) == (0, 140)
+        assert prompt.right <= side.x
         await ui.pilot.resize_terminal(80, 24)
         await ui.until(lambda: "Context" not in ui.screen())
 

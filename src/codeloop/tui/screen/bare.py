@@ -1,5 +1,6 @@
 """Widgets that cost nothing while others change: those that only hold others, and those that keep what they have drawn.
 
+The library takes styles from the first base of a class only.
 The library asks every widget near a change for its rows, thirty times a second while a model writes.
 """
 
@@ -54,9 +55,9 @@ class SteadyWidget(Widget):
         super()._set_dirty(*regions)
 
 
-class BareHorizontal(BareWidget, Horizontal):
+class BareHorizontal(Horizontal, BareWidget):
     """Its children stand beside each other."""
 
 
-class BareVertical(BareWidget, Vertical):
+class BareVertical(Vertical, BareWidget):
     """Its children stand below each other."""

@@ -36,7 +36,7 @@ class Sidebar(SteadyWidget, ScrollView):
     """Rows in sections; a section without anything to say is left out."""
 
     DEFAULT_CSS = """
-    Sidebar { width: 36; height: 1fr; display: none; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    Sidebar { width: 36; height: 1fr; display: none; overflow: hidden auto; scrollbar-size-vertical: 1; }
     """
 
     def __init__(self, styles: Styles) -> None:
