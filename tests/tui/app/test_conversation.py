@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from textual.geometry import Region
+
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.operation import SESSION_GET
@@ -128,8 +130,10 @@ async def test_two_sessions_work_at_once_in_two_tabs(tmp_path: Path) -> None:
         await ui.sees("From the second.", "1 *")
         await ui.pilot.press("ctrl+x", "left")
         await ui.sees("slow slow")
+        closed = ui.ui.tab.transcript
         await ui.pilot.press("ctrl+x", "w")
-        await ui.until(lambda: len(ui.ui.tabs) == 1)
+        await ui.until(lambda: len(ui.ui.tabs) == 1 and not closed.is_attached)
+        assert closed.render_lines(Region(0, 0, 20, 3)), "a frame that began before can be finished"
 
 
 async def test_a_first_prompt_from_the_command_line_is_sent(tmp_path: Path) -> None:

@@ -140,7 +140,8 @@ class Transcript(ScrollView, can_focus=False):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the screen: those from before are the same objects, and ready to be written."""
-        top, selection = round(self.scroll_y), self.text_selection
+        top = round(self.scroll_y)
+        selection = self.text_selection if self.is_attached else None  # one that is closed may be drawn once more
         if len(self._strips) > KEPT * max(crop.height, 1):
             self._strips.clear()
         strips: list[Strip] = []
