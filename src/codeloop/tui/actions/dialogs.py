@@ -1,6 +1,7 @@
 """Commands that open a dialog, and do what was chosen in it."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_DELETE, SESSION_GET, SESSION_UPDATE
+from codeloop.tui.actions.own_settings import change, own_settings
 from codeloop.tui.dialogs.agents import agent_picker
 from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.export import export_session
@@ -141,7 +143,9 @@ async def themes(ui: Ui, words: str) -> None:
 
 async def settings(ui: Ui, _words: str) -> None:
     """Show the settings, where they are set, and change them."""
-    await ask(ui, SettingsPicker(context_of(ui)))
+    await ask(ui, SettingsPicker(context_of(ui), partial(own_settings, ui), partial(change, ui)))
+    await ui.choices.look()
+    ui.draw()
 
 
 async def export(ui: Ui, _words: str) -> None:

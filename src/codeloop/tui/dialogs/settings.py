@@ -24,7 +24,7 @@ ON_OFF = ("true", "false")
 class Setting(Struct, frozen=True):
     """A setting that can be changed here. `keys` lead to it; `choices`: what it can be, empty: any text.
 
-    `value` as JSON, "" where nothing sets it; `origin`: the file and line that set it.
+    `value` as JSON, "" where nothing sets it; `origin`: the file and line that set it; `default`: what holds else.
     """
 
     keys: tuple[str, ...]
@@ -33,6 +33,7 @@ class Setting(Struct, frozen=True):
     group: str = ""
     value: str = ""
     origin: str = ""
+    default: str = ""
 
     @property
     def name(self) -> str:
@@ -45,15 +46,15 @@ CONFIGURATION = (
     Setting(("model",), "the model to begin with, as provider/model"),
     Setting(("small_model",), "the model for titles and the like"),
     Setting(("default_agent",), "the agent to begin with"),
-    Setting(("profile",), "what is asked before something is done", PROFILES),
-    Setting(("sandbox", "mode"), "whether commands run in a sandbox", ("auto", "off", "required")),
-    Setting(("sandbox", "network"), "what sandboxed commands reach", ("hosts", "on", "off")),
-    Setting(("snapshot",), "whether changes are kept for undo", ON_OFF),
-    Setting(("compaction", "auto"), "summarise by itself when the context is full", ON_OFF),
-    Setting(("compaction", "prune"), "leave old outputs of tools out of requests", ON_OFF),
+    Setting(("profile",), "what is asked before something is done", PROFILES, default="auto"),
+    Setting(("sandbox", "mode"), "whether commands run in a sandbox", ("auto", "off", "required"), default="auto"),
+    Setting(("sandbox", "network"), "what sandboxed commands reach", ("hosts", "on", "off"), default="hosts"),
+    Setting(("snapshot",), "whether changes are kept for undo", ON_OFF, default="true"),
+    Setting(("compaction", "auto"), "summarise by itself when the context is full", ON_OFF, default="true"),
+    Setting(("compaction", "prune"), "leave old outputs of tools out of requests", ON_OFF, default="true"),
     Setting(("shell",), "the shell that runs commands"),
     Setting(("username",), "what you are called"),
-    Setting(("share",), "whether sessions may be shared", ("manual", "auto", "disabled")),
+    Setting(("share",), "whether sessions may be shared", ("manual", "auto", "disabled"), default="manual"),
 )
 Change = Callable[[Setting, Any], Awaitable[None]]
 """Sets a value (None: takes it out) or raises CodeloopError."""
@@ -86,7 +87,14 @@ class SettingsPicker(Picker[str]):
             settings.append(msgspec.structs.replace(each, group=PROJECT, value=value, origin=origin))
         self._settings = {f"{each.group} {each.name}": each for each in settings}
         return [
-            Pick(name, each.name, each.value or "default", _short(each.origin), each.group, also=each.about)
+            Pick(
+                name,
+                each.name,
+                each.value or (f"{each.default} (default)" if each.default else "not set"),
+                _short(each.origin),
+                each.group,
+                also=each.about,
+            )
             for name, each in self._settings.items()
         ]
 
@@ -121,9 +129,15 @@ class SettingsPicker(Picker[str]):
 
 def _values(setting: Setting, context: DialogContext) -> Picker[str]:
     async def listed() -> Sequence[Pick[str]]:
-        return [Pick(choice, choice, mark="●" if choice == setting.value else "") for choice in setting.choices]
+        now = setting.value or setting.default
+        return [
+            Pick(choice, choice, "default" if choice == setting.default else "", mark="●" if choice == now else "")
+            for choice in setting.choices
+        ]
 
-    source = PickSource(title=f"{setting.name}: {setting.about}", load=listed, start=setting.value or None)
+    source = PickSource(
+        title=f"{setting.name}: {setting.about}", load=listed, start=setting.value or setting.default or None
+    )
     return Picker(source, context.colours)
 
 

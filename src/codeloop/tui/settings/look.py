@@ -20,22 +20,27 @@ class Appearance:
     """The theme in use and the switches of the view. `problem`: why the theme that was asked for is not used."""
 
     def __init__(self, settings: UiSettings, folders: Sequence[Path], *, is_dark: bool = True) -> None:
-        self.thinking = settings.thinking
-        self.details = settings.details
-        self.sidebar = settings.sidebar
-        self.diff: DiffView = settings.diff_view
-        self.mode: Literal["dark", "light"] = "dark"
+        self.diff: DiffView
+        self.mode: Literal["dark", "light"]
         self.problem = ""
         self.name = ""
         self.styles: Styles
+        self.theme: Theme
         self._folders = tuple(folders)
-        if settings.mode == "light" or (settings.mode == "auto" and not is_dark):
-            self.mode = "light"
+        self._is_dark = is_dark
+        self.adopt(settings)
+
+    def adopt(self, settings: UiSettings) -> None:
+        """Look as these settings say."""
+        self.thinking, self.details = settings.thinking, settings.details
+        self.sidebar, self.diff = settings.sidebar, settings.diff_view
+        is_light = settings.mode == "light" or (settings.mode == "auto" and not self._is_dark)
+        self.mode = "light" if is_light else "dark"
         try:
-            self.theme = self.choose(settings.theme)
+            self.choose(settings.theme)
         except CodeloopError as error:
             self.problem = str(error)
-            self.theme = self.choose(themes.DEFAULT)
+            self.choose(themes.DEFAULT)
 
     def choose(self, name: str) -> Theme:
         """Use another theme, and return it for the widgets. Raises CodeloopError if it can't be used."""

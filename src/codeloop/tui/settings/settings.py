@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +13,8 @@ from codeloop.kit.small_files import make_private, write_atomically
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.render.canvas import DiffView
 
+_COMMA = re.compile(r"\s*,[ \t]*\n?[ \t]*")
+_LAST_COMMA = re.compile(r",\s*\Z")
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,}\]]+')
 
 
@@ -77,19 +79,48 @@ def write_setting(file: Path, key: str, value: str | float) -> None:
     Raises CodeloopError when the file can't be read or written.
     """
     literal = msgspec.json.encode(value).decode()
+
+    def changed(text: str, start: int | None, *, is_empty: bool) -> str:
+        if start is not None:
+            return text[:start] + _SCALAR.sub(lambda _: literal, text[start:], count=1)
+        text = text.replace("{", f'{{\n  "{key}": {literal}{"" if is_empty else ","}', 1)
+        return text.replace("}", "\n}", 1) if is_empty else text
+
+    _rewrite(file, key, changed)
+
+
+def unset_setting(file: Path, key: str) -> None:
+    """Take a value out of a file of settings; comments in it stay. Raises CodeloopError as `write_setting` does."""
+
+    def changed(text: str, start: int | None, *, is_empty: bool) -> str:
+        if start is None or is_empty:
+            return text
+        before = text[: text.rindex(f'"{key}"', 0, start)]
+        after = _SCALAR.sub("", text[start:], count=1)
+        if (comma := _COMMA.match(after)) is not None:
+            return before + after[comma.end() :]
+        return _LAST_COMMA.sub("", before) + after
+
+    if file.exists():
+        _rewrite(file, key, changed)
+
+
+class _Changed(Protocol):
+    def __call__(self, text: str, start: int | None, *, is_empty: bool) -> str: ...
+
+
+def _rewrite(file: Path, key: str, changed: _Changed) -> None:
+    """Write a file of settings anew; `changed` gets its text and where the value of the key begins."""
     try:
         text = file.read_text(encoding="utf-8") if file.exists() else "{}"
         document = parse(text)
         if not is_object(document.value):
             raise CodeloopError(f"{file} is not a JSON object. Correct it by hand.")
+        start: int | None = None
         if key in document.value:
             spot = document.position((key,))
             start = sum(len(line) for line in text.splitlines(keepends=True)[: spot.line - 1]) + spot.column - 1
-            text = text[:start] + _SCALAR.sub(lambda _: literal, text[start:], count=1)
-        else:
-            comma = "," if document.value else ""
-            text = text.replace("{", f'{{\n  "{key}": {literal}{comma}', 1)
-            text = text if document.value else text.replace("}", "\n}", 1)
+        text = changed(text, start, is_empty=not document.value)
         make_private(file.parent)
         write_atomically(file, text.rstrip("\n").encode() + b"\n")
     except JsoncError as error:

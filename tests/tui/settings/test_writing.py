@@ -1,0 +1,36 @@
+"""Settings are written into a file of the person, whose comments stay, and taken out of it."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.tui.settings.settings import read_settings, unset_setting, write_setting
+
+
+def test_a_setting_is_added_and_replaced_beside_comments(tmp_path: Path) -> None:
+    file = tmp_path / "tui.json"
+    write_setting(file, "vim", True)
+    assert file.read_text() == '{\n  "vim": true\n}\n'
+    file.write_text('{\n  // mine\n  "theme": "nord", // cold\n  "vim": true\n}\n')
+    write_setting(file, "theme", "dracula")
+    assert file.read_text() == '{\n  // mine\n  "theme": "dracula", // cold\n  "vim": true\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "left"),
+    [
+        ("vim", '{\n  "vim": true\n}\n', {}),
+        ("vim", '{"vim": true, "theme": "nord"}', {"theme": "nord"}),
+        ("vim", '{"theme": "nord", "vim": true}', {"theme": "nord"}),
+        ("theme", '{\n  // mine\n  "theme": "a, b",\n  "vim": true // yes\n}', {"vim": True}),
+        ("mouse", '{"theme": "nord"}', {"theme": "nord"}),
+    ],
+)
+def test_a_setting_is_taken_out(tmp_path: Path, key: str, text: str, left: dict[str, object]) -> None:
+    file = tmp_path / "tui.json"
+    file.write_text(text)
+    unset_setting(file, key)
+    sources = read_settings([file])
+    assert sources.problems == ()
+    assert {name: getattr(sources.settings, name) for name in sources.origins} == left
+    assert ("// mine" in file.read_text()) == ("// mine" in text)
