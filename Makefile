@@ -10,10 +10,10 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow everyday bare faults interop fuzz attacks check format bench tools picture lock clean
+.PHONY: help venv demo test slow everyday bare faults e2e interop fuzz attacks check format bench tools picture lock clean
 
 help:  ## show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml uv.lock requirements-dev.txt scripts/setup
 	@./scripts/setup
@@ -24,19 +24,23 @@ demo: $(READY)  ## watch the agent fix a failing test; the model is a recording,
 	@$(BIN)/codeloop demo $(ARGS)
 
 test: $(READY)  ## run the tests, but for those of the gates (make check)
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not interop and not registries" --ignore tests/faults --ignore tests/test_house.py $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not e2e and not interop and not registries" --ignore tests/faults --ignore tests/test_house.py $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than two seconds each
-	@$(BIN)/pytest -n $(WORKERS) -m "slow and not interop and not registries" --ignore tests/faults $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) -m "slow and not e2e and not interop and not registries" --ignore tests/faults $(ARGS)
 
 everyday: $(READY)  ## install, build, test and commit in sandboxed sessions, from the registries that can be reached
 	@$(BIN)/pytest -n $(WORKERS) -rs tests/everyday $(ARGS)
 
 bare: $(READY)  ## run the tests as on a machine where neither namespaces nor Landlock can be had
-	@$(BIN)/python tests/support/bare.py $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not interop and not registries" $(ARGS)
+	@$(BIN)/python tests/support/bare.py $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not e2e and not interop and not registries" $(ARGS)
 
 faults: $(READY)  ## break the real program at every named point and go on: kill, full disk, Ctrl-C, two processes
 	@$(BIN)/pytest -n $(WORKERS) tests/faults $(ARGS)
+
+e2e: $(READY)  ## use the terminal UI in tmux as a person does: in process, and attached to a server
+	@command -v tmux >/dev/null || (apt-get install -qy tmux >/dev/null 2>&1) || true
+	@$(BIN)/pytest -n 2 -m e2e -rs tests/e2e $(ARGS)
 
 interop: $(READY)  ## drive the server with the reference's clients, and check its document; needs the network once, and node
 	@$(BIN)/pytest -n $(WORKERS) -m interop -rs tests/interop $(ARGS)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from textual import events, on
 from textual.app import ComposeResult
 
+from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.heard import Hearing
 from codeloop.tui.actions.opening import open_target
 from codeloop.tui.actions.sending import run_slash, send
@@ -62,11 +63,18 @@ class TerminalUI(Ui):
             self.say(problem, "warning")
         self.call_after_refresh(self.begin)
 
+    @on(TerminalGone)
     def leave(self) -> None:
         """End the program, as a signal does: turns of this process stop and are stored."""
         self.is_leaving.set()
         if self.opening is not None:
             self.exit(0)
+
+    def show_tab(self, tab: SessionTab) -> None:
+        """Show one of the tabs, and what stands beside it."""
+        super().show_tab(tab)
+        if self.sessions is not None:
+            self.aside(refresh(self))
 
     async def closed(self) -> None:
         """Wait until the project is closed."""
@@ -124,10 +132,6 @@ class TerminalUI(Ui):
     @on(RequestPanel.Early)
     def _early(self, event: RequestPanel.Early) -> None:
         self.tab.prompt.editor.post_message(event.event)
-
-    @on(TerminalGone)
-    def _gone(self) -> None:
-        self.leave()
 
     @on(Transcript.Pointed)
     def _pointed(self, event: Transcript.Pointed) -> None:

@@ -30,8 +30,8 @@ AGAIN = 5.0
 """Seconds in which a key that was pressed once has to be pressed again."""
 
 
-class Ui(App[int]):
-    """Sessions of one target, each in a tab of which one is shown."""
+class Ui(App[int], inherit_bindings=False):
+    """Sessions of one target, each in a tab of which one is shown. All of its keys are in `table`."""
 
     opening: asyncio.Task[None] | None = None
     """Opens the project, and closes it once the person leaves."""

@@ -8,7 +8,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.rows_view import RowsView
-from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.dialogs.picker import FilterInput, Picker
 from codeloop.tui.dialogs.text_input import TextInput
 from codeloop.tui.render.canvas import Row
 from tests.support.project import until
@@ -164,3 +164,34 @@ async def test_a_line_is_typed_and_a_hidden_one_is_not_shown() -> None:
         assert "secret" not in app.shown()
         await pilot.press("escape")
         assert app.results == ["Older", None]
+
+
+async def test_a_choice_right_after_typing_is_among_what_was_typed() -> None:
+    table, app = Table(), Stage()
+    async with staged(app):
+        app.open(Picker(table.source(), app.colours))
+        await app.sees("Fix the parser")
+        picker = app.screen
+        assert isinstance(picker, Picker)
+        picker.query_one(FilterInput).value = "parser"
+        picker.press("enter")
+        await until(lambda: app.results)
+        assert app.results == [1]
+
+
+async def test_what_comes_to_a_picker_that_closes_is_dropped() -> None:
+    table, app = Table(), Stage()
+    async with staged(app) as pilot:
+        app.open(Picker(table.source(), app.colours))
+        await app.sees("Fix the parser")
+        picker = app.screen
+        assert isinstance(picker, Picker)
+        filtering = picker.query_one(FilterInput)
+        picker.reload()
+        picker.leave()
+        picker.leave()
+        filtering.value = "found"
+        await until(lambda: app.results)
+        await pilot.resize_terminal(100, 30)
+        await until(lambda: not picker.is_attached)
+        assert app.results == [None]

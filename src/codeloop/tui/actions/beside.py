@@ -14,7 +14,9 @@ async def refresh(ui: Ui, _words: str = "") -> None:
     files = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True)) if session else []
     mcp = {name: each.status for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
     lsp = {each.name: each.status for each in await client.call(LSP_STATUS, NoArguments())}
-    ui.query_one(Sidebar).beside = SideInfo(files, mcp, lsp)
+    if not ui.screen_stack:  # the program has ended meanwhile
+        return
+    ui.query_one(Sidebar).beside = SideInfo(session.id if session else "", files, mcp, lsp)
     ui.draw()
 
 

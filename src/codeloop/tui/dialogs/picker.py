@@ -43,6 +43,12 @@ class FilterInput(Input):
             event.stop()
             event.prevent_default()
 
+    def on_input_changed(self, changed: Input.Changed) -> None:
+        """Filter by what is typed now."""
+        changed.stop()
+        if isinstance(self.screen, Picker):
+            self.screen.take_typed()
+
 
 class Picker(Dialog[T | None], Generic[T]):
     """Closes with the value that was chosen, or None."""
@@ -64,6 +70,8 @@ class Picker(Dialog[T | None], Generic[T]):
         self._found: list[int] = []
         self._rows = PickRows((), (), "")
         self._message = LOADING
+        self._typed = ""
+        """What the rows were filtered by."""
         self._shown: T | None = None
         """What the preview is about."""
 
@@ -150,8 +158,11 @@ class Picker(Dialog[T | None], Generic[T]):
     def press(self, key: str) -> bool:
         """Take a key; return whether it means something in the list."""
         actions = {action.key: action for action in self.source.actions}
+        if self.is_over:
+            return True
         if key not in _MOVES and key not in _KEYS and key not in actions:
             return False
+        self.take_typed()  # what was typed before this key may still wait to be looked at
         page = max(self.query_one("#picker-list", RowsView).size.height - 1, 1)
         match key:
             case "escape":
@@ -200,9 +211,11 @@ class Picker(Dialog[T | None], Generic[T]):
         except CodeloopError as error:
             self.notify(inert(str(error)), severity="error", markup=False)
 
-    @on(Input.Changed)
-    def _typed(self, changed: Input.Changed) -> None:
-        changed.stop()
+    def take_typed(self) -> None:
+        """Show what fits what is typed, if that is something else than before."""
+        if self.is_over or (text := self.query_one(FilterInput).value) == self._typed:
+            return
+        self._typed = text
         if self._more:
             del self._picks[len(self._picks) - self._more :]
             self._more = 0
@@ -210,7 +223,7 @@ class Picker(Dialog[T | None], Generic[T]):
         else:
             self._filter()
         if self.source.search is not None:
-            self.run_worker(partial(self._find_more, changed.value), exclusive=True, group="search")
+            self.run_worker(partial(self._find_more, text), exclusive=True, group="search")
 
     async def _find_more(self, text: str) -> None:
         """Add what is found elsewhere for what is typed, once the person pauses."""

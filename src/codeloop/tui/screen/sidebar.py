@@ -25,8 +25,9 @@ SHOWN = 30
 
 
 class SideInfo(Struct, frozen=True):
-    """What the sidebar shows besides the session: changed files, and the state of servers by their names."""
+    """What the sidebar shows besides the session: the files it changed, and the state of servers by their names."""
 
+    session_id: str = ""
     files: Sequence[SnapshotFileDiff] = ()
     mcp: Mapping[str, str] = {}
     lsp: Mapping[str, str] = {}
@@ -72,7 +73,8 @@ class Sidebar(SteadyWidget, ScrollView):
             for todo in view.todos:
                 mark, colour = MARKS.get(todo.status, ("[ ]", "text"))
                 rows += _item(mark, one_line(todo.content, 200), styles, colour)
-        rows += self._files(beside.files)
+        if view is not None and beside.session_id == view.session.id:
+            rows += self._files(beside.files)
         for name, states in (("MCP", beside.mcp), ("LSP", beside.lsp)):
             if states:
                 rows += [[], _heading(name, styles)]
@@ -86,7 +88,7 @@ class Sidebar(SteadyWidget, ScrollView):
         muted = styles.of("text_muted")
         return [
             [Segment(f"{count(used)} tokens{share}", muted)],
-            [Segment(f"{dollars(view.session.cost or 0.0, view.session.tokens)} spent", muted)],
+            *([[Segment(f"{dollars(cost, view.session.tokens)} spent", muted)]] if (cost := view.session.cost) else []),
         ]
 
     def _files(self, files: Sequence[SnapshotFileDiff]) -> list[Row]:

@@ -1,10 +1,11 @@
 """What every dialog has: a box in the middle with a title, a body and a line of keys."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.segment import Segment
 from textual import events
+from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 
 from codeloop.tui.dialogs.parts.rows import between, wrap
@@ -32,13 +33,25 @@ class Dialog(ModalScreen[Result]):
     def __init__(self, colours: Colours) -> None:
         super().__init__()
         self.colours = colours
+        self.is_over = False
+        """Whether it closes: what comes to it from then on is dropped, because its parts may be gone."""
 
     def draw(self) -> None:
         """Draw everything anew, as after a change of the size or the theme."""
 
     def on_resize(self, _event: events.Resize) -> None:
         """Fit the box into the screen."""
-        self.draw()
+        if not self.is_over:
+            self.draw()
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Close, and end what is still being loaded. The first result counts."""
+        if self.is_over:
+            return AwaitComplete()
+        self.is_over = True
+        workers: Any = self.workers
+        workers.cancel_node(self)
+        return super().dismiss(result)
 
     def box_width(self, most: int) -> int:
         """Return how wide the box may be, in cells."""

@@ -1,0 +1,120 @@
+"""A chat-completions service that plays a piece of work: what it answers depends on the prompt, and on how far it is.
+
+python -m tests.e2e.model: prints its base URL, serves until it is stopped.
+"""
+
+import asyncio
+import contextlib
+import json
+from dataclasses import replace
+from typing import Any
+
+from tests.support.answers import Answer, Call, Counts
+from tests.support.provider import ModelServer
+from tests.support.wire import Received
+
+DELAY = 0.015
+"""Seconds between two pieces of a streamed answer."""
+SLOW = 0.1
+"""The same, for an answer that is still coming while something else is done."""
+WRONG = "return sum(prices) * count"
+RIGHT = "return sum(price * count for price, count in zip(prices, counts))"
+CART = f"""def total(prices, counts):
+    count = len(counts)
+    {WRONG}
+"""
+TESTS = """import unittest
+
+from cart import total
+
+
+class TotalTest(unittest.TestCase):
+    def test_each_price_has_its_count(self):
+        self.assertEqual(total([2, 3], [1, 4]), 14)
+
+
+unittest.main()
+"""
+SAID = """The total was wrong because **one count** was used for all prices:
+
+```python
+return sum(price * count for price, count in zip(prices, counts))
+```
+
+- `cart.py` multiplies each price by *its* count now
+- the test passes
+"""
+QUESTION = {
+    "questions": [
+        {
+            "question": "How should half cents be rounded?",
+            "header": "Rounding",
+            "options": [
+                {"label": "Half even", "description": "as banks do"},
+                {"label": "Half up", "description": "as shops do"},
+            ],
+        }
+    ]
+}
+TODOS = [
+    {"content": "Find out why the total is wrong", "status": "completed", "priority": "high"},
+    {"content": "Mend cart.py", "status": "in_progress", "priority": "high"},
+    {"content": "Run the tests", "status": "pending", "priority": "medium"},
+]
+
+
+def call(name: str, **arguments: Any) -> Call:
+    """Return a call."""
+    return Call(name, json.dumps(arguments), f"call_{name}")
+
+
+WORK: dict[str, tuple[Answer, ...]] = {
+    "mend the total": (
+        Answer(
+            reasoning="The test tells what is expected. I read the code first.",
+            text="I look at the code and the test.",
+            calls=(call("read", filePath="cart.py"), call("grep", pattern="total", path=".")),
+        ),
+        Answer(
+            calls=(
+                call("todowrite", todos=TODOS),
+                call("edit", filePath="cart.py", oldString=WRONG, newString=RIGHT),
+            ),
+        ),
+        Answer(calls=(call("bash", command="python3 test_cart.py", description="Run the tests"),)),
+        Answer(text=SAID, deltas=0),
+    ),
+    "ask me": (
+        Answer(calls=(call("question", **QUESTION),)),
+        Answer(text="Then it is rounded **half up**.", deltas=0),
+    ),
+    "tell a story": (Answer(text=" ".join(f"word-{n}" for n in range(1, 61)), deltas=0, delay=SLOW),),
+    "say one word": (Answer(text="Certainly."),),
+}
+"""What is answered to a prompt that holds these words: the first answer, then one after each step's results."""
+
+
+def choose(received: Received) -> Answer:
+    """Return the next answer to the last thing that a person said."""
+    body: dict[str, Any] = json.loads(received.body)
+    if not body.get("tools"):
+        return Answer(text="Telling a story" if "story" in json.dumps(body["messages"][-1]) else "Mending the total")
+    messages = body["messages"]
+    last = max(at for at, message in enumerate(messages) if message["role"] == "user")
+    said, steps = json.dumps(messages[last]["content"]), sum(m["role"] == "assistant" for m in messages[last:])
+    answers = next((answers for words, answers in WORK.items() if words in said), (Answer(text="Hello."),))
+    answer = answers[min(steps, len(answers) - 1)]
+    counts = Counts(input=4_000 + 600 * len(messages), output=120, cached=3_500)
+    return replace(answer, delay=answer.delay or DELAY, counts=counts)
+
+
+async def serve() -> None:
+    """Serve until the process is stopped; the first line printed is the base URL."""
+    async with ModelServer(choose, record=False) as server:
+        print(server.url, flush=True)
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve())

@@ -1,0 +1,113 @@
+"""A whole piece of work in a terminal, as a person does it: in this process, and attached to a server."""
+
+from collections.abc import Generator
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.desk import EndToEnd, end_to_end, serving
+from tests.e2e.model import CART, RIGHT
+from tests.interop.stage import CODELOOP
+from tests.support.tmux import Pane, pane
+
+pytestmark = pytest.mark.e2e
+NORD = "48;2;46;52;64"
+"""The background of that theme, as a terminal is told."""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Generator[EndToEnd]:
+    with end_to_end(tmp_path) as made:
+        yield made
+
+
+@pytest.mark.parametrize("how", ["in process", "attached"])
+def test_a_whole_piece_of_work(desk: EndToEnd, how: str) -> None:
+    server = serving(desk) if how == "attached" else nullcontext("")
+    with server as url:
+        command = [str(CODELOOP), "attach", url] if url else [str(CODELOOP)]
+        with pane(command, desk.project, desk.environment) as screen:
+            screen.sees("Ask, or name a task", "build", "ctrl+p commands")
+            prompts_tools_and_a_permission(screen, desk)
+            undone_and_redone(screen, desk)
+            a_question(screen)
+            a_theme_from_the_palette(screen)
+            two_sessions_at_once(screen)
+            left_and_resumed(screen, command)
+
+
+def prompts_tools_and_a_permission(screen: Pane, desk: EndToEnd) -> None:
+    screen.type("please mend the total", "Enter")
+    screen.sees("please mend the total", "I look at the code and the test.", "✓ read cart.py", "✓ edit cart.py  +1 -1")
+    assert RIGHT in (desk.project / "cart.py").read_text()
+    screen.sees("Run a command", "python3 test_cart.py", "waits for you", "Esc Esc reject")
+    screen.type("", "y")
+    screen.sees("✓ bash python3 test_cart.py", "Ran 1 test", "the test passes", "4 steps", without=["Esc Esc reject"])
+    screen.sees("Mending the total", "Tasks", "[x] Find out", "Changed files (1)")
+
+
+def undone_and_redone(screen: Pane, desk: EndToEnd) -> None:
+    screen.type("/undo", "Enter")
+    screen.sees("Taken back from here on", "▌ please mend the total")
+    assert (desk.project / "cart.py").read_text() == CART
+    screen.type("", "C-x", "r")
+    screen.sees("Redone", "▌ Ask, or name a task")
+    assert RIGHT in (desk.project / "cart.py").read_text()
+
+
+def a_question(screen: Pane) -> None:
+    screen.type("ask me", "Enter")
+    screen.sees("How should half cents be rounded?", "Half even", "as shops do", "reject")
+    screen.type("", "Down", "Enter")
+    screen.sees("→ Half up", "Then it is rounded half up.", without=["Esc Esc reject"])
+
+
+def a_theme_from_the_palette(screen: Pane) -> None:
+    assert NORD not in screen.screen(colours=True)
+    screen.type("", "C-p")
+    screen.sees("Commands", "esc")
+    screen.type("switch theme")
+    screen.sees("▸   Switch theme", without=["Show all commands"])
+    screen.type("", "Enter")
+    screen.sees("Themes", "catppuccin")
+    screen.type("nord")
+    screen.sees("▸   nord", without=["catppuccin"])
+    screen.type("", "Enter")
+    screen.sees("Then it is rounded half up.", without=["Themes"])
+    assert NORD in screen.screen(colours=True)
+
+
+def two_sessions_at_once(screen: Pane) -> None:
+    screen.type("", "C-x", "n")
+    screen.sees("2 New session")
+    screen.type("tell a story", "Enter")
+    screen.sees("word-1 word-2", "2 * ", without=["Changed files"])
+    screen.type("", "C-x", "Left")
+    screen.sees("Then it is rounded half up.", "2 * ")
+    screen.type("say one word", "Enter")
+    screen.sees("Certainly.", "2 * ")
+    screen.type("", "C-x", "Right")
+    screen.sees("word-59 word-60", without=["2 * "])
+    screen.type("", "C-x", "w")
+    screen.sees("Certainly.", without=["word-60", "2 Telling"])
+
+
+def left_and_resumed(screen: Pane, command: list[str]) -> None:
+    screen.type("", "C-d")
+    code, said = screen.ended()
+    assert (code, "Resume with: codeloop" in said) == (0, True)
+    screen.again([*command, "-c"])
+    screen.sees("Telling a story", "word-59 word-60")
+    assert NORD in screen.screen(colours=True)
+    screen.type("", "C-x", "l")
+    screen.sees("Sessions", "▸", "Telling a story", "Mending the total")
+    screen.type("mending", "Enter")
+    screen.sees("Certainly.", "Changed files (1)", "1 Telling a story   2 Mending the total")
+    screen.type("tell a story again", "Enter")
+    screen.sees("tell a story again", "word-1 ", "2 * ")
+    screen.type("", "C-c")
+    if "attach" not in command:  # a server's turns go on by themselves
+        screen.sees("A turn is running and would be stopped: again to leave", without=["ctrl+q"])
+        screen.type("", "C-c")
+    assert screen.ended()[0] == 0

@@ -1,0 +1,99 @@
+"""Programs in a terminal of tmux, which are used as a person uses them: by keys, and by what is on the screen."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+LOOK = 0.04
+"""Seconds between two looks at the screen."""
+DEADLINE = 30.0
+"""Seconds until what is waited for has to be there; a machine that does much else is slow."""
+ENDED = "ended with exit code "
+SHELL = ("sh", "-c", f'"$@"; echo "{ENDED}$?"; exec sleep 600', "sh")
+"""Runs a program, and keeps the terminal afterwards; tmux itself may miss the end of one."""
+OPTIONS = (
+    "set -g default-terminal tmux-256color",
+    "set -ga terminal-overrides ,*:RGB",
+    "set -sg escape-time 10",
+    "set -g status off",
+)
+
+
+class Pane:
+    """One program and its screen."""
+
+    def __init__(self, socket: str, env: Mapping[str, str]) -> None:
+        self._tmux = ["tmux", "-L", socket]
+        self._env = dict(env)
+
+    def screen(self, *, colours: bool = False) -> str:
+        """Return what is on the screen, with the sequences of its colours if they are wanted."""
+        return self._run("capture-pane", "-p", *(["-e"] if colours else []))
+
+    def sees(self, *texts: str, without: Sequence[str] = ()) -> str:
+        """Wait until all texts are on the screen, and none of those in `without`; return it."""
+        end = time.monotonic() + DEADLINE
+        while True:
+            shown = self.screen()
+            if all(text in shown for text in texts) and not any(text in shown for text in without):
+                return shown
+            assert time.monotonic() < end, f"never seen: {texts}, without {without}:\n{shown}"
+            time.sleep(LOOK)
+
+    def type(self, text: str, *keys: str) -> None:
+        """Type a text, then press keys by tmux's names for them."""
+        if text:
+            self._run("send-keys", "-l", text)
+        for key in keys:
+            self._run("send-keys", key)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        self._run("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def ended(self) -> tuple[int, str]:
+        """Wait until the program has ended; return its exit code, and what it left on the terminal."""
+        said, _, code = self.sees(ENDED).rpartition(ENDED)
+        return int(code), said
+
+    def again(self, command: Sequence[str]) -> None:
+        """Run another program in the place of one that has ended."""
+        self._run("respawn-pane", "-k", *SHELL, *command)
+
+    def start(self, command: Sequence[str], cwd: Path, size: tuple[int, int]) -> None:
+        """Start tmux with a program."""
+        setting = [word for option in OPTIONS for word in (*option.split(), ";")]
+        place = ["-x", str(size[0]), "-y", str(size[1]), "-c", str(cwd)]
+        self._run("-f", os.devnull, *setting, "new-session", "-d", *place, *SHELL, *command)
+
+    def stop(self) -> None:
+        """End the program and tmux."""
+        subprocess.run([*self._tmux, "kill-server"], env=self._env, capture_output=True, timeout=30, check=False)
+
+    def _run(self, *words: str) -> str:
+        done = subprocess.run(
+            [*self._tmux, *words], env=self._env, capture_output=True, text=True, timeout=30, check=False
+        )
+        assert done.returncode == 0, f"tmux {' '.join(words)}: {done.stderr}"
+        return done.stdout.rstrip()
+
+
+@contextmanager
+def pane(
+    command: Sequence[str], cwd: Path, env: Mapping[str, str], size: tuple[int, int] = (120, 40)
+) -> Generator[Pane]:
+    """Run a program in a terminal of its own; the test is skipped where there is no tmux."""
+    if shutil.which("tmux") is None:
+        pytest.skip("there is no tmux on the PATH: apt-get install tmux")
+    made = Pane(f"codeloop-{os.getpid()}-{time.monotonic_ns()}", env)
+    try:
+        made.start(command, cwd, size)
+        yield made
+    finally:
+        made.stop()
