@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow everyday bare faults e2e interop fuzz attacks check format bench tools picture lock clean
+.PHONY: help venv demo test slow everyday bare faults e2e interop lsp fuzz attacks check format bench tools picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,16 +24,16 @@ demo: $(READY)  ## watch the agent fix a failing test; the model is a recording,
 	@$(BIN)/codeloop demo $(ARGS)
 
 test: $(READY)  ## run the tests, but for those of the gates (make check)
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not e2e and not interop and not registries" --ignore tests/faults --ignore tests/test_house.py $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than two seconds each
-	@$(BIN)/pytest -n $(WORKERS) -m "slow and not e2e and not interop and not registries" --ignore tests/faults $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults $(ARGS)
 
 everyday: $(READY)  ## install, build, test and commit in sandboxed sessions, from the registries that can be reached
 	@$(BIN)/pytest -n $(WORKERS) -rs tests/everyday $(ARGS)
 
 bare: $(READY)  ## run the tests as on a machine where neither namespaces nor Landlock can be had
-	@$(BIN)/python tests/support/bare.py $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not e2e and not interop and not registries" $(ARGS)
+	@$(BIN)/python tests/support/bare.py $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not e2e and not interop and not lsp and not registries" $(ARGS)
 
 faults: $(READY)  ## break the real program at every named point and go on: kill, full disk, Ctrl-C, two processes
 	@$(BIN)/pytest -n $(WORKERS) tests/faults $(ARGS)
@@ -44,6 +44,9 @@ e2e: $(READY)  ## use the terminal UI in tmux as a person does: in process, and 
 
 interop: $(READY)  ## drive the server with the reference's clients, and check its document; needs the network once, and node
 	@$(BIN)/pytest -n $(WORKERS) -m interop -rs tests/interop $(ARGS)
+
+lsp: $(READY)  ## drive the language servers and formatters that can be installed here; needs the network once
+	@$(BIN)/pytest -n $(WORKERS) -m lsp -rs tests $(ARGS)
 
 SEEDS ?= $(shell awk 'BEGIN { srand(); for (i = 0; i < 4; i++) printf "%d ", 1000000 * rand() }')
 fuzz: $(READY)  ## look for what fixed examples miss, for half an hour; SEEDS="12 99" draws from these

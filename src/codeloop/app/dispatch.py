@@ -76,6 +76,7 @@ HANDLERS: dict[str, str] = {
     operation.MCP_AUTH_CALLBACK.id: "app.handlers.project.mcp_auth:callback",
     operation.MCP_AUTH_AUTHENTICATE.id: "app.handlers.project.mcp_auth:authenticate",
     operation.RESOURCE_LIST.id: "app.handlers.project.mcp:resources",
+    operation.FORMATTER_STATUS.id: "app.handlers.project.status:formatters",
     operation.TOOL_IDS.id: "app.handlers.project.status:tool_ids",
     operation.TOOL_LIST.id: "app.handlers.project.status:tool_list",
     operation.VCS_GET.id: "app.handlers.workspace.vcs:get",
@@ -114,14 +115,13 @@ HANDLERS: dict[str, str] = {
 
 ANSWERS: dict[str, Any] = {
     operation.LSP_STATUS.id: [],
-    operation.FORMATTER_STATUS.id: [],
     operation.FIND_SYMBOLS.id: [],
     operation.WORKSPACE_LIST.id: [],
     operation.WORKSPACE_STATUS.id: [],
     operation.CAPABILITIES.id: ExperimentalCapabilities(background_subagents=False),
     operation.CONSOLE.id: ConsoleState(console_managed_providers=[], switchable_org_count=0),
 }
-"""What is answered everywhere and always: language servers, formatters and the like are not there yet."""
+"""What is answered everywhere and always: language servers and the like are not there yet."""
 
 DISK = {
     errno.ENOSPC: "There is no space on the disk",

@@ -245,15 +245,18 @@ def readable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def outcome(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "") -> str:
-    """Return what a change did, for the model: `Edited src/a.py: lines 3-5`; `how`: how the old text was matched."""
+def outcome(ctx: ToolContext, change: FileChange, diff: Diff, how: str = "", note: str = "") -> str:
+    """Return what a change did, for the model: `Edited src/a.py: lines 3-5`.
+
+    `how`: how the old text was matched; `note`: what its formatters did.
+    """
     path = shown(ctx.workspace, change.target.path)
     if change.before is None:
-        return f"Created {path}: {counted(diff.additions)}"
+        return f"Created {path}: {counted(diff.additions)}{note}"
     matched = f" (oldString was matched {how})" if how else ""
     if not diff.where:
-        return f"{path} already holds exactly this; nothing was changed."
-    return f"Edited {path}: {diff.where if change.text_after else 'it is empty now'}{matched}"
+        return f"{path} is as it was{note}" if note else f"{path} already holds exactly this; nothing was changed."
+    return f"Edited {path}: {diff.where if change.text_after else 'it is empty now'}{matched}{note}"
 
 
 def counted(lines: int) -> str:
@@ -279,7 +282,7 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "") -> t
         diff = await asyncio.to_thread(diff_of, change)
         metadata |= {"diff": diff.patch, "filediff": filediff(target, diff)}
     metadata["diagnostics"] = landed.diagnostics
-    lines = (outcome(ctx, change, diff, how) + landed.notes[0], landed.text)
+    lines = (outcome(ctx, change, diff, how, landed.notes[0]), landed.text)
     return "\n".join(line for line in lines if line), metadata
 
 

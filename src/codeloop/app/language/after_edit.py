@@ -22,8 +22,8 @@ def after_edit(settings: ProjectSettings, workspace: Workspace) -> AfterEdit:
 
 
 def formatters_of(settings: ProjectSettings, workspace: Workspace) -> Formatters:
-    """Return the formatters of a project: none is run in one that is not trusted, where it would run its code."""
-    return Formatters(workspace, settings.config.formatter if settings.trusted else False)
+    """Return the formatters of a project."""
+    return Formatters(workspace, settings.config.formatter, trusted=settings.trusted)
 
 
 def _formatting(formatters: Formatters, workspace: Workspace) -> FormatFiles:

@@ -1,6 +1,7 @@
 """Which formatters the files of a work tree have: those that are configured, else one that the project uses."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,20 +12,21 @@ from codeloop.kit.processes import which
 from codeloop.kit.small_files import read_start
 from codeloop.schema.config import FormatterConfig
 from codeloop.workspace.files.safe_open import LoadedFile
-from codeloop.workspace.format.rows import ROWS, FormatterRow
+from codeloop.workspace.format.rows import EDITION, FILE, MEND, ROWS, FormatterRow
 from codeloop.workspace.workspace import Workspace
 
-FILE = "$FILE"
 _PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
 _NOTHING = FormatterConfig()
+_EDITION = re.compile(rb'^\s*edition\s*=\s*"(\d{4})"', re.MULTILINE)
+_OLDEST = "2015"
 _HEAD = 1024 * 1024  # bytes of a file of the project in which a text is looked for
 
 
 class Formatter(Struct, frozen=True):
     """One formatter for one file. `command`: its program's path and its arguments; `folder`: where it runs.
 
-    `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `missing`: the program
-    that was not found, then it can't be run.
+    `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `fine`: its exit codes
+    when it did its work. `missing`: the program that was not found, then it can't be run.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Formatter(Struct, frozen=True):
     folder: Path
     environment: Mapping[str, str]
     is_filter: bool
+    fine: tuple[int, ...] = (0,)
     missing: str = ""
 
 
@@ -55,11 +58,16 @@ class FormatterState(Struct, frozen=True):
 
 
 class Formatters:
-    """The formatters of a work tree. `configured`: the section `formatter`, False: none is run."""
+    """The formatters of a work tree. `configured`: the section `formatter`.
 
-    def __init__(self, workspace: Workspace, configured: bool | dict[str, FormatterConfig] | None) -> None:
+    Without trust none is run: what it does is decided by files of the project, which may name programs.
+    """
+
+    def __init__(
+        self, workspace: Workspace, configured: bool | dict[str, FormatterConfig] | None, *, trusted: bool = True
+    ) -> None:
         self._workspace = workspace
-        self._is_off = configured is False
+        self._is_off = configured is False or not trusted
         self._configured = configured if isinstance(configured, dict) else {}
 
     def of(self, real: Path) -> list[Formatter]:
@@ -75,22 +83,20 @@ class Formatters:
         return configured or [*self._found(real)][:1]
 
     def states(self) -> list[FormatterState]:
-        """Return all formatters: those that are known, then those that are configured. Looks at the work tree's top."""
+        """Return all formatters: those that are known, then those that are configured, for a file of the directory."""
+        folder = self._workspace.directory
         named = {row.name: (row, config) for row, config in self._named()}
         rows = {row.name: (row, _NOTHING) for row in ROWS}
         states: list[FormatterState] = []
         for name, (row, config) in {**rows, **named}.items():
             extensions = _extensions(row, config)
-            is_on = (
-                not self._is_off and not config.disabled and (name in named or self._marked(row, self._top) is not None)
-            )
-            made = self._made(row, config, self._top / f"a{extensions[0]}", self._top) if is_on and extensions else None
-            states.append(FormatterState(name, extensions, made is not None and not made.missing))
+            is_on = bool(extensions) and not self._is_off and not config.disabled
+            if is_on and (name in named or self._marked(row, folder) is not None):
+                is_on = not self._made(row, config, folder / "a", folder).missing
+            else:
+                is_on = False
+            states.append(FormatterState(name, extensions, is_on))
         return states
-
-    @property
-    def _top(self) -> Path:
-        return self._workspace.directory
 
     def _named(self) -> Iterator[tuple[FormatterRow, FormatterConfig]]:
         """Yield what is configured, each with the row of its name; a name that we don't know has an empty one."""
@@ -121,13 +127,23 @@ class Formatters:
             yield folder
 
     def _made(self, row: FormatterRow, config: FormatterConfig, real: Path, folder: Path) -> Formatter:
+        values = {EDITION: self._edition(real.parent)} if EDITION in row.command else {}
         words = tuple(config.command or row.command)
-        words = tuple(word.replace(FILE, str(real)) for word in words)
+        fine = (0, 1) if any(Path(word).name in MEND for word in words) else (0,)
+        for name, value in (*values.items(), (FILE, str(real))):
+            words = tuple(word.replace(name, value) for word in words)
         program = self._program(words[0], real.parent) if words else None
         environment = {**self._workspace.environment, **config.environment}
         missing = "" if program else (words[0] if words else "its command")
         command = (program or "", *words[1:])
-        return Formatter(row.name, command, folder, environment, is_filter=not config.command, missing=missing)
+        return Formatter(row.name, command, folder, environment, not (config.command or row.in_place), fine, missing)
+
+    def _edition(self, start: Path) -> str:
+        """Return the edition of Rust that the nearest `Cargo.toml` with one names; a workspace names it at its top."""
+        for folder in self._above(start):
+            if found := _EDITION.search(_head(folder / "Cargo.toml")):
+                return found[1].decode()
+        return _OLDEST
 
     def _program(self, name: str, start: Path) -> str | None:
         """Find a program: in the project's own environments, the nearest first, then on the PATH."""

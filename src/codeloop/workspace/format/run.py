@@ -2,13 +2,15 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from codeloop.schema.language_limits import FORMAT_FILE
 from codeloop.schema.limits import FILE_EDIT
 from codeloop.schema.wire import replace
-from codeloop.workspace.files.atomic_write import Replacement, replace_file
+from codeloop.workspace.files.atomic_write import FileChanged, Replacement, replace_file
 from codeloop.workspace.files.encoding import NotText, decode
 from codeloop.workspace.files.safe_open import FileRefused, LoadedFile, Stamp, load, open_file
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
@@ -16,6 +18,7 @@ from codeloop.workspace.process.confined import run_confined
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.workspace import Workspace
 
+_AT_ONCE = 4  # programs
 _LETTERS = 400
 """A text with as many letters and digits keeps half of them, and gets no more than twice as many, when formatted."""
 
@@ -34,22 +37,21 @@ async def format_files(
     The caller holds the files' locks. A file that somebody else changes meanwhile is left as it is then.
     """
     deadline = asyncio.get_running_loop().time() + seconds
-    files = {real: load(real) for real in wanted}
-    return dict(
-        zip(
-            files,
-            await asyncio.gather(
-                *(_format(workspace, wanted[real], real, file, deadline) for real, file in files.items())
-            ),
-            strict=True,
-        )
-    )
+    turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(real: Path) -> FormattedFile:
+        async with turns:
+            return await _format(workspace, wanted[real], real, load(real), deadline)
+
+    return dict(zip(wanted, await asyncio.gather(*map(one, wanted)), strict=True))
 
 
 async def _format(
     workspace: Workspace, formatters: Sequence[Formatter], real: Path, written: LoadedFile, deadline: float
 ) -> FormattedFile:
     done = FormattedFile(written)
+    if len(written.data) > FORMAT_FILE.value:
+        return done
     for formatter in formatters:
         try:
             now = await _formatted(workspace, formatter, real, done.now, deadline)
@@ -72,7 +74,7 @@ async def _formatted(
     try:
         async with asyncio.timeout_at(deadline):
             result = await run_confined(workspace, launch, given, FILE_EDIT.value)
-        if result.code:
+        if result.code not in formatter.fine:
             raise _Failed(f"failed: {_reason(result.errors or result.output.decode('utf-8', 'replace'), result.code)}")
         output, whole = result.output, True
     except TimeoutError:
@@ -94,8 +96,10 @@ def _write(workspace: Workspace, real: Path, before: LoadedFile, data: bytes) ->
     _check(data, before.data)
     try:
         stamp = replace_file(Replacement(real, before, data), workspace.notes)
+    except FileChanged:
+        raise _Failed("came too late: the file was changed meanwhile") from None
     except (FileRefused, OSError) as error:
-        raise _Failed(f"could not write: {error}") from error
+        raise _Failed(f"was no use: {error}") from error
     return replace(before, data=data, stamp=stamp or Stamp(0, 0))
 
 
@@ -119,16 +123,25 @@ def _read(workspace: Workspace, real: Path, before: LoadedFile) -> LoadedFile:
 
 
 def _put_back(workspace: Workspace, real: Path, before: LoadedFile) -> None:
-    """Give a file the bytes of the edit again."""
-    try:
-        now = load(real)
-    except FileNotFoundError:
-        now = None
-    except (FileRefused, OSError):
-        return
-    if now is None or now.data != before.data:
-        with suppress(FileRefused, OSError):
+    """Give a file the bytes of the edit again, whatever stands in its place."""
+    with suppress(FileRefused, OSError):
+        try:
+            now = load(real)
+        except FileNotFoundError:
+            now = None
+        except FileRefused:
+            now = None
+            _clear(real)
+        if now is None or now.data != before.data:
             replace_file(Replacement(real, now, before.data, before.mode), workspace.notes)
+
+
+def _clear(real: Path) -> None:
+    """Remove what is no file that could be read; a folder may hold something, so it gets another name."""
+    if real.is_dir() and not real.is_symlink():
+        real.rename(real.with_name(f"{real.name}.{time.time_ns()}"))
+    else:
+        real.unlink()
 
 
 def _check(data: bytes, before: bytes) -> None:

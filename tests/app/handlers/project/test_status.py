@@ -30,8 +30,9 @@ from codeloop.schema.operation import (
     AnyOperation,
     NoArguments,
 )
+from codeloop.schema.wire import replace
 from tests.server.support.serving import served
-from tests.support.project import rig
+from tests.support.project import in_process, rig, startup
 
 SERVERS = {"on": {"type": "local", "command": ["x"]}, "off": {"type": "local", "command": ["x"], "enabled": False}}
 
@@ -69,7 +70,7 @@ async def test_the_tools_of_a_model_of_the_catalog_suit_it_and_an_unknown_one_is
 
 async def test_what_there_is_nothing_of_is_empty(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it:
-        rows: list[AnyOperation] = [LSP_STATUS, FORMATTER_STATUS, WORKSPACE_LIST, WORKSPACE_STATUS]
+        rows: list[AnyOperation] = [LSP_STATUS, WORKSPACE_LIST, WORKSPACE_STATUS]
         for operation in rows:
             assert await it.client.call(operation, NoArguments()) == []
         assert await it.client.call(RESOURCE_LIST, NoArguments()) == {}
@@ -77,6 +78,24 @@ async def test_what_there_is_nothing_of_is_empty(tmp_path: Path) -> None:
         assert await it.client.call(CONSOLE, NoArguments()) == ConsoleState(
             console_managed_providers=[], switchable_org_count=0
         )
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_the_formatters_are_listed_with_whether_they_would_run(tmp_path: Path, trusted: bool) -> None:
+    work = tmp_path / "work"
+    (work / "node_modules" / ".bin").mkdir(parents=True)
+    (work / ".prettierrc").touch()
+    for name in ("prettier", "mine"):
+        program = work / "node_modules" / ".bin" / name
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    own = {"mine": {"command": ["mine", "$FILE"], "extensions": [".x"]}, "ruff": {"disabled": True}}
+    start = replace(startup(tmp_path / "home", work, formatter=own), trust=trusted)
+    async with in_process(start, None) as (_, client):
+        states = {state.name: state for state in await client.call(FORMATTER_STATUS, NoArguments())}
+    assert [name for name, state in states.items() if state.enabled] == (["prettier", "mine"] if trusted else [])
+    assert states["mine"].extensions == [".x"]
+    assert ".ts" in states["prettier"].extensions
 
 
 async def test_no_further_routes_are_promised(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
-"""Tools, and clients' lines for the log."""
+"""Tools, formatters, and clients' lines for the log."""
 
+import asyncio
 import logging
 
 import msgspec
 
+from codeloop.app.language.after_edit import formatters_of
 from codeloop.app.open_models import OneModel
 from codeloop.app.project import Project
 from codeloop.kit.terminal_text import one_line
@@ -11,6 +13,7 @@ from codeloop.model.chat import ModelInfo
 from codeloop.permission.defaults import guards
 from codeloop.permission.rules import RuleLayer
 from codeloop.schema.api.project import (
+    FormatterStatus,
     ToolListItem,
     ToolListQuery,
     WriteLog,
@@ -28,6 +31,12 @@ async def log(_project: Project, args: WriteLog) -> bool:
     line = one_line(f"{args.service}: {args.message[: CLIENT_LOG.value]}{extra}", CLIENT_LOG.value)
     _LOG.log(_LEVELS[args.level], "%s", line)
     return True
+
+
+async def formatters(project: Project, _args: NoArguments) -> list[FormatterStatus]:
+    """Return the formatters, each with whether it would format such a file of the directory after an edit."""
+    states = await asyncio.to_thread(formatters_of(project.settings, project.workspace).states)
+    return [FormatterStatus(name=s.name, extensions=list(s.extensions), enabled=s.is_enabled) for s in states]
 
 
 async def tool_ids(project: Project, _args: NoArguments) -> list[str]:

@@ -124,7 +124,7 @@ def _line(ctx: ToolContext, file: _File, change: FileChange, diff: Diff) -> str:
         return f"R {shown(ctx.workspace, file.source.target.path)} -> {path}{where and f': {where}'}{how}"
     if file.before is None:
         return f"A {path}: {counted(diff.additions)}"
-    return f"M {path}: {diff.where}{how}"
+    return f"M {path}: {diff.where or 'as it was'}{how}"
 
 
 def _paths(operations: Sequence[Operation]) -> list[str]:
