@@ -31,7 +31,7 @@ SCRIPT = [
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("start", range(0, examples(50), 10))
+@pytest.mark.parametrize("start", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(10, examples(50), 10))])
 async def test_every_turn_ends_and_every_history_is_valid(tmp_path: Path, start: int) -> None:
     ran = 0
     for seed in range(start, start + 10):

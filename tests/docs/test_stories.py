@@ -15,6 +15,8 @@ from tests.docs.story import KEY, difference, tell
 from tests.support.provider import ModelServer
 
 TOLD = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if blocks(page)]
+LONG = {"docs/cli.md", "docs/mcp.md", "docs/sessions.md"}
+"""Pages that take more than two seconds."""
 KEYLESS = {"README.md", "docs/getting-started.md", "docs/models.md"}
 """Pages that begin without a key, since they tell how to get one in."""
 PORT = "4096"
@@ -42,7 +44,10 @@ def with_port(block: Block, port: str) -> Block:
     return Block(block.page, block.line, block.language, block.text.replace(PORT, port), block.before)
 
 
-@pytest.mark.parametrize("page", TOLD, ids=page_id)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page_id(page), marks=[pytest.mark.slow] * (page_id(page) in LONG)) for page in TOLD],
+)
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, server: ModelServer) -> None:
     port = free_port(page)
     story = [with_port(block, port) for block in blocks(page)]
