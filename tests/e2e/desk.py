@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.e2e.model import CART, TESTS
 from tests.interop.stage import CODELOOP, LISTENING, ROOT, process
@@ -40,15 +41,20 @@ class EndToEnd:
             "CODELOOP_MODELS_URL": "http://127.0.0.1:9/",
         }
 
-    def configure(self) -> None:
-        """Write the person's configuration: the model service, and a question before each command."""
+    @property
+    def config(self) -> dict[str, Any]:
+        """The person's configuration: the model service, and a question before each command."""
         models = {"coder": {"limit": {"context": 131_072, "output": 16_384}}}
         options = {"baseURL": self.model_url, "apiKey": "k"}
         service = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": models}
+        chosen = {"model": "mine/coder", "small_model": "mine/coder"}
+        return chosen | {"provider": {"mine": service}, "permission": {"bash": "ask"}}
+
+    def configure(self) -> None:
+        """Write the person's configuration."""
         file = self.home / "codeloop" / "config" / "codeloop.json"
         file.parent.mkdir(parents=True)
-        config = {"model": "mine/coder", "small_model": "mine/coder", "provider": {"mine": service}}
-        file.write_text(json.dumps(config | {"permission": {"bash": "ask"}}))
+        file.write_text(json.dumps(self.config))
         (file.parent / "tui.json").write_text('{"leader_timeout": 60000}')  # a busy machine is slower than a person
 
 

@@ -171,6 +171,8 @@ class HttpClient:
             return _decoder(operation.id, operation.gives).decode(answer)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             what = f"{operation.method} {path.partition('?')[0]}"
+            if answer.lstrip().startswith(b"<"):  # the reference answers a route that it hasn't with its page
+                raise OperationError("NotFoundError", f"{self._remote.url} does not offer {what}.") from None
             raise CodeloopError(
                 f"The answer of {self._remote.url} to {what} is not understood: {error}. Use a codeloop of its version."
             ) from None

@@ -26,6 +26,9 @@ from codeloop.tui.state.late_client import LateClient
 
 _HERE = {"127.0.0.1", "localhost", "::1"}
 
+PLAIN = "default"
+"""What the reference's server calls a model's thinking when no variant was chosen."""
+
 
 class Choices:
     """Knows the agents and models of the project once it is open, and makes prompts, which wait for it."""
@@ -97,7 +100,8 @@ class Choices:
             return tab.model or own
         if session is not None and session.model is not None:
             model = session.model
-            return ModelRef(provider_id=model.provider_id, model_id=model.id, variant=model.variant)
+            variant = None if model.variant == PLAIN else model.variant
+            return ModelRef(provider_id=model.provider_id, model_id=model.id, variant=variant)
         if self._launch.model is not None or own is not None or self._configured is not None:
             return self._launch.model
         return next(iter(self.recent()), None)

@@ -27,7 +27,8 @@ async def undo(ui: Ui, _words: str) -> None:
     before, lines = _undone_prompt(ui, session), list[str]()
     await undo_last(ui.client, session, dry_run=False, say=lines.append, warn=lines.append)
     ui.tab.forget_notices()
-    ui.say("\n".join(lines), "success")
+    if lines:  # a server of the reference doesn't tell what became of the files
+        ui.say("\n".join(lines), "success")
     if ui.tab.prompt.entry.text in {"", before}:
         await _write_on_undone(ui)
 
@@ -38,7 +39,8 @@ async def redo(ui: Ui, _words: str) -> None:
     before, lines = _undone_prompt(ui, session), list[str]()
     await redo_last(ui.client, session, dry_run=False, say=lines.append, warn=lines.append)
     ui.tab.forget_notices()
-    ui.say("\n".join(lines), "success")
+    if lines:
+        ui.say("\n".join(lines), "success")
     if before and ui.tab.prompt.entry.text == before:
         await _write_on_undone(ui)
 

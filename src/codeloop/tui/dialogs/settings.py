@@ -1,6 +1,7 @@
 """Settings: what each is, where that was set, and a change of it."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -8,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.schema.api.project import UpdateConfig
-from codeloop.schema.errors import CodeloopError
+from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.operation import CONFIG_GET, CONFIG_ORIGINS, CONFIG_UPDATE, NoArguments
 from codeloop.schema.permission import PROFILES
 from codeloop.schema.wire import JSON
@@ -80,7 +81,9 @@ class SettingsPicker(Picker[str]):
 
     async def _listed(self) -> Sequence[Pick[str]]:
         client, none = self._given.client, NoArguments()
-        values, origins = await client.call(CONFIG_GET, none), await client.call(CONFIG_ORIGINS, none)
+        values, origins = await client.call(CONFIG_GET, none), dict[str, str]()
+        with suppress(OperationError):  # the reference's server doesn't tell
+            origins = await client.call(CONFIG_ORIGINS, none)
         settings = [*(self._own() if self._own is not None else ())]
         for each in CONFIGURATION:
             value, origin = _value(values, each.keys), origins.get(each.name, "")

@@ -1,0 +1,78 @@
+"""Our terminal UI drives the reference's server, as far as its routes go; one that it hasn't does not break the UI."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.desk import EndToEnd, end_to_end
+from tests.e2e.model import CART, RIGHT
+from tests.interop.stage import CODELOOP, LISTENING, PASSWORD, process, reference_program
+from tests.support.tmux import pane
+
+pytestmark = pytest.mark.interop
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Generator[EndToEnd]:
+    with end_to_end(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def url(desk: EndToEnd) -> Generator[str]:
+    """Run the reference's server in the project, with the same model service."""
+    config = desk.home / ".config" / "opencode" / "opencode.json"
+    config.parent.mkdir(parents=True)
+    config.write_text(json.dumps(desk.config))
+    quiet = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    env = desk.environment | quiet | {"OPENCODE_SERVER_PASSWORD": PASSWORD}
+    with process([reference_program(), "serve", "--port", "0"], desk.project, env, LISTENING) as url:
+        yield url
+
+
+def test_a_piece_of_work_on_the_references_server(desk: EndToEnd, url: str) -> None:
+    command = [str(CODELOOP), "attach", url, "--password", PASSWORD]
+    with pane(command, desk.project, desk.environment, (120, 50)) as screen:
+        screen.sees("Ask, or name a task", "build", "ctrl+p commands")
+        screen.type("please mend the total", "Enter")
+        screen.sees("please mend the total", "✓ read cart.py", "✓ grep total", "✓ edit cart.py  +1 -1")
+        screen.sees("Tasks", "[x] Find out", "Run a command", "python3 test_cart.py", "Esc Esc reject")
+        screen.type("", "y")
+        screen.sees("✓ bash python3 test_cart.py", "Ran 1 test", "the test passes", "4 steps", "Mending the total")
+        assert RIGHT in (desk.project / "cart.py").read_text()
+        screen.type("ask me", "Enter")
+        screen.sees("How should half cents be rounded?", "as shops do", "Esc Esc reject")
+        screen.type("", "Down", "Enter")
+        screen.sees("→ Half up", "Then it is rounded half up.", "2 steps", without=["Esc Esc reject"])
+        screen.type("/undo", "Enter")
+        screen.sees("Taken back from here on", "▌ ask me")
+        screen.type("", "C-x", "u")
+        screen.sees("▌ please mend the total", without=["Ran 1 test"])
+        assert (desk.project / "cart.py").read_text() == CART
+        screen.type("", "C-x", "r")
+        screen.sees("Ran 1 test", "▌ ask me", "Taken back")
+        assert RIGHT in (desk.project / "cart.py").read_text()
+        screen.type("", "C-x", "r")
+        screen.sees("→ Half up", without=["Taken back"])
+        screen.type("/settings", "Enter")
+        screen.sees("Settings", "small_model", "mine/coder")
+        screen.type("", "Escape")
+        screen.sees("→ Half up", without=["small_model"])
+        screen.type("", "C-x", "n")
+        screen.sees("2 New session")
+        screen.type("tell a story", "Enter")
+        screen.sees("word-1 word-2", "2 * ")
+        screen.type("", "C-x", "l")
+        screen.sees("Sessions", "Mending the total")
+        screen.type("mending", "Enter")
+        screen.sees("→ Half up", without=["Sessions"])
+        screen.type("", "C-x", "w")
+        screen.sees("word-59 word-60")
+        screen.type("", "C-d")
+        assert screen.ended()[0] == 0
+        screen.again([*command, "-c"])
+        screen.sees("Telling a story", "word-59 word-60")
+        screen.type("", "C-d")
+        assert screen.ended()[0] == 0
