@@ -1,12 +1,20 @@
 """Mentions of files in the words of a prompt."""
 
+import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from codeloop.client.mentions import mentioned
+from codeloop.extend.template import resource_mentions
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
+from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import PROMPT
-from tests.support.project import rig
+from codeloop.schema.part import FilePart, FilePartSourceText, ResourceSource
+from tests.extend.mcp.world import PLAIN
+from tests.support.project import Rig, rig, told
 
 
 async def test_lines_of_a_file_are_attached_alone(tmp_path: Path) -> None:
@@ -25,3 +33,71 @@ async def test_lines_of_a_file_are_attached_alone(tmp_path: Path) -> None:
         said = [part_text for entry in entries for part in entry.parts if (part_text := getattr(part, "text", ""))]
         attached = [each.partition(" the file ")[2] for each in said if each.startswith("The user attached")]
         assert attached == ["a.py, lines 2 to 3:\ntwo\nthree\n", "a.py, lines 4 to 4:\nfour\n", "b#1-2:\nwhole\n"]
+
+
+SERVERS = {"p": {"type": "local", "command": [sys.executable, str(PLAIN)]}}
+
+
+async def said(it: Rig, text: str) -> str:
+    """Prompt as a person does, and return what the model was told."""
+    parts = [TextPartInput(text=text), *await mentioned(it.client, text, lambda note: pytest.fail(str(note)))]
+    await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=parts))
+    return "\n".join(told(it.model.requests[-1].turns[-1]))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("see @p:plain://note.", ["p:plain://note"]),
+        ('@"p:db://x y?z=1" and @a.py:10', ["p:db://x y?z=1", "a.py:10"]),
+        ("mail me@p:x, at @p: or @p", []),
+    ],
+)
+def test_what_may_be_a_resource(text: str, names: list[str]) -> None:
+    assert resource_mentions(text) == names
+
+
+async def test_a_mentioned_resource_is_attached(tmp_path: Path) -> None:
+    answers = [ScriptedAnswer(text="Done.")] * 4
+    async with rig(tmp_path, answers, mcp=SERVERS) as it:
+        (it.work / "p").write_text("a file of the server's name\n")
+        found = await said(it, "read @p:plain://note please")
+        assert "The user attached the MCP resource p:plain://note:\nthe text of plain://note" in found
+        assert "a file of" not in found
+        long = await said(it, "read @p:plain://long")
+        assert "line 9\n" in long
+        assert "line 9999" not in long
+        assert "of the output left out here; the whole is in " in long
+        await said(it, "look at @p:plain://pixel")
+        files = [part for part in it.view().entries[-2].parts if isinstance(part, FilePart)]
+        assert [(isinstance(file.source, ResourceSource), file.url[:16]) for file in files] == [
+            (True, "plain://pixel"),
+            (False, "data:image/png;b"),
+        ]
+        with pytest.raises(OperationError, match=r"p:plain://none was not attached\. The MCP server p answered"):
+            await said(it, "read @p:plain://none")
+
+
+async def test_a_resource_is_no_file_of_this_machine_and_may_be_denied(tmp_path: Path) -> None:
+    place = FilePartSourceText(value="@x", start=0, end=2)
+
+    def part(server: str, uri: str) -> Any:
+        source = ResourceSource(client_name=server, uri=uri, text=place)
+        return FilePartInput(mime="text/plain", url=uri, filename=f"{server}:{uri}", source=source)
+
+    denied = {"mcp_resource": {"p:plain://note": "deny"}}
+    async with rig(tmp_path, [ScriptedAnswer(text="Done.")] * 2, mcp=SERVERS, permission=denied) as it:
+        secret = it.work / "here.txt"
+        secret.write_text("of this machine\n")
+
+        async def told_of(*parts: Any) -> str:
+            given = [TextPartInput(text="@x"), *parts]
+            await it.client.call(PROMPT, Prompt(session_id=it.session_id, parts=given))
+            return "\n".join(told(it.model.requests[-1].turns[-1]))
+
+        found = await told_of(part("p", secret.as_uri()))
+        assert "the text of file://" in found
+        assert "of this machine" not in found
+        assert "is not attached. " in await told_of(part("p", "plain://note"))
+        with pytest.raises(OperationError, match=r"there is no MCP server 'q'\. There are: p"):
+            await told_of(part("q", "plain://note"))

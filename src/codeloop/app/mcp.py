@@ -1,6 +1,6 @@
 """The MCP servers of a project: its configuration made into a table of them, and their tools."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.app.toolbox import BUILTIN
@@ -8,9 +8,13 @@ from codeloop.extend.mcp.known.definition import definitions_of
 from codeloop.extend.mcp.known.table import McpTable, RunningServers, TablePlace
 from codeloop.extend.mcp.offer.tools import OWN, fit_of, tools_of
 from codeloop.kit.lazy import load
+from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
+from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import LiveEvent, McpServerName, McpToolsChanged
-from codeloop.tool.tool import Tool
+from codeloop.schema.part import FilePart, ResourceSource
+from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.toolbox import Fit
+from codeloop.tool.truncate import truncated
 from codeloop.workspace.workspace import Workspace
 
 _TAKEN = frozenset((*BUILTIN, *OWN, "batch", "skill", "websearch", "codesearch", "invalid"))
@@ -40,6 +44,26 @@ def serving(
 def offered(settings: ProjectSettings, table: McpTable) -> tuple[tuple[Tool, ...], Fit]:
     """Return the tools of the servers as they are known now, and what fits them to a window."""
     return tools_of(table), fit_of(table, settings.config.mcp_share)
+
+
+async def attached_resource(workspace: Workspace, context: ToolContext, part: FilePartInput) -> list[PartInput]:
+    """Return what a mentioned resource holds: its text, cut as a tool's is, and its pictures.
+
+    Raises OperationError: no such server, or it has no such resource; Denied, Rejected.
+    """
+    table, named = workspace.part(McpTable), part.filename or part.url
+    server = part.source.client_name if isinstance(part.source, ResourceSource) else ""
+    if table is None or server not in table.definitions:
+        there = f" There are: {', '.join(table.definitions)}." if table is not None else ""
+        raise OperationError("BadRequest", f"{named} was not attached: there is no MCP server {server!r}.{there}")
+    read: Callable[..., Awaitable[tuple[list[str], list[FilePart]]]] = load("extend.mcp.offer.resources:resource_of")
+    try:
+        texts, files = await read(table.running.by_name[server], part.url, context)
+    except ToolFailure as error:
+        raise OperationError("BadRequest", f"{named} was not attached. {error}") from error
+    text = truncated(ToolResult(named, "\n".join(texts) or "(empty)"), workspace.scratch).output
+    said = TextPartInput(text=f"The user attached the MCP resource {named}:\n{text}", synthetic=True)
+    return [said, *(FilePartInput(mime=each.mime, url=each.url, filename=each.filename) for each in files)]
 
 
 def _start(table: McpTable) -> RunningServers:

@@ -1,20 +1,21 @@
-"""Files that the words of a prompt mention: what a tool would have to ask for is asked for here too."""
+"""Files and resources that a prompt mentions: what a tool would have to ask for is asked for here too."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import is_mention
+from codeloop.kit.lazy import load
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import UserMessage
-from codeloop.schema.part import ToolPart, ToolStatePending
+from codeloop.schema.part import ResourceSource, ToolPart, ToolStatePending
 from codeloop.schema.permission import Need
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import JSON, replace
 from codeloop.tool.file_access import permission_path, resolve_allowed
 
 
@@ -25,7 +26,40 @@ async def allowed_mentions(
 
     A mention has a `source`: its place in the text. A file that a person attached by itself needs no question.
     """
-    return [await _allowed(project, agent, message, part) if is_mention(part) else part for part in parts]
+    found: list[PartInput] = []
+    for part in parts:
+        if isinstance(part, FilePartInput) and isinstance(part.source, ResourceSource):
+            found += await _resource(project, agent, message, part)
+        else:
+            found.append(await _allowed(project, agent, message, part) if is_mention(part) else part)
+    return found
+
+
+async def _resource(project: Project, agent: Agent, message: UserMessage, part: FilePartInput) -> list[PartInput]:
+    """Return a resource's mention, and what the server says is in it. Raises OperationError when there is none."""
+    attached: Callable[..., Awaitable[list[PartInput]]] = load("app.mcp:attached_resource")
+    context = _context(project, agent, message, "mcp_resource", {"uri": part.url})
+    try:
+        return [part, *await attached(project.workspace, context, part)]
+    except (Denied, Rejected) as error:
+        return [_refused(f"The resource {part.filename or part.url}", error)]
+
+
+def _context(project: Project, agent: Agent, message: UserMessage, tool: str, given: JSON) -> CallContext:
+    """Return what a permission is asked with, as if a tool had been called."""
+    call = ToolPart(
+        id=new_id("prt"),
+        session_id=message.session_id,
+        message_id=message.id,
+        call_id="mention",
+        tool=tool,
+        state=ToolStatePending(input=given, raw=""),
+    )
+    return CallContext(project.engine, agent, call)
+
+
+def _refused(what: str, error: Exception) -> TextPartInput:
+    return TextPartInput(text=f"{what} that the user mentioned is not attached. {error}", synthetic=True)
 
 
 async def _allowed(project: Project, agent: Agent, message: UserMessage, part: PartInput) -> PartInput:
@@ -33,23 +67,14 @@ async def _allowed(project: Project, agent: Agent, message: UserMessage, part: P
         return part
     path = unquote(urlsplit(part.url).path)
     name = part.filename or Path(path).name
-    state = ToolStatePending(input={"filePath": path}, raw="")
-    call = ToolPart(
-        id=new_id("prt"),
-        session_id=message.session_id,
-        message_id=message.id,
-        call_id="mention",
-        tool="read",
-        state=state,
-    )
-    context = CallContext(project.engine, agent, call)
+    context = _context(project, agent, message, "read", {"filePath": path})
     try:
         target = await resolve_allowed(context, path)
         pattern = permission_path(context.workspace, target)
         metadata = {"filepath": str(target.real)}
         await context.ask(Need(permission="read", patterns=(pattern,), always=(pattern,), metadata=metadata))
     except (Denied, Rejected) as error:
-        return TextPartInput(text=f"The file {name} that the user mentioned is not attached. {error}", synthetic=True)
+        return _refused(f"The file {name}", error)
     if target.real == target.path:
         return part
     lines = urlsplit(part.url).query

@@ -12,7 +12,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import ATTACHED_FILE, IMAGE_FILE, READ_PDF
 from codeloop.schema.message import UserMessage
-from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
+from codeloop.schema.part import AgentPart, FilePart, Part, ResourceSource, SubtaskPart, TextPart
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.image import ImageRefused, fit_image
 from codeloop.workspace.files.safe_open import FileRefused, load
@@ -23,8 +23,10 @@ _LINES = re.compile(r"start=(\d{1,9})&end=(\d{1,9})")
 
 
 def is_mention(part: PartInput) -> bool:
-    """Return whether it is a file that the words of a prompt name, which has a place there."""
-    return isinstance(part, FilePartInput) and part.source is not None and part.url.startswith("file://")
+    """Return whether it is a file or a resource that the words of a prompt name, which has a place there."""
+    if not isinstance(part, FilePartInput) or part.source is None:
+        return False
+    return isinstance(part.source, ResourceSource) or part.url.startswith("file://")
 
 
 def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> list[Part]:
@@ -82,6 +84,8 @@ def attached(workspace: Workspace, message: UserMessage, given: PartInput) -> li
 
 
 def _file(workspace: Workspace, part: FilePart) -> list[Part]:
+    if isinstance(part.source, ResourceSource):  # its address is the server's, not one of this machine
+        return [part]
     if not part.url.startswith("file://"):
         return _data_part(part) if part.url.startswith("data:") and part.mime.startswith("image/") else [part]
     target = workspace.resolve(unquote(urlsplit(part.url).path))

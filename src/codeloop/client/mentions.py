@@ -1,4 +1,4 @@
-"""What the words of a prompt mention with `@`: files and subagents, made into parts of the prompt."""
+"""What a prompt mentions with `@`: files, subagents and resources of MCP servers, made into parts of the prompt."""
 
 import mimetypes
 import os
@@ -7,19 +7,20 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from codeloop.client.client import Client
-from codeloop.extend.template import mentions, source_of
+from codeloop.extend.template import mentions, place_of, resource_mentions, source_of
 from codeloop.schema.api.files import FileNode, FileQuery
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import COMMAND_FILES
-from codeloop.schema.operation import AGENT_LIST, FILE_LIST, PATH_GET, NoArguments
+from codeloop.schema.operation import AGENT_LIST, FILE_LIST, MCP_STATUS, PATH_GET, RESOURCE_LIST, NoArguments
+from codeloop.schema.part import ResourceSource
 
 _RANGED = re.compile(r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?")
 """A file and lines of it: `src/main.py#10-20`, `src/main.py#10`."""
 
 
 async def mentioned(client: Client, text: str, note: Callable[[str], object]) -> list[FilePartInput | AgentPartInput]:
-    """Return the files and subagents that a prompt mentions with `@`.
+    """Return the files, subagents and resources that a prompt mentions with `@`.
 
     `note` is called with a line about each mention that looks like a file but is not one.
     """
@@ -28,8 +29,12 @@ async def mentioned(client: Client, text: str, note: Callable[[str], object]) ->
         return []
     agents = await client.call(AGENT_LIST, NoArguments())
     subagents = {agent.name for agent in agents if agent.mode != "primary"}
-    parts: list[FilePartInput | AgentPartInput] = []
+    resources = await _resources(client, text)
+    taken = {name for each in resources for name in (str(each.filename), str(each.filename).partition(":")[0])}
+    parts: list[FilePartInput | AgentPartInput] = [*resources]
     for name in names:
+        if name in taken:
+            continue
         if name in subagents:
             parts.append(AgentPartInput(name=name))
             continue
@@ -46,6 +51,23 @@ async def mentioned(client: Client, text: str, note: Callable[[str], object]) ->
         elif "/" in name or "." in name:
             note(f"@{name} does not exist and was not attached.")
     return parts
+
+
+async def _resources(client: Client, text: str) -> list[FilePartInput]:
+    """Return the resources of servers that there are; whether there is such a resource, the server says."""
+    wanted = resource_mentions(text)[: COMMAND_FILES.value]
+    servers = await client.call(MCP_STATUS, NoArguments()) if wanted else {}
+    known = await client.call(RESOURCE_LIST, NoArguments()) if servers else {}
+    found: list[FilePartInput] = []
+    for name in wanted:
+        server = max((each for each in servers if name.startswith(f"{each}:")), key=len, default=None)
+        if server is None:
+            continue
+        uri, listed = name.removeprefix(f"{server}:"), known.get(name)
+        source = ResourceSource(client_name=server, uri=uri, text=place_of(name, text))
+        mime = (listed.mime_type if listed is not None else None) or "text/plain"
+        found.append(FilePartInput(mime=mime, url=uri, filename=name, source=source))
+    return found
 
 
 async def _node(client: Client, name: str) -> FileNode | None:

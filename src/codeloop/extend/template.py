@@ -11,6 +11,7 @@ _PLACEHOLDER = r"\$(ARGUMENTS\b|[1-9](?![0-9]))"
 _SHELL = r"!`([^`\n]+)`"
 _WORD = r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'])+"""
 _QUOTED = r""""([^"]*)"|'([^']*)'"""
+_RESOURCE = r"""(?<![\w`@/.])@(?:"([^"\n:]+:[^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+:[^\s`"',;!?()<>\[\]{}]+))"""
 _MENTION = r"""(?<![\w`@/.])@(?:"([^"\n]+)"|([^\s`"',;:!?()<>\[\]{}]+))"""
 
 
@@ -80,8 +81,19 @@ def mentions(text: str) -> list[str]:
     return list(dict.fromkeys(name for name in found if name))
 
 
-def source_of(name: str, text: str) -> FileSource:
-    """Return where a text mentions a file. What has a source is a mention; an attachment has none."""
+def resource_mentions(text: str) -> list[str]:
+    """Return what a text mentions as `@server:uri` or `@"server:uri"`, each once: perhaps a resource."""
+    found = (match[1] or match[2].rstrip(".:") for match in re.finditer(_RESOURCE, text))
+    return list(dict.fromkeys(found))
+
+
+def place_of(name: str, text: str) -> FilePartSourceText:
+    """Return where a text mentions something."""
     value = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")
     start = max(text.find(value), 0)
-    return FileSource(path=name, text=FilePartSourceText(value=value, start=start, end=start + len(value)))
+    return FilePartSourceText(value=value, start=start, end=start + len(value))
+
+
+def source_of(name: str, text: str) -> FileSource:
+    """Return where a text mentions a file. What has a source is a mention; an attachment has none."""
+    return FileSource(path=name, text=place_of(name, text))

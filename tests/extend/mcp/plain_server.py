@@ -180,6 +180,19 @@ PROMPTS = [
 ]
 
 
+def contents(uri: str) -> dict[str, Any]:
+    """Return what is in a resource."""
+    match uri.removeprefix("plain://"):
+        case "none":
+            raise KeyError("such resource")
+        case "pixel":
+            return {"uri": uri, "blob": PNG, "mimeType": "image/png"}
+        case "long":
+            return {"uri": uri, "text": "".join(f"line {number}\n" for number in range(10_000))}
+        case _:
+            return {"uri": uri, "text": f"the text of {uri}"}
+
+
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a request."""
     match method:
@@ -196,7 +209,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         case "resources/templates/list":
             return {"resourceTemplates": [{"uriTemplate": "plain://{name}", "name": "any"}]}
         case "resources/read":
-            return {"contents": [{"uri": params["uri"], "text": f"the text of {params['uri']}"}]}
+            return {"contents": [contents(params["uri"])]}
         case "prompts/list":
             return {"prompts": PROMPTS}
         case "prompts/get":

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.permission.gate import Denied
+from codeloop.schema.limits import MCP_CALL
+from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolFailure
 from tests.cli.program import lives
 from tests.extend.mcp.world import plain, world
@@ -107,8 +109,9 @@ async def test_progress_is_shown_and_puts_the_deadline_off(tmp_path: Path) -> No
         assert len(it.ctx.reports) == 5
 
 
-async def test_a_call_without_an_answer_ends_at_its_deadline(tmp_path: Path) -> None:
-    async with world(tmp_path, {"p": plain(tmp_path, timeout=600)}) as it:
+async def test_a_call_without_an_answer_ends_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codeloop.extend.mcp.server.MCP_CALL", replace(MCP_CALL, value=200))
+    async with world(tmp_path) as it:
         with pytest.raises(ToolFailure, match="it did not answer in time"):
             await it.call("hang")
 

@@ -43,6 +43,9 @@ class Answers:
     async def agents(self) -> list[CompletionRow]:
         return [CompletionRow("@explore", "agent", "explore", "looks around")]
 
+    async def resources(self) -> list[CompletionRow]:
+        return [CompletionRow("@docs:note://today", "resource", "docs:note://today", "Today's note")]
+
     async def commands(self) -> list[PromptCommand]:
         return [
             PromptCommand("new", "", "start a new session"),

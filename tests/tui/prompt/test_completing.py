@@ -79,6 +79,10 @@ async def test_files_folders_agents_and_symbols_are_mentioned(tmp_path: Path) ->
         await hand.until(lambda: "my file.txt" in hand.screen())
         await hand.press("tab")
         assert hand.app.text == '@explore @src/main.py#10-20 @"my file.txt" '
+        await hand.press(*"@docs:no")
+        await hand.until(lambda: "docs:note://today" in hand.screen())
+        await hand.press("tab")
+        assert hand.app.text.endswith(" @docs:note://today ")
         await hand.type("@start")
         await hand.until(lambda: "start_engine" in hand.screen())
         await hand.press("tab")

@@ -12,10 +12,11 @@ from codeloop.schema.api.files import FindFiles, FindSymbols
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_QUERY
-from codeloop.schema.operation import AGENT_LIST, COMMAND_LIST, FIND_FILES, FIND_SYMBOLS, NoArguments
+from codeloop.schema.operation import AGENT_LIST, COMMAND_LIST, FIND_FILES, FIND_SYMBOLS, RESOURCE_LIST, NoArguments
 from codeloop.schema.tui_limits import PROMPT_FOUND
+from codeloop.tui.prompt.completions.trigger import mention
 
-Kind = Literal["file", "folder", "agent", "symbol", "command", "prompt"]
+Kind = Literal["file", "folder", "agent", "symbol", "resource", "command", "prompt"]
 
 
 class CompletionRow(Struct, frozen=True):
@@ -48,6 +49,10 @@ class Completer(Protocol):
 
     async def agents(self) -> list[CompletionRow]:
         """Return the agents that can be mentioned."""
+        ...
+
+    async def resources(self) -> list[CompletionRow]:
+        """Return the resources of MCP servers that can be mentioned, as far as they are known."""
         ...
 
     async def commands(self) -> list[PromptCommand]:
@@ -90,6 +95,16 @@ class ClientCompleter:
                 CompletionRow(f"@{agent.name}", "agent", agent.name, agent.description or "")
                 for agent in found
                 if agent.mode != "primary" and not agent.hidden
+            ]
+        return []
+
+    async def resources(self) -> list[CompletionRow]:
+        """Return the resources that servers were known to have."""
+        with suppress(CodeloopError):
+            found = await self._client.call(RESOURCE_LIST, NoArguments())
+            return [
+                CompletionRow(mention(name), "resource", name, each.description or each.name)
+                for name, each in found.items()
             ]
         return []
 

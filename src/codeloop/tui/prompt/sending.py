@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
-from codeloop.schema.part import FilePartSourceText, FileSource
+from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
 from codeloop.tui.prompt.completion import Completer
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.prompt.memory.kept import KeptPrompt
@@ -77,8 +77,8 @@ def _images(kept: KeptPrompt) -> tuple[FilePartInput, ...]:
     return tuple(found)
 
 
-def _moved_file(kept: KeptPrompt, source: object) -> FileSource | None:
-    if not isinstance(source, FileSource):
+def _moved_file(kept: KeptPrompt, source: object) -> FileSource | ResourceSource | None:
+    if not isinstance(source, FileSource | ResourceSource):
         return None
     return replace(source, text=_moved(kept, source.text))
 

@@ -70,7 +70,7 @@ async def disconnect(project: Project, args: McpName) -> bool:
 
 async def resources(project: Project, _args: NoArguments) -> dict[str, McpResource]:
     """Return the resources of the servers that are known."""
-    servers = servers_in(project) if _has_any(project) else None
+    table = project.workspace.part(McpTable)
     return {
         f"{name}:{each.uri}": McpResource(
             name=each.name,
@@ -79,7 +79,7 @@ async def resources(project: Project, _args: NoArguments) -> dict[str, McpResour
             description=each.description or None,
             mime_type=each.mime or None,
         )
-        for name, listing in (servers.listings.items() if servers else ())
+        for name, listing in (table.listings.items() if table is not None else ())
         for each in listing.resources
         if not each.is_template
     }

@@ -20,6 +20,7 @@ class Candidates:
         self._completer = completer
         self._store = store
         self._agents: list[CompletionRow] = []
+        self._resources: list[CompletionRow] = []
         self._files: list[str] = []
         self._symbols: list[CompletionRow] = []
 
@@ -36,6 +37,7 @@ class Candidates:
         """Ask anew for what there is of a kind, when it begins to be typed."""
         if now.kind == "mention":
             self._agents = await self._completer.agents()
+            self._resources = await self._completer.resources()
         else:
             self.commands = await self._completer.commands()
 
@@ -60,7 +62,9 @@ class Candidates:
             if fit(now.query, name) is not None
         ]
         symbols = [row for row in self._symbols if fit(now.query, row.label) is not None]
-        rows = [*agents, *files, *symbols] if now.query else [*files, *agents]
+        offered = {row.label: row for row in self._resources}
+        resources = [offered[name] for name in ranked(now.query, offered)]
+        rows = [*agents, *files, *symbols, *resources] if now.query else [*files, *agents, *resources]
         return rows[: PROMPT_FOUND.value]
 
     def _used(self, query: str, agents: dict[str, CompletionRow]) -> list[str]:

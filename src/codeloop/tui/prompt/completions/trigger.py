@@ -5,7 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-_MENTION = re.compile(r"""(?<![\w`@/.])@(?:"([^"\n]*)|([^\s`"',;:!?()<>\[\]{}]*))\Z""")
+_MENTION = re.compile(r"""(?<![\w`@/.])@(?:"([^"\n]*)|((?:[^\s`"',;:!?()<>\[\]{}]+:)*[^\s`"',;:!?()<>\[\]{}]*))\Z""")
+_PLAIN = re.compile(r"""[^\s`"',;:!?()<>\[\]{}]+(?::[^\s`"',;:!?()<>\[\]{}]+)*""")
 _RANGE = re.compile(r"#\d*(-\d*)?\Z")
 _COMMAND = re.compile(r"/([^\s/]*)\Z")
 _ARGUMENTS = re.compile(r"/([^\s/]+)[ \t]")
@@ -42,5 +43,7 @@ def trigger(text: str, cursor: int) -> Trigger | None:
 def mention(path: str, lines: str = "") -> str:
     """Return a path as a mention, in quotes where the parser of mentions needs them."""
     name = path + lines
-    plain = re.fullmatch(r"""[^\s`"',;:!?()<>\[\]{}]+""", name) is not None and not name.endswith(".")
+    plain = re.fullmatch(
+        r"""[^\s`"',;:!?()<>\[\]{}]+(?::[^\s`"',;:!?()<>\[\]{}]+)*""", name
+    ) is not None and not name.endswith(".")
     return f"@{name}" if plain else f'@"{name}"'
