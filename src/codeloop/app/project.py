@@ -13,7 +13,7 @@ from codeloop.agent.subagent.spawn import spawn
 from codeloop.app.open_models import Source, source_of
 from codeloop.app.runs import Runs
 from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, providers_of
-from codeloop.app.toolbox import search_tools, toolbox_of
+from codeloop.app.toolbox import has_language_server, search_tools, toolbox_of
 from codeloop.config.instructions import instruction_files
 from codeloop.config.project_root import record_root
 from codeloop.extend.rulebook import Rulebook
@@ -133,7 +133,7 @@ class Project:
             store=store,
             workspace=workspace,
             gate=Gate(store),
-            toolbox=toolbox_of(more, agents, fit),
+            toolbox=toolbox_of(more, agents, fit, _left_out(settings)),
             models=self.models,
             agents=agents,
             rulebook=rulebook,
@@ -147,7 +147,7 @@ class Project:
     def offer(self, servers: tuple[Tool, ...], fit: Fit) -> None:
         """Offer these tools of servers, in place of those before, from the next request on."""
         tools = (*_tools(self.settings), *servers)
-        self.engine.toolbox.take(toolbox_of(tools, self.engine.agents, fit))
+        self.engine.toolbox.take(toolbox_of(tools, self.engine.agents, fit, _left_out(self.settings)))
 
     @property
     def store(self) -> Store:
@@ -242,6 +242,11 @@ def _change(found: ProjectSettings) -> str:
     if found.distrust is not None:
         return f"{found.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
     return "The configuration has changed: rules hold from the next call on, the rest from the next turn."
+
+
+def _left_out(settings: ProjectSettings) -> frozenset[str]:
+    """Return the built-in tools that are of no use here."""
+    return frozenset() if has_language_server(settings) else frozenset({"lsp"})
 
 
 def _tools(settings: ProjectSettings) -> tuple[Tool, ...]:

@@ -1,5 +1,6 @@
 """The tools of a project, in the order in which models are told of them."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+import codeloop
+from codeloop.app.settings import ProjectSettings
 from codeloop.extend.agents import naming_subagents
 from codeloop.kit.lazy import load
+from codeloop.kit.processes import which
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
@@ -37,9 +41,11 @@ BUILTIN = {
     "task": "tool.builtin.session.task:task",
     "task_output": "tool.builtin.session.task_output:task_output",
     "plan_exit": "tool.builtin.session.plan_exit:plan_exit",
+    "lsp": "tool.builtin.language.lsp:lsp",
 }
 """Where each tool is; its module is imported when it is first called."""
 
+_SERVERS = Path(str(codeloop.__file__)).with_name("lsp") / "servers" / "servers.json"
 PARAMETERS = Path(str(builtin.__file__)).with_name("parameters.json")
 
 
@@ -60,12 +66,18 @@ def builtin_tools() -> tuple[BuiltinTool, ...]:
     )
 
 
-def toolbox_of(more: Iterable[Tool] = (), agents: dict[str, Agent] | None = None, fit: Fit | None = None) -> Toolbox:
+def toolbox_of(
+    more: Iterable[Tool] = (),
+    agents: dict[str, Agent] | None = None,
+    fit: Fit | None = None,
+    without: frozenset[str] = frozenset(),
+) -> Toolbox:
     """Return the built-in tools and those of the project; `task` names the subagents, `batch` runs any tool."""
     known = agents or {}
     rows = (
         replace(row, describe=naming_subagents(row.description, known)) if row.name == "task" and known else row
         for row in builtin_tools()
+        if row.name not in without
     )
     tools = (*rows, *more)
     every = (*tools, batch_tool(Toolbox(tools)))
@@ -79,3 +91,43 @@ def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) 
         return ()
     tools_of: Callable[..., tuple[Tool, ...]] = load("tool.web.search:tools_of")
     return tools_of(provider, settings, environment)
+
+
+class _Row(Struct, frozen=True):
+    """What of a language server's row says whether one can run here; see `lsp.servers.row`."""
+
+    languages: dict[str, str]
+    commands: list[list[str]]
+    roots: list[str] = []
+    runs_project_code: bool = False
+
+
+def has_language_server(settings: ProjectSettings) -> bool:
+    """Return whether a server can run for what lies at the top of a project. Only looks: nothing is imported for it."""
+    configured, place = settings.config.lsp, settings.place
+    if configured is False:
+        return False
+    tops = dict.fromkeys((place.directory, place.root))
+    names = {name for top in tops for name in _listed(top)}
+    names |= {Path(name).suffix for name in names}
+    rows = msgspec.json.decode(_SERVERS.read_bytes(), type=list[_Row])
+    if configured and configured is not True:
+        own = (each for each in configured.values() if each.command and not each.disabled)
+        rows += [_Row(dict.fromkeys(each.extensions or (), ""), [each.command or []]) for each in own]
+    fitting = [row for row in rows if not names.isdisjoint((*row.languages, *row.roots))]
+    if not settings.trusted:
+        fitting = [row for row in fitting if not row.runs_project_code]
+    folders = [str(settings.paths.data / "lsp" / name) for name in ("bin", "node_modules/.bin")]
+    folders += (
+        [str(top / name) for top in tops for name in (".venv/bin", "node_modules/.bin")] if settings.trusted else []
+    )
+    path = os.pathsep.join((*folders, settings.environment.get("PATH", "")))
+    programs = {command[0] for row in fitting for command in row.commands if command}
+    return any(os.access(name, os.X_OK) if "/" in name else which(name, path) for name in programs)
+
+
+def _listed(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return []

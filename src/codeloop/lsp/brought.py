@@ -84,6 +84,20 @@ class ServerNews:
             elif not self._waiting:
                 await asyncio.gather(*(client.fresh(path, LSP_OTHERS.seconds) for path in others))
 
+    async def showing(self, path: Path, text: str) -> LanguageClient:
+        """Return the server's client with a file as it is now. Raises ServerUnavailable."""
+        client = await self.server.connected()
+        async with self._turn():
+            await self._connected()
+            self._sync(client, path, text)
+            for other, document in list(client.documents.items()):
+                now = on_disk(other) if other != path else text
+                if now is None:
+                    client.close(other)
+                elif now != document.text:
+                    self._sync(client, other, now)
+        return client
+
     def news(self) -> list[tuple[Path, Diagnostic]]:
         """Return the errors that are new since the last time, all of them of the texts of now."""
         client = self.server.client
@@ -180,6 +194,14 @@ class ServerNews:
         except (ServerGone, TimeoutError):
             return False
         return True
+
+
+def on_disk(path: Path) -> str | None:
+    """Return the text of a file; None when there is none."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path.stat().st_size <= LSP_FILE.value else None
+    except OSError:
+        return None
 
 
 def brought(before: Iterable[Diagnostic], now: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -94,6 +94,10 @@ class Workspace:
             self.adopt(make())
         return self._parts.get(kind)
 
+    def made(self, name: str) -> Any:
+        """Return the part whose class has this name, None where it was not needed yet."""
+        return next((part for kind, part in self._parts.items() if kind.__name__ == name), None)
+
     def announce(self, name: str, make: Callable[[], object]) -> None:
         """Have the part whose class has this name made when it is first asked for: until then nothing is imported."""
         self._announced[name] = make

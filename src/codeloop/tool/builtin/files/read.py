@@ -4,12 +4,14 @@ import asyncio
 import base64
 import os
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from codeloop.kit.lazy import load as load_late
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import (
     IMAGE_FILE,
@@ -22,7 +24,7 @@ from codeloop.schema.limits import (
 )
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import INSTRUCTIONS
 from codeloop.tool.file_access import failures, missing, permission_path, readable, resolve_allowed, shown
 from codeloop.tool.superseded import UNCHANGED
@@ -71,7 +73,11 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         found = await asyncio.to_thread(_lines, target, first, limit or READ_LINES.value)
     if found.lines or found.first == 1:
         ctx.workspace.read_log.record(ctx.session_id, target.real, found.stamp)
-    return _file(ctx, target, found, is_asked=limit is not None)
+    result = _file(ctx, target, found, is_asked=limit is not None)
+    if found.cut and found.first == 1 and limit is None and (languages := ctx.workspace.made("Languages")):
+        outlined: Callable[..., Awaitable[str]] = load_late("tool.builtin.language.outline:outlined")
+        result = replace(result, output=result.output + await outlined(languages, target.real))
+    return result
 
 
 def _lines(target: ResolvedPath, first: int, limit: int) -> LineRange:

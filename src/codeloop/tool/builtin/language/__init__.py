@@ -1,0 +1,1 @@
+"""What language servers know of the code."""

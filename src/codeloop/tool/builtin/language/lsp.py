@@ -1,0 +1,251 @@
+"""Ask a language server: definitions, references, calls, outlines, renames."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from codeloop.lsp.brought import ServerNews
+from codeloop.lsp.client.client import LanguageClient
+from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
+from codeloop.lsp.client.diagnostic import WARNING
+from codeloop.lsp.client.text import lines_of
+from codeloop.lsp.languages import Languages, row
+from codeloop.lsp.server import ServerUnavailable
+from codeloop.lsp.symbols import (
+    Spot,
+    TextPosition,
+    hierarchy,
+    hover,
+    outline,
+    place_of,
+    spots,
+    workspace_symbols,
+)
+from codeloop.schema.language_limits import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_REQUEST
+from codeloop.schema.permission import Need
+from codeloop.tool.builtin.language.outline import outline_rows
+from codeloop.tool.builtin.language.rename import rename
+from codeloop.tool.file_access import (
+    failures,
+    load_text,
+    missing,
+    permission_name,
+    permission_path,
+    readable,
+    resolve_allowed,
+    shown,
+)
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
+from codeloop.workspace.workspace import ResolvedPath
+
+Operation = Literal[
+    "definition",
+    "references",
+    "implementation",
+    "hover",
+    "documentSymbols",
+    "workspaceSymbols",
+    "incomingCalls",
+    "outgoingCalls",
+    "supertypes",
+    "subtypes",
+    "rename",
+    "diagnostics",
+]
+_NEEDED: dict[str, str] = {
+    "definition": "definitionProvider",
+    "references": "referencesProvider",
+    "implementation": "implementationProvider",
+    "hover": "hoverProvider",
+    "documentSymbols": "documentSymbolProvider",
+    "workspaceSymbols": "workspaceSymbolProvider",
+    "incomingCalls": "callHierarchyProvider",
+    "outgoingCalls": "callHierarchyProvider",
+    "supertypes": "typeHierarchyProvider",
+    "subtypes": "typeHierarchyProvider",
+    "rename": "renameProvider",
+}
+_HIERARCHIES = {
+    "incomingCalls": ("Call", "incoming"),
+    "outgoingCalls": ("Call", "outgoing"),
+    "supertypes": ("Type", "supertypes"),
+    "subtypes": ("Type", "subtypes"),
+}
+_OF_FILE = frozenset(("documentSymbols", "diagnostics", "workspaceSymbols"))
+_PLACE = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?", re.DOTALL)
+_NEAR = 3  # lines above and below the one that was named
+_WHOLE = 3  # results that are shown with all their lines
+
+
+class LspParams(msgspec.Struct, frozen=True, rename="camel"):
+    """What lsp takes."""
+
+    operation: Operation
+    file_path: str
+    line: Annotated[int, Meta(ge=1, description="from 1")] | None = None
+    symbol: str | None = None
+    new_name: str | None = None
+
+
+@tool("lsp", params=LspParams)
+async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
+    """Return what a language server knows."""
+    path, line = params.file_path, params.line
+    if (named := _PLACE.fullmatch(path)) and not (ctx.workspace.directory / path).exists():
+        path, line = named[1], line or int(named[2])
+    target = await resolve_allowed(ctx, path)
+    await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
+    with failures(ctx.workspace, target):
+        loaded = load_text(target.real)
+    if loaded is None:
+        raise ToolFailure(await missing(ctx, target))
+    text = loaded[1].content
+    if len(text) > LSP_FILE.value:
+        raise ToolFailure(f"{shown(ctx.workspace, target.path)} is too large for language servers; search in it")
+    servers = await _servers(ctx, target)
+    try:
+        client = await _client(params.operation, servers, target, text)
+        output = await _answered(ctx, params, client, target, line)
+    except (ErrorAnswer, ServerGone, ServerUnavailable) as error:
+        raise ToolFailure(f"{error} Search with grep instead.") from error
+    except TimeoutError as error:
+        raise ToolFailure(
+            f"The language server did not answer within {LSP_REQUEST.seconds:.0f} s; it may still be looking at the "
+            "project. Search with grep, or ask again later."
+        ) from error
+    title = f"{params.operation} {params.symbol or ''}".strip()
+    return ToolResult(title, readable(output), {"operation": params.operation})
+
+
+async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerNews]:
+    languages = ctx.workspace.part(Languages)
+    found = await languages.of(target.real) if languages is not None else []
+    if not found:
+        raise ToolFailure(
+            f"No language server serves {shown(ctx.workspace, target.path)} here (`codeloop lsp list` says why). "
+            "Search with grep."
+        )
+    return found
+
+
+async def _client(operation: str, servers: Sequence[ServerNews], target: ResolvedPath, text: str) -> LanguageClient:
+    """Return the first server that can do what is asked, with the file as it is now."""
+    problem: ServerUnavailable | None = None
+    names: list[str] = []
+    for news in servers:
+        try:
+            client = await news.showing(target.real, text)
+        except ServerUnavailable as error:
+            problem = error
+            continue
+        if operation not in _NEEDED or client.can(_NEEDED[operation]):
+            return client
+        names.append(news.server.name)
+    if problem is not None and not names:
+        raise problem
+    raise ToolFailure(f"The language server {' and '.join(names)} does not know {operation}. Search with grep.")
+
+
+async def _answered(
+    ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
+) -> str:
+    name = shown(ctx.workspace, target.path)
+    match params.operation:
+        case "documentSymbols":
+            rows = outline_rows(await outline(client, target.real))
+            return "\n".join(rows) or f"{name} has no symbols."
+        case "workspaceSymbols":
+            if not params.symbol:
+                raise ToolFailure("workspaceSymbols needs `symbol`: a name, or a part of one")
+            found = [spot for _, spot in await workspace_symbols(client, params.symbol)]
+            return _listed(ctx, found) or f"Nothing is named like {params.symbol}."
+        case "diagnostics":
+            return await _diagnostics(client, target, name)
+        case _:
+            pass
+    at = _position(client.documents[target.real].text, name, line, params.symbol)
+    place = place_of(client, target.real, at)
+    if params.operation == "rename":
+        if not params.new_name:
+            raise ToolFailure("rename needs `newName`")
+        return await rename(ctx, client, {**place, "newName": params.new_name})
+    if params.operation == "hover":
+        return await hover(client, place) or f"Nothing is known of {params.symbol}."
+    if params.operation in _HIERARCHIES:
+        found = await hierarchy(client, *_HIERARCHIES[params.operation], place)
+    else:
+        more = {"context": {"includeDeclaration": True}} if params.operation == "references" else {}
+        found = await spots(client, params.operation, {**place, **more})
+    if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
+        found = [await _whole(client, spot) for spot in found]
+    return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found."
+
+
+def _position(text: str, name: str, line: int | None, symbol: str | None) -> TextPosition:
+    """Return where a symbol stands: on the line that was named, or one near it."""
+    if line is None or not symbol:
+        raise ToolFailure("give the line (`filePath` as path:line) and `symbol`, the name on that line")
+    lines = lines_of(text)
+    wanted = symbol.rpartition(".")[2].rpartition("::")[2]
+    pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
+    near = sorted(range(max(0, line - 1 - _NEAR), min(len(lines), line + _NEAR)), key=lambda at: abs(at - line + 1))
+    for at in near:
+        if found := pattern.search(lines[at]):
+            return TextPosition(at, found.start())
+    here = lines[line - 1].strip() if line <= len(lines) else "(beyond the end of the file)"
+    raise ToolFailure(f"{symbol} is not on line {line} of {name}, which is: {here}")
+
+
+async def _diagnostics(client: LanguageClient, target: ResolvedPath, name: str) -> str:
+    found = await client.fresh(target.real, LSP_REQUEST.seconds)
+    if found is None:
+        raise TimeoutError
+    serious = [each for each in found if each.severity <= WARNING]
+    rows = [f"{'error' if each.severity < WARNING else 'warning'} {row(each, name)}" for each in serious]
+    return "\n".join(rows[: LSP_FOUND.value]) or f"{name} has no errors and no warnings."
+
+
+async def _whole(client: LanguageClient, spot: Spot) -> Spot:
+    """Return a place with all the lines of what is defined there, as far as the server has the file."""
+    if spot.end > spot.line or spot.path not in client.documents or not client.can("documentSymbolProvider"):
+        return spot
+    rows = [each for each in await outline(client, spot.path) if each.line == spot.line]
+    return Spot(spot.path, spot.line, max((each.end for each in rows), default=spot.line), spot.name)
+
+
+def _listed(ctx: ToolContext, found: Sequence[Spot]) -> str:
+    """Return places with their lines; of many, one line each. Of what may not be read, only where it is."""
+    texts: dict[Path, list[str]] = {}
+    rows: list[str] = []
+    is_whole = len(found) <= _WHOLE
+    for spot in found[: LSP_FOUND.value]:
+        lines = texts.setdefault(spot.path, _lines(ctx, spot.path))
+        name = f"{shown(ctx.workspace, spot.path)}:{spot.line + 1}"
+        own = f" [{spot.name}]" if spot.name else ""
+        end = min(spot.end, spot.line + LSP_LINES.value - 1) if is_whole else spot.line
+        if end > spot.line and lines:
+            rows.append(f"{name}{own}")
+            rows += [f"{number + 1}: {lines[number]}" for number in range(spot.line, end + 1) if number < len(lines)]
+            rows += [f"(to line {spot.end + 1})"] if end < spot.end else []
+        else:
+            text = lines[spot.line].strip() if spot.line < len(lines) else ""
+            rows.append(f"{name}{own}{text and f': {text}'}")
+    rest = len(found) - LSP_FOUND.value
+    return "\n".join([*rows, *([f"({rest} more)"] if rest > 0 else [])])
+
+
+def _lines(ctx: ToolContext, path: Path) -> list[str]:
+    """Return the lines of a file that is free to read; of others none."""
+    workspace = ctx.workspace
+    if not workspace.contains(path) or ctx.session.judge("read", [permission_name(workspace, path)]):
+        return []
+    try:
+        if path.stat().st_size > LSP_FILE.value:
+            return []
+        return [line.rstrip("\r\n") for line in lines_of(path.read_text(encoding="utf-8", errors="replace"))]
+    except OSError:
+        return []

@@ -1,0 +1,69 @@
+"""A rename by a language server, as an edit: asked about with its diff, made in all files or in none, and undoable."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from codeloop.lsp.client.client import LanguageClient
+from codeloop.lsp.symbols import edited, edits_of
+from codeloop.schema.wire import JSON
+from codeloop.tool.after_edit import FileChange
+from codeloop.tool.file_access import (
+    ask_edit,
+    check_edit,
+    commit,
+    counted,
+    diff_of,
+    failures,
+    load_text,
+    lock_files,
+    shown,
+)
+from codeloop.tool.tool import ToolContext, ToolFailure
+from codeloop.workspace.files.encoding import encode
+from codeloop.workspace.workspace import ResolvedPath
+
+
+async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> str:
+    """Have a name changed wherever it is used. Raises ToolFailure, Denied, Rejected, and what a request raises."""
+    found = edits_of(await client.request("textDocument/rename", params))
+    if found is None:
+        raise ToolFailure("This rename would also move or make files, which is not done. Do it step by step.")
+    if not found:
+        raise ToolFailure("The language server can't rename this.")
+    targets = [ctx.workspace.resolve(str(path)) for path in found]
+    if outside := [target for target in targets if target.outside]:
+        raise ToolFailure(f"This rename would change {outside[0].path}, which is outside of the project.")
+    await check_edit(ctx, targets)
+    async with AsyncExitStack() as stack:
+        await lock_files(ctx, stack, targets)
+        with failures(ctx.workspace, *targets):
+            changes = await asyncio.to_thread(_changes, client, targets, found)
+        diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
+        names = ", ".join(str(target.path) for target in targets)
+        await ask_edit(ctx, targets, {"filepath": names, "diff": "".join(diff.patch for diff in diffs)})
+        with failures(ctx.workspace, *targets):
+            landed = await commit(ctx, changes)
+    rows = [
+        f"{shown(ctx.workspace, target.path)}: {counted(diff.additions)}"
+        for target, diff in zip(targets, diffs, strict=True)
+    ]
+    return "\n".join([f"Renamed to {params['newName']}:", *rows, *([landed.text] if landed.text else [])])
+
+
+def _changes(
+    client: LanguageClient, targets: Sequence[ResolvedPath], found: Mapping[Path, Sequence[JSON]]
+) -> list[FileChange]:
+    changes: list[FileChange] = []
+    for target, edits in zip(targets, found.values(), strict=True):
+        loaded = load_text(target.real)
+        if loaded is None:
+            raise ToolFailure(f"{target.path} is gone.")
+        before, text = loaded
+        try:
+            after = edited(client, text.content, edits)
+        except ValueError as error:
+            raise ToolFailure(f"The language server made no sense: {error}. Nothing was changed.") from error
+        changes.append(FileChange(target, before, encode(after, text.encoding), text.content, after))
+    return changes
