@@ -14,6 +14,7 @@ from typing import Any
 
 TRACES, *ORDERS = Path(sys.argv[1]), *sys.argv[2:]
 TEXTS: dict[str, tuple[int, str]] = {}
+ROOT: list[Path] = []
 LOCK = threading.Lock()
 
 
@@ -91,10 +92,84 @@ def apply(text: str, change: dict[str, Any]) -> str:
     return text[: offset(span["start"])] + change["text"] + text[offset(span["end"]) :]
 
 
+KNOWN = (
+    *("definitionProvider", "referencesProvider", "implementationProvider", "hoverProvider", "renameProvider"),
+    *("documentSymbolProvider", "workspaceSymbolProvider", "callHierarchyProvider", "typeHierarchyProvider"),
+)
+
+
+def places(word: str, before: str = "") -> list[dict[str, Any]]:
+    """Return where a word stands in the files of the project."""
+    found: list[dict[str, Any]] = []
+    for file in sorted(ROOT[0].glob("*.x")):
+        for number, line in enumerate(file.read_text().splitlines()):
+            for at in re.finditer(
+                rf"(?<={before})\b{re.escape(word)}\b" if before else rf"\b{re.escape(word)}\b", line
+            ):
+                ends = [{"line": number, "character": column} for column in at.span()]
+                found.append({"uri": file.as_uri(), "range": {"start": ends[0], "end": ends[1]}})
+    return found
+
+
+def symbols(text: str) -> list[dict[str, Any]]:
+    lines = text.splitlines()
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines):
+        if found := re.match(r"def (\w+)", line):
+            end = next((at for at in range(number + 1, len(lines)) if not lines[at].startswith(" ")), len(lines)) - 1
+            name = {"start": {"line": number, "character": 4}, "end": {"line": number, "character": found.end(1)}}
+            whole = {"start": {"line": number, "character": 0}, "end": {"line": end, "character": 99}}
+            rows.append({"name": found[1], "kind": 12, "range": whole, "selectionRange": name})
+    return rows
+
+
+def known(method: str, params: dict[str, Any]) -> Any:
+    if method == "workspace/symbol":
+        defined = {
+            re.findall(r"def (\w+)", file.read_text())[0] for file in ROOT[0].glob("*.x") if "def " in file.read_text()
+        }
+        return [
+            {"name": name, "kind": 12, "location": place}
+            for name in sorted(defined)
+            if params["query"] in name
+            for place in places(name, "def ")
+        ]
+    if method.startswith(("callHierarchy/", "typeHierarchy/")):
+        item = params["item"]
+        found = [place for place in places(item["name"]) if place["range"] != item["selectionRange"]]
+        if method.startswith("type"):
+            return [item]
+        key = "from" if "incoming" in method else "to"
+        return [{key: {**item, "uri": place["uri"]}, "fromRanges": [place["range"]]} for place in found]
+    uri = params["textDocument"]["uri"]
+    text = TEXTS[uri][1]
+    if method == "textDocument/documentSymbol":
+        return symbols(text)
+    at = params["position"]
+    line = text.splitlines()[at["line"]]
+    word = next(found[0] for found in re.finditer(r"\w+", line) if found.end() > at["character"])
+    if method == "textDocument/hover":
+        return {"contents": {"kind": "plaintext", "value": f"(function) {word}"}}
+    if method == "textDocument/rename":
+        changes: dict[str, list[Any]] = {}
+        for place in places(word):
+            changes.setdefault(place["uri"], []).append({"range": place["range"], "newText": params["newName"]})
+        return {"changes": changes}
+    if "prepare" in method:
+        (place,) = places(word, "def ")
+        return [
+            {"name": word, "kind": 12, "uri": place["uri"], "range": place["range"], "selectionRange": place["range"]}
+        ]
+    return places(word) if method.endswith("references") else places(word, "def ")
+
+
 def answer(method: str, params: dict[str, Any]) -> Any:
     if method == "initialize":
+        ROOT.append(Path(params["rootPath"]))
         (TRACES / "initialize.json").write_text(json.dumps(params))
         can: dict[str, Any] = {"textDocumentSync": {"openClose": True, "change": 2, "save": True}}
+        if "knows" in ORDERS:
+            can |= dict.fromkeys(KNOWN, True)
         if "pull" in ORDERS:
             can["diagnosticProvider"] = {"interFileDependencies": True, "workspaceDiagnostics": False}
         return {"capabilities": can}
@@ -102,6 +177,8 @@ def answer(method: str, params: dict[str, Any]) -> Any:
         return {"kind": "full", "items": errors(TEXTS[params["textDocument"]["uri"]][1])}
     if method == "shutdown":
         return None
+    if "knows" in ORDERS:
+        return known(method, params)
     raise LookupError(method)
 
 

@@ -58,17 +58,17 @@ class World:
 
 
 @asynccontextmanager
-async def world(folder: Path, *orders: str) -> AsyncGenerator[World]:
+async def world(folder: Path, *orders: str, workspace: Workspace | None = None) -> AsyncGenerator[World]:
     """Open a work tree whose files `.x` the scripted server serves; it has ended afterwards, with all its processes."""
-    root, traces = folder / "work", folder / "traces"
-    root.mkdir()
+    root, traces = workspace.root if workspace else folder / "work", folder / "traces"
+    root.mkdir(exist_ok=True)
     traces.mkdir()
-    workspace = Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
+    place = workspace or Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
     logs, warned = list[str](), list[str]()
 
     async def start(chosen: ChosenServer, at: Path) -> RunningProgram:
-        launch = Launch(chosen.command, at, workspace.environment, {})
-        return await start_program(workspace, launch, lambda data: logs.append(data.decode()))
+        launch = Launch(chosen.command, at, place.environment, {})
+        return await start_program(place, launch, lambda data: logs.append(data.decode()))
 
     house = ServerHouse(
         start=start,
@@ -77,14 +77,13 @@ async def world(folder: Path, *orders: str) -> AsyncGenerator[World]:
         told=lambda _name, _path: None,
         warn=warned.append,
     )
-    configured = {
-        "scripted": LspServerConfig(command=[sys.executable, str(SERVER), str(traces), *orders], extensions=[".x"])
-    }
-    chosen = servers_of(configured, ProgramPlace(root, root, True, "", folder / "none"))
+    command = [sys.executable, str(SERVER), str(traces), *orders]
+    configured = {"scripted": LspServerConfig(command=command, extensions=[".x"])}
+    chosen = servers_of(configured, ProgramPlace(root, root, is_trusted=True, path="", installed=folder / "none"))
     languages = Languages(chosen, root, house, lambda _name: 0.0)
+    place.adopt(languages)
     try:
         yield World(root, languages, logs, warned)
     finally:
         async with asyncio.timeout(20):
-            await languages.close()
-            await workspace.close()
+            await place.close()

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from codeloop.lsp.brought import ServerNews
+from codeloop.lsp.brought import ServerNews, on_disk
 from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import WARNING
@@ -181,7 +181,7 @@ async def _answered(
         more = {"context": {"includeDeclaration": True}} if params.operation == "references" else {}
         found = await spots(client, params.operation, {**place, **more})
     if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
-        found = [await _whole(client, spot) for spot in found]
+        found = [await _whole(ctx, client, spot, target) for spot in found]
     return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found."
 
 
@@ -209,10 +209,13 @@ async def _diagnostics(client: LanguageClient, target: ResolvedPath, name: str) 
     return "\n".join(rows[: LSP_FOUND.value]) or f"{name} has no errors and no warnings."
 
 
-async def _whole(client: LanguageClient, spot: Spot) -> Spot:
-    """Return a place with all the lines of what is defined there, as far as the server has the file."""
-    if spot.end > spot.line or spot.path not in client.documents or not client.can("documentSymbolProvider"):
+async def _whole(ctx: ToolContext, client: LanguageClient, spot: Spot, target: ResolvedPath) -> Spot:
+    """Return a place with all the lines of what is defined there."""
+    if spot.end > spot.line or not client.can("documentSymbolProvider") or not ctx.workspace.contains(spot.path):
         return spot
+    text = on_disk(spot.path)
+    if spot.path not in client.documents and text is not None and spot.path.suffix == target.real.suffix:
+        client.sync(spot.path, client.documents[target.real].language, text)
     rows = [each for each in await outline(client, spot.path) if each.line == spot.line]
     return Spot(spot.path, spot.line, max((each.end for each in rows), default=spot.line), spot.name)
 

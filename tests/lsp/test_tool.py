@@ -1,0 +1,87 @@
+"""The tool `lsp`, as a model calls it, on a server that knows where words stand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.permission.gate import Denied
+from tests.lsp.world import world
+from tests.tool.context import make_context
+from tests.tool.small_project import answer
+from tests.tool.test_results import compare, piece
+
+A = "def double(n)\n  return n * 2\n\ndef thrice(n)\n  return n * 3\n"
+B = "print(double(2))\nprint(double(4))\nbad1\n"
+CALLS: list[dict[str, Any]] = [
+    {"operation": "definition", "filePath": "b.x:1", "symbol": "double"},
+    {"operation": "definition", "filePath": "b.x", "line": 3, "symbol": "double"},
+    {"operation": "references", "filePath": "a.x:1", "symbol": "double"},
+    {"operation": "implementation", "filePath": "b.x:2", "symbol": "mod.double"},
+    {"operation": "hover", "filePath": "b.x:1", "symbol": "double"},
+    {"operation": "documentSymbols", "filePath": "a.x"},
+    {"operation": "workspaceSymbols", "filePath": "a.x", "symbol": "dou"},
+    {"operation": "workspaceSymbols", "filePath": "a.x", "symbol": "nothing"},
+    {"operation": "incomingCalls", "filePath": "a.x:1", "symbol": "double"},
+    {"operation": "outgoingCalls", "filePath": "a.x:1", "symbol": "double"},
+    {"operation": "supertypes", "filePath": "a.x:1", "symbol": "double"},
+    {"operation": "diagnostics", "filePath": "b.x"},
+    {"operation": "diagnostics", "filePath": "a.x"},
+    {"operation": "rename", "filePath": "b.x:2", "symbol": "double", "newName": "twice"},
+    {"operation": "rename", "filePath": "b.x:2", "symbol": "twice"},
+    {"operation": "definition", "filePath": "b.x:1"},
+    {"operation": "definition", "filePath": "b.x:1", "symbol": "missing"},
+    {"operation": "definition", "filePath": "none.x:1", "symbol": "double"},
+    {"operation": "hover", "filePath": "c.txt:1", "symbol": "double"},
+]
+
+
+async def test_a_model_reads_exactly_this(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    root = ctx.workspace.root
+    async with world(tmp_path, "knows", workspace=ctx.workspace):
+        for name, text in (("a.x", A), ("b.x", B), ("c.txt", "double\n")):
+            (root / name).write_text(text)
+        pieces: list[str] = []
+        for given in CALLS:
+            text, done = await answer(ctx, "lsp", given)
+            pieces.append(piece("lsp", given, text, tmp_path, done=done))
+        compare("lsp", pieces)
+        assert (root / "a.x").read_text() == A.replace("double", "twice")
+        assert (root / "b.x").read_text() == B.replace("double", "twice")
+    assert [need.permission for need in ctx.asked if need.permission != "read"] == ["edit"]
+
+
+async def test_a_rename_that_is_forbidden_changes_nothing(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path, deny=("edit:b.x",))
+    root = ctx.workspace.root
+    async with world(tmp_path, "knows", workspace=ctx.workspace):
+        (root / "a.x").write_text(A)
+        (root / "b.x").write_text(B)
+        with pytest.raises(Denied):
+            await answer(ctx, "lsp", {"operation": "rename", "filePath": "a.x:1", "symbol": "double", "newName": "z"})
+        assert (root / "a.x").read_text() == A
+
+
+async def test_what_is_changed_beside_us_is_seen(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "a.x"
+    async with world(tmp_path, "knows", workspace=ctx.workspace):
+        file.write_text(A)
+        await answer(ctx, "lsp", {"operation": "documentSymbols", "filePath": "a.x"})
+        file.write_text("def other(n)\n  return n\n")
+        text, _ = await answer(ctx, "lsp", {"operation": "documentSymbols", "filePath": "a.x"})
+        assert text == "1-2: function other"
+
+
+async def test_the_start_of_a_long_file_has_an_outline_when_a_server_runs(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    file = ctx.workspace.root / "a.x"
+    file.write_text("".join(f"def f{number}(n)\n  return n\n" for number in range(1_500)))
+    async with world(tmp_path, "knows", workspace=ctx.workspace) as it:
+        text, _ = await answer(ctx, "read", {"filePath": "a.x"})
+        assert "Outline" not in text
+        assert it.trace() == [], "a read starts no server"
+        await answer(ctx, "lsp", {"operation": "diagnostics", "filePath": "a.x"})
+        text, _ = await answer(ctx, "read", {"filePath": "a.x", "offset": 1})
+        assert text.endswith("299-300: function f149\n(1350 more)")
