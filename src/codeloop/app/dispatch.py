@@ -76,6 +76,8 @@ HANDLERS: dict[str, str] = {
     operation.MCP_AUTH_CALLBACK.id: "app.handlers.project.mcp_auth:callback",
     operation.MCP_AUTH_AUTHENTICATE.id: "app.handlers.project.mcp_auth:authenticate",
     operation.RESOURCE_LIST.id: "app.handlers.project.mcp:resources",
+    operation.LSP_STATUS.id: "app.handlers.project.lsp:status",
+    operation.FIND_SYMBOLS.id: "app.handlers.project.lsp:symbols",
     operation.FORMATTER_STATUS.id: "app.handlers.project.status:formatters",
     operation.TOOL_IDS.id: "app.handlers.project.status:tool_ids",
     operation.TOOL_LIST.id: "app.handlers.project.status:tool_list",
@@ -114,8 +116,6 @@ HANDLERS: dict[str, str] = {
 """Where the handler of an operation is: an async function of the project and the operation's arguments."""
 
 ANSWERS: dict[str, Any] = {
-    operation.LSP_STATUS.id: [],
-    operation.FIND_SYMBOLS.id: [],
     operation.WORKSPACE_LIST.id: [],
     operation.WORKSPACE_STATUS.id: [],
     operation.CAPABILITIES.id: ExperimentalCapabilities(background_subagents=False),

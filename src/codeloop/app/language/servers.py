@@ -24,11 +24,16 @@ Tell = Callable[[LiveEvent], None]
 
 def chosen_servers(settings: ProjectSettings) -> tuple[ChosenServer, ...]:
     """Return every server that is known, with what becomes of it in this project."""
-    place, paths = settings.place, settings.paths
+    place = settings.place
     where = ProgramPlace(
-        place.root, place.directory, settings.trusted, settings.environment.get("PATH", ""), paths.data / "lsp"
+        place.root, place.directory, settings.trusted, settings.environment.get("PATH", ""), installed_in(settings)
     )
     return servers_of(settings.config.lsp, where)
+
+
+def installed_in(settings: ProjectSettings) -> Path:
+    """Return the folder that `codeloop lsp install` fills."""
+    return settings.paths.data / "lsp"
 
 
 def log_of(settings: ProjectSettings, name: str) -> ServerLog:
@@ -51,7 +56,9 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
     async def start(chosen: ChosenServer, root: Path) -> RunningProgram:
         environment = {**workspace.environment, **chosen.row.environment}
         launch = Launch(chosen.command, root, environment, {})
-        return await start_program(workspace, launch, log(chosen.row.name).feed)
+        ours = installed_in(settings)
+        own = ours if Path(chosen.command[0]).is_relative_to(ours) else None
+        return await start_program(workspace, launch, log(chosen.row.name).feed, own)
 
     def restarts(name: str) -> float:
         try:

@@ -16,7 +16,7 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
 
     `needs`: it serves only where one of these is. `commands`: the first that is found counts. `stands_for`: of those
     of one kind only one serves a file. `runs_project_code`: it executes what is in the project, so that wants trust.
-    `network`: it may use the machine's. `install`: with what and which packages; `by`: what a person has to do.
+    `install`: with what and which packages; `by`: what a person has to do.
     `settle`: seconds of silence after which one that names no versions has said everything. `asked`: see ServerSetup.
     """
 
@@ -29,7 +29,6 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     settings: JSON = {}
     stands_for: str = ""
     runs_project_code: bool = False
-    network: bool = False
     install: list[str] = []
     environment: dict[str, str] = {}
     settle: float = 0.3

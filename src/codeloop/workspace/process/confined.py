@@ -33,15 +33,15 @@ def policy_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> SandboxP
     return workspace.shared(Shells).policy(place, workspace.sandbox, grants)
 
 
-async def sandbox_of(workspace: Workspace) -> Sandbox | None:
-    """Return the sandbox of a work tree's commands; None when it is off, or none can be had.
+async def sandbox_of(workspace: Workspace, grants: SandboxGrants = NOTHING) -> Sandbox | None:
+    """Return the sandbox of a work tree's commands, with `grants`; None when it is off, or none can be had.
 
     Raises SandboxRefused where the configuration requires one that can't be had.
     """
     if workspace.sandbox.mode == "off":
         return None
     try:
-        return await workspace.shared(Shells).sandboxes.enter(policy_of(workspace))
+        return await workspace.shared(Shells).sandboxes.enter(policy_of(workspace, grants))
     except SandboxRefused:
         if workspace.sandbox.mode == "required":
             raise

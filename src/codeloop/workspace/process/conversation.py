@@ -11,6 +11,7 @@ from codeloop.schema.limits import MCP_STOP, SHELL_TERM
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.confined import sandbox_of, start_confined
+from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
 from codeloop.workspace.workspace import Workspace
 
@@ -88,11 +89,17 @@ class RunningProgram:
             self._errors.close()
 
 
-async def start_program(workspace: Workspace, launch: Launch, errors: Callable[[bytes], None]) -> RunningProgram:
-    """Start a program, in the sandbox of commands where one holds, to talk with. Raises OSError."""
+async def start_program(
+    workspace: Workspace, launch: Launch, errors: Callable[[bytes], None], own: Path | None = None
+) -> RunningProgram:
+    """Start a program, in the sandbox of commands where one holds, to talk with. Raises OSError.
+
+    `own`: a folder of ours that it is installed in, which it may read.
+    """
     mark = os.urandom(8).hex()
     environment = {**launch.environment, MARK: mark}
-    sandbox = await sandbox_of(workspace)
+    grants = SandboxGrants(readable=(Path(os.path.realpath(own)),)) if own is not None else NOTHING
+    sandbox = await sandbox_of(workspace, grants)
     pipe = Pipe(errors)
     ours, theirs = socket.socketpair()
     with ExitStack() as on_failure:

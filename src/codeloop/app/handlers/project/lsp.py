@@ -1,0 +1,50 @@
+"""Language servers: which run, and the symbols that they know."""
+
+import asyncio
+
+from codeloop.app.project import Project
+from codeloop.lsp.brought import ServerNews
+from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
+from codeloop.lsp.languages import Languages
+from codeloop.lsp.symbols import workspace_symbols
+from codeloop.schema.api.files import FindSymbols, Symbol
+from codeloop.schema.api.project import LSPStatus
+from codeloop.schema.operation import NoArguments
+
+_MOST = 10
+"""Symbols of one answer, as the contract has it."""
+_KINDS = frozenset((5, 6, 10, 11, 12, 13, 14, 23))
+"""Classes, methods, enums, interfaces, functions, variables, constants, structs."""
+
+
+def _running(project: Project) -> list[ServerNews]:
+    languages: Languages | None = project.workspace.made("Languages")
+    return list(languages.servers.values()) if languages is not None else []
+
+
+async def status(project: Project, _args: NoArguments) -> list[LSPStatus]:
+    """Return the servers that run, and those that were given up."""
+    rows = [(news.server, project.workspace.relative(news.server.root)) for news in _running(project)]
+    return [
+        LSPStatus(
+            id=server.name, name=server.name, root=root, status="connected" if server.state == "connected" else "error"
+        )
+        for server, root in rows
+        if server.state in {"connected", "failed"}
+    ]
+
+
+async def symbols(project: Project, args: FindSymbols) -> list[Symbol]:
+    """Return the symbols whose names fit, by the servers that run; those that fail know none."""
+    clients = [news.server.client for news in _running(project)]
+    able = [client for client in clients if client is not None and client.can("workspaceSymbolProvider")]
+    found = await asyncio.gather(*(workspace_symbols(client, args.query) for client in able), return_exceptions=True)
+    rows: list[Symbol] = []
+    for answer in found:
+        if isinstance(answer, BaseException):
+            if not isinstance(answer, ErrorAnswer | ServerGone | TimeoutError):
+                raise answer
+            continue
+        fitting = [row for row, _ in answer if row.get("kind") in _KINDS][:_MOST]
+        rows += [Symbol(name=str(row.get("name")), kind=int(row["kind"]), location=row["location"]) for row in fitting]
+    return rows

@@ -1,0 +1,145 @@
+"""`codeloop lsp`: which language servers there are and can run here; install one, start it anew, read its log."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from codeloop.app.language.servers import chosen_servers, installed_in, log_of, restart_file
+from codeloop.app.settings import ProjectSettings
+from codeloop.cli.exit_codes import UsageProblem
+from codeloop.cli.group import Group
+from codeloop.cli.options import JSON as AS_JSON
+from codeloop.cli.output.style import columns, print_json
+from codeloop.cli.target.project import open_settings
+from codeloop.kit.processes import which
+from codeloop.kit.small_files import make_private
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.lsp.servers.choice import ChosenServer
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.language_limits import LSP_INSTALL
+from codeloop.schema.wire import JSON
+
+_WORDS = {"found": "found", "untrusted": "needs trust", "missing": "not installed", "disabled": "disabled"}
+"""The states in words, in the order in which servers are listed."""
+
+
+@click.group(cls=Group)
+def lsp() -> None:
+    """List, install and restart language servers, and show their logs."""
+
+
+@lsp.command("list")
+@AS_JSON
+def list_servers(*, as_json: bool) -> None:
+    """List the language servers, those that can run here first. Starts none of them."""
+    settings = open_settings()
+    rows = [_row(each) for each in chosen_servers(settings)]
+    order = list(_WORDS.values())
+    rows.sort(key=lambda row: order.index(row["state"]))
+    if as_json:
+        print_json(rows)
+        return
+    shown = [
+        (row["name"], row["state"], one_line(" ".join(row["files"]), 32), one_line(row["how"], 80)) for row in rows
+    ]
+    click.echo(columns([("name", "state", "files", "program, or how to get it"), *shown]))
+
+
+def _row(server: ChosenServer) -> JSON:
+    row = server.row
+    how = " ".join(server.command)
+    if server.state == "untrusted":
+        how = "it would run code of this project: codeloop trust"
+    elif server.state == "missing":
+        is_ours = row.install[:1] not in ([], ["by"])
+        how = (
+            f"codeloop lsp install {row.name}" if is_ours else " ".join(row.install[1:]) or "its `command` is not there"
+        )
+    return {"name": inert(row.name), "state": _WORDS[server.state], "files": list(row.languages), "how": inert(how)}
+
+
+@lsp.command()
+@click.argument("name")
+def install(name: str) -> None:
+    """Install a language server for yourself, with pip, npm, go, gem or dotnet. Shows what is run."""
+    settings = open_settings()
+    server = _server(settings, name)
+    with_what, *packages = server.row.install or [""]
+    folder = installed_in(settings)
+    make_private(folder)
+    (folder / "bin").mkdir(exist_ok=True)
+    for command in _commands(with_what, packages, folder, server):
+        _run(command, settings)
+    program = server.row.commands[0][0]
+    if with_what == "pip":
+        link = folder / "bin" / program
+        link.unlink(missing_ok=True)
+        link.symlink_to(folder / "python" / "bin" / program)
+    click.echo(f"Installed {name} in {folder}. It starts with the first edit of a file that it serves.")
+
+
+def _commands(with_what: str, packages: list[str], folder: Path, server: ChosenServer) -> list[list[str]]:
+    python, ours = folder / "python" / "bin" / "python", str(folder / "bin")
+    match with_what:
+        case "pip":
+            made = [] if python.exists() else [[sys.executable, "-m", "venv", str(folder / "python")]]
+            return [*made, [str(python), "-m", "pip", "install", "--upgrade", *packages]]
+        case "npm":
+            return [["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *packages]]
+        case "go":
+            return [["env", f"GOBIN={ours}", "go", "install", *packages]]
+        case "gem":
+            return [["gem", "install", "--install-dir", str(folder / "gems"), "--bindir", ours, *packages]]
+        case "dotnet":
+            return [["dotnet", "tool", "install", "--tool-path", ours, *packages]]
+        case "by":
+            raise UsageProblem(f"{server.row.name} can't be installed from here. Get it by: {' '.join(packages)}")
+        case _:
+            raise UsageProblem(f"{inert(server.row.name)} is a server of your configuration: install its `command`.")
+
+
+def _run(command: list[str], settings: ProjectSettings) -> None:
+    if "/" not in command[0] and which(command[0], settings.environment.get("PATH")) is None:
+        raise CodeloopError(f"{command[0]} is not on the PATH, and this server is installed with it. Install it first.")
+    click.echo(f"$ {shlex.join(command)}", err=True)
+    try:
+        code = subprocess.run(command, check=False, timeout=LSP_INSTALL.seconds).returncode
+    except subprocess.TimeoutExpired:
+        raise CodeloopError(f"That took more than {LSP_INSTALL.seconds / 60:.0f} minutes, so it was ended.") from None
+    if code:
+        raise CodeloopError(f"{command[0]} failed with exit code {code}; nothing else was done.")
+
+
+@lsp.command()
+@click.argument("name")
+def restart(name: str) -> None:
+    """Start a language server anew at the next edit, also one that was given up, in whatever process it runs."""
+    settings = open_settings()
+    _server(settings, name)
+    file = restart_file(settings, name)
+    make_private(file.parent)
+    file.touch()
+    click.echo(f"{inert(name)} starts anew with the next edit of a file that it serves.")
+
+
+@lsp.command()
+@click.argument("name")
+def log(name: str) -> None:
+    """Show what a language server wrote in this project, and what became of it."""
+    settings = open_settings()
+    _server(settings, name)
+    text = log_of(settings, name).read()
+    if text:
+        click.echo(inert(text.rstrip("\n")))
+    else:
+        click.echo(f"{inert(name)} has not run in this project.", err=True)
+
+
+def _server(settings: ProjectSettings, name: str) -> ChosenServer:
+    found = next((each for each in chosen_servers(settings) if each.row.name == name), None)
+    if found is None:
+        raise UsageProblem(f"There is no language server {inert(name)!r}. List them: codeloop lsp list")
+    return found
