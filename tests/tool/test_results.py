@@ -176,7 +176,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
 }
 """Calls of a tool, in order, in one project. `first`: another call, made first."""
 ANSWERED = {"question", "plan_exit", "task", "task_output", "websearch", "codesearch", "webfetch", "skill", "lsp"}
-"""A person, a subagent, a server or a file of one's own answers these: `test_session_results.py`, `tests/lsp/test_tool.py`."""
+"""A person, a subagent, a server or a file answers these: `test_session_results.py`, `tests/lsp/test_tool.py`."""
 
 
 def project(tmp_path: Path) -> TestContext:
