@@ -44,7 +44,7 @@ class TestContext:
         call = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         self.session = CallSession(self.store, self.session_id, call, self._judge)
 
-    async def ask(self, *needs: Need) -> None:
+    async def ask(self, *needs: Need) -> bool:
         for need in needs:
             self.asked.append(need)
             for entry in self.deny:
@@ -58,6 +58,7 @@ class TestContext:
             for need, verdict in zip(needs, verdicts, strict=False):
                 if verdict.action == action:
                     raise Denied(need, verdict) if action == "deny" else Rejected(need, NOBODY)
+        return False
 
     def verdict(self, need: Need) -> Verdict:
         """Decide a need by the built-in rules of the profile auto, then `rules`; nobody is there to be asked."""

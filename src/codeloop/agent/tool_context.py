@@ -35,17 +35,21 @@ class CallContext:
         self.asks_first: bool | None = None
         """It is waiting for its first permission, so nothing has been done yet; None: it has not asked."""
 
-    async def ask(self, *needs: Need) -> None:
-        """Return when all are allowed, asking one question for all; raise Denied or Rejected else."""
+    async def ask(self, *needs: Need) -> bool:
+        """Return when all are allowed, asking one question for all; raise Denied or Rejected else.
+
+        The answer is whether somebody was asked: then what the needs were made of may have changed meanwhile.
+        """
         self._engine.refresh()
         rules = self._engine.call_rules(self.session_id, self._agent)
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         self.asks_first = self.asks_first is None
-        await self._engine.gate.pass_through(needs, self.session_id, tool, rules)
+        was_asked = await self._engine.gate.pass_through(needs, self.session_id, tool, rules)
         self.asks_first = False
         for need in needs:
             if self._recorder is not None and need.writes is not None:
                 await self._recorder.before(need.writes.files, everything=need.writes.ignored)
+        return was_asked
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
         """Return what the rules would do about each pattern alone, but for those that they allow."""

@@ -110,11 +110,12 @@ class _DryRun(CallContext):
         self.needs: list[Need] = []
         self._last = last
 
-    async def ask(self, *needs: Need) -> None:
-        """Note the needs. Raises _Explained at the last."""
+    async def ask(self, *needs: Need) -> bool:
+        """Note the needs, of which nobody is asked. Raises _Explained at the last."""
         self.needs += needs
         if any(need.permission == self._last for need in needs):
             raise _Explained
+        return False
 
 
 def _explained(engine: Engine, session_id: str, agent: Agent, need: Need) -> ExplainedNeed:

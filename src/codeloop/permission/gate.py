@@ -82,8 +82,8 @@ class Gate(Struct, frozen=True):
 
     async def pass_through(
         self, needs: Sequence[Need], session_id: str, tool: QuestionTool | None, rules: CallRules
-    ) -> None:
-        """Return when all are allowed. Asks when the rules say so, and waits for as long as the person needs.
+    ) -> bool:
+        """Return when all are allowed, and whether somebody was asked, which may have taken days.
 
         There is one question for all needs of a call: that of the first one that is asked about, with the others in
         `also` of its metadata. Its "always" is about the first one alone. Every decision is stored with its reason.
@@ -110,6 +110,7 @@ class Gate(Struct, frozen=True):
             raise Rejected(asked[0].need, answer.message)
         if answer is not None and answer.reply == "once" and by.startswith(PERSON):
             self._remember_once(asked, answer)
+        return answer is not None
 
     def _remember_once(self, asked: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
         """Keep what was allowed for the rest of the session, where a question is asked once."""

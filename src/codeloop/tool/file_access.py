@@ -103,6 +103,13 @@ async def search_target(ctx: ToolContext, path: str | None, *, only_folder: bool
     return target
 
 
+def check_unmoved(ctx: ToolContext, target: ResolvedPath) -> None:
+    """Raise ToolFailure when a path leads elsewhere than when it was asked about, which may be days ago."""
+    if os.path.realpath(target.path) != str(target.real):
+        name = shown(ctx.workspace, target.path)
+        raise ToolFailure(f"{name} leads elsewhere than when it was asked about. Look at it again.")
+
+
 def named_twice(ctx: ToolContext, target: ResolvedPath, pattern: str) -> str | None:
     """Return what is left of a pattern that begins with the folder it is looked for in; None: it does not."""
     where = shown(ctx.workspace, target.path)

@@ -92,8 +92,8 @@ class ToolContext(Protocol):
     workspace: Workspace
     session: CallSession
 
-    async def ask(self, *needs: Need) -> None:
-        """Return when all are allowed, asking one question for all; raise Denied or Rejected else."""
+    async def ask(self, *needs: Need) -> bool:
+        """Return when all are allowed, and whether somebody was asked; raise Denied or Rejected else."""
         ...
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:

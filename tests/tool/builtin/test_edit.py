@@ -81,10 +81,10 @@ async def test_a_file_that_changed_since_it_was_read_is_refused(tmp_path: Path) 
 class Meddling(TestContext):
     """A context in which the file changes while the person thinks about the question."""
 
-    async def ask(self, *needs: Need) -> None:
-        await super().ask(*needs)
+    async def ask(self, *needs: Need) -> bool:
         if any(need.permission == "edit" for need in needs):
             (self.workspace.root / "a.txt").write_text("theirs\n")
+        return await super().ask(*needs)
 
 
 async def test_a_file_that_changes_while_leave_is_asked_is_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from codeloop.tool.web.body import ENCODINGS, read_body
 if TYPE_CHECKING:
     from httpx2 import AsyncHTTPTransport, Response
 
-Ask = Callable[[Need], Awaitable[None]]
+Ask = Callable[[Need], Awaitable[object]]
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Dial = Callable[[str, int], tuple[str, int]]
 

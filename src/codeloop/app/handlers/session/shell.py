@@ -64,8 +64,9 @@ async def shell(project: Project, args: RunShell) -> MessageWithParts:
 class _OwnContext(CallContext):
     """What a command touches that a person runs: they need nobody's permission."""
 
-    async def ask(self, *needs: Need) -> None:
-        """Return: it is their own command."""
+    async def ask(self, *_needs: Need) -> bool:
+        """Return that nobody was asked: it is their own command."""
+        return False
 
 
 class _Command:

@@ -26,7 +26,15 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import INSTRUCTIONS
-from codeloop.tool.file_access import failures, missing, permission_path, readable, resolve_allowed, shown
+from codeloop.tool.file_access import (
+    check_unmoved,
+    failures,
+    missing,
+    permission_path,
+    readable,
+    resolve_allowed,
+    shown,
+)
 from codeloop.tool.superseded import UNCHANGED
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.files.image import fit_image
@@ -56,6 +64,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     """Return numbered lines, the entries of a directory, or an attachment."""
     target = await resolve_allowed(ctx, params.file_path)
     await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
+    check_unmoved(ctx, target)
     first, limit = params.offset or 1, params.limit
     with failures(ctx.workspace, target):
         if target.real.is_dir():

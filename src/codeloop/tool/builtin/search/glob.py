@@ -11,7 +11,7 @@ from codeloop.kit.glob import split_root
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import Wire
-from codeloop.tool.file_access import TWICE, missing, named_twice, search_target
+from codeloop.tool.file_access import TWICE, check_unmoved, missing, named_twice, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, newest, printable
@@ -40,6 +40,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     pattern = twice or pattern
     given = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
     await ctx.ask(Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=given))
+    check_unmoved(ctx, target)
     notes = [TWICE.format("the pattern", twice)] if twice else []
     try:
         search = partial(ctx.workspace.shared(Ripgrep).files, target.path, environment=ctx.workspace.environment)

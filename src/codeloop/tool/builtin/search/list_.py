@@ -5,7 +5,7 @@ from collections import deque
 from codeloop.schema.limits import LIST_LINES
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.file_access import search_target
+from codeloop.tool.file_access import check_unmoved, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, printable
@@ -86,6 +86,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         raise
     given: JSON = ({"path": params.path} if params.path else {}) | ({"ignore": params.ignore} if params.ignore else {})
     await ctx.ask(Need(permission="list", patterns=(str(target.path),), always=("*",), metadata=given))
+    check_unmoved(ctx, target)
     try:
         found = await ctx.workspace.shared(Ripgrep).files(target.path, None, ctx.workspace.environment, params.ignore)
     except SearchFailed as error:

@@ -12,9 +12,8 @@ from msgspec import Meta
 
 from codeloop.kit.suggest import meant, near
 from codeloop.permission.shell.analyse import analyse, need_of
-from codeloop.permission.shell.proof import Facts
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
-from codeloop.schema.permission import Trait
+from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import PLACE
 from codeloop.tool.builtin.shell.facts import facts_of
@@ -28,6 +27,8 @@ from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants, SandboxPla
 from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxRefused
 
 _NOT_FOUND = 127
+_LOOKS = 3
+"""How often it is looked up what a line touches until an answer is about what is there."""
 _SHORT = 4_096
 """Characters of a line that is analysed in a few ms, so that it needs no thread."""
 _UNKNOWN = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
@@ -64,11 +65,10 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     place = ShellContext(ctx.session_id, ctx.workspace.directory, ctx.workspace.environment, ctx.workspace.scratch)
     stands = shells.directory(place)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
-    facts = facts_of(params.command, workdir or stands, place, ctx.workspace, shells)
     sandbox = await _sandbox(ctx)
     leaves = sandbox is not None and bool(params.outside)
     sandbox = None if leaves else sandbox
-    line = await _ask(params, workdir or stands, ctx, facts, sandbox, leaves=leaves)
+    line = await _ask(params, workdir or stands, ctx, place, sandbox, leaves=leaves)
     policy = _policy(ctx, line.grants(ctx.workspace)) if sandbox is not None else None
     if workdir is not None and folder_of(workdir) != workdir:
         where = "the working directory" if stands == ctx.workspace.directory else str(stands)
@@ -139,28 +139,43 @@ def _policy(ctx: ToolContext, grants: SandboxGrants = NOTHING) -> SandboxPolicy:
 
 
 async def _ask(
-    params: BashParams, directory: Path, ctx: ToolContext, facts: Facts, sandbox: Sandbox | None, *, leaves: bool
+    params: BashParams, directory: Path, ctx: ToolContext, place: ShellContext, sandbox: Sandbox | None, *, leaves: bool
 ) -> LineNeeds:
     """Ask for the places and files that the command touches, and for the command itself; return all that it needed.
 
-    `leaves`: there is a sandbox, and the command is to run outside of it; one question is about all of that.
+    `leaves`: there is a sandbox, and the command is to run outside of it; one question is about all of that. An answer
+    may take days, in which a file can become a link: what is found after it has to be what was asked about.
     """
-    command = params.command
+    asked: list[Need] = []
+    for _ in range(_LOOKS):
+        line = await _line(params.command, directory, ctx, place, sandbox)
+        needs = line.all(ctx.workspace, ctx.session.judge)
+        if leaves:
+            said: JSON = {"command": params.command, "reason": params.outside}
+            said |= {PLACE: str(directory)} if directory != ctx.workspace.directory else {}
+            need = need_of(params.command, line.analysis)
+            needs.insert(0, replace(need, permission="sandbox", always=(), metadata=said, traits=()))
+        if asked and all(need in asked for need in needs):
+            return line
+        if not await ctx.ask(*needs):
+            return line
+        asked = needs
+    raise ToolFailure("What the command touches changed each time it was allowed, so it was not run. Look at it again.")
+
+
+async def _line(
+    command: str, directory: Path, ctx: ToolContext, place: ShellContext, sandbox: Sandbox | None
+) -> LineNeeds:
+    """Look up what a command needs, as things are now."""
+    shells = ctx.workspace.shared(Shells)
+    facts = facts_of(command, directory, place, ctx.workspace, shells)
     traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.holds else ()
     is_short = len(command) < _SHORT
     analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
     files = await asyncio.to_thread(touched_files, analysis.touches, directory, ctx.workspace)
     if sandbox is not None:
-        files = files.seen_by(partial(ctx.workspace.shared(Shells).sandboxes.meant, sandbox))
-    line = LineNeeds(command, analysis, files, directory, traits)
-    needs = line.all(ctx.workspace, ctx.session.judge)
-    if leaves:
-        said: JSON = {"command": command, "reason": params.outside}
-        said |= {PLACE: str(directory)} if directory != ctx.workspace.directory else {}
-        leave = replace(need_of(command, analysis), permission="sandbox", always=(), metadata=said, traits=())
-        needs.insert(0, leave)
-    await ctx.ask(*needs)
-    return line
+        files = files.seen_by(partial(shells.sandboxes.meant, sandbox))
+    return LineNeeds(command, analysis, files, directory, traits)
 
 
 async def _started(params: BashParams, place: ShellContext, command: ShellCommand, ctx: ToolContext) -> ToolResult:
