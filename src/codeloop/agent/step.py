@@ -12,9 +12,11 @@ from codeloop.agent.engine import Engine, model_ref
 from codeloop.agent.moves import AskModel, Delegate
 from codeloop.agent.recovery import ABORTED, closing
 from codeloop.agent.request.cache import RequestCache
+from codeloop.agent.request.projection import CHANGED_FILES, changed_turn
 from codeloop.agent.tool_calls import ToolCalls
 from codeloop.agent.usage import Usage
 from codeloop.kit import fault_injection
+from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import (
     CallDelta,
     CallReady,
@@ -50,11 +52,13 @@ from codeloop.schema.message import (
     MessagePath,
     UserMessage,
 )
-from codeloop.schema.part import PatchPart, StepFinishPart, StepStartPart, ToolPart
+from codeloop.schema.part import PatchPart, StepFinishPart, StepStartPart, TextPart, ToolPart
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import next_created
 from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
+
+_PATH = 200  # characters of a file's name
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
@@ -70,7 +74,11 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
         request = replace(request, system=f"{request.system}\n\n{move.user.system}")
     show_status(engine, session_id, Busy())
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
-    engine.store.append(message_updated(info), part_updated(start))
+    changed = await _changed_files(engine, info)
+    if changed is not None:
+        request = replace(request, turns=(*request.turns, *changed_turn(changed)))
+    told = [] if changed is None else [part_updated(changed)]
+    engine.store.append(message_updated(info), part_updated(start), *told)
     draft = Draft(engine.store, session_id, info.id)
     recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
     calls = ToolCalls(engine, agent, info, recorder)
@@ -138,6 +146,28 @@ def make_request(
         temperature=agent.temperature,
         top_p=agent.top_p,
         options={**model.info.options, **agent.options},
+    )
+
+
+async def _changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
+    """Return the part that tells a step which files changed since they were read; None: none did.
+
+    It has no text, so that no client shows it; the projection makes the words of what its metadata names.
+    """
+    changed = await asyncio.to_thread(engine.workspace.read_log.changed, info.session_id)
+    if not changed:
+        return None
+    names = [
+        one_line(engine.workspace.shown(real), _PATH) + ("" if is_there else " (deleted)")
+        for real, is_there in sorted(changed.items())
+    ]
+    return TextPart(
+        id=new_id("prt"),
+        session_id=info.session_id,
+        message_id=info.id,
+        text="",
+        synthetic=True,
+        metadata={CHANGED_FILES: names},
     )
 
 

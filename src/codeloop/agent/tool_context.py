@@ -46,6 +46,8 @@ class CallContext:
         self.asks_first = self.asks_first is None
         was_asked = await self._engine.gate.pass_through(needs, self.session_id, tool, rules)
         self.asks_first = False
+        if any(need.writes is not None and need.writes.files is None for need in needs):
+            self.workspace.read_log.before_own(self.session_id)
         for need in needs:
             if self._recorder is not None and need.writes is not None:
                 await self._recorder.before(need.writes.files, everything=need.writes.ignored)
@@ -84,6 +86,7 @@ class CallContext:
 
     def close(self) -> None:
         """Report nothing more."""
+        self.workspace.read_log.after_own(self.session_id)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

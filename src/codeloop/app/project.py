@@ -92,8 +92,8 @@ class Project:
             place.root, settings.home / "snapshot", settings.environment, (paths.data, paths.state, paths.cache)
         )
         self.engine = self._engine(store)
-        head = Head(place.root)
-        self.runs = Runs(self.engine, lambda: self._look_at_branch(head))
+        self._head = Head(place.root)
+        self.runs = Runs(self.engine, self.look_at_branch)
         self._watch = SettingsWatch(settings)
         self._requests = 0
         self._closing = AsyncExitStack()
@@ -215,9 +215,10 @@ class Project:
         _LOG.log(level, "%s: %s", self.settings.place.directory, message)
         self.tell(ToastShown(properties=Toast(message=message, variant=variant)))
 
-    def _look_at_branch(self, head: Head) -> None:
-        if head.moved():
-            self.tell(BranchUpdated(properties=Branch(branch=head.branch)))
+    def look_at_branch(self) -> None:
+        """Tell followers when another branch is checked out than at the last look."""
+        if self._head.moved():
+            self.tell(BranchUpdated(properties=Branch(branch=self._head.branch)))
 
     @contextmanager
     def serving(self) -> Generator[None]:

@@ -95,9 +95,10 @@ class Runs:
             )
 
     @asynccontextmanager
-    async def held(self, session_id: str) -> AsyncGenerator[None]:
+    async def held(self, session_id: str, *, forgets: bool = False) -> AsyncGenerator[None]:
         """Keep turns from a session, here and in other processes, while its files are put back.
 
+        `forgets`: its conversation goes back along with them, so its model is not told of them.
         Raises OperationError (SessionBusyError) when something works on it.
         """
         self.check_free(session_id)
@@ -105,10 +106,13 @@ class Runs:
             raise OperationError("SessionBusyError", f"Session {session_id} is busy. Abort its turn first.")
         run = self._run(session_id)
         with self._leased(session_id):
-            run.state = "restoring"
+            run.state, log = "restoring", self._engine.workspace.read_log
+            if forgets:
+                log.before_own(session_id)
             try:
                 yield
             finally:
+                log.after_own(session_id)
                 run.state = "idle"
 
     @contextmanager

@@ -4,6 +4,11 @@ from codeloop.kit.limit import Limit
 
 FORMAT_TIME = Limit("format.time", 5_000, "ms", "formatters working on the files of one edit; then it stays as written")
 FORMAT_FILE = Limit("format.file", 4 * 1024 * 1024, "bytes", "a larger file is not formatted")
+WATCH_FOLDERS = Limit("watch.folders", 100_000, "count", "folders that are watched; with more only what was read is")
+WATCH_GATHER = Limit("watch.gather", 100, "ms", "changes of files are told together, this long after the first")
+WATCH_BURST = Limit("watch.burst", 1_000, "count", "changes of files told at once; further ones are left out")
+WATCH_POLL = Limit("watch.poll", 2_000, "ms", "how often files are looked at that can't be watched")
+WATCH_POLLED = Limit("watch.polled", 500, "count", "files looked at where watching is not possible; those read last")
 LSP_START = Limit("lsp.start", 30_000, "ms", "a language server starting and greeting, then it has failed once")
 LSP_WAIT = Limit("lsp.wait", 1_000, "ms", "an edit waiting for diagnostics; what comes later is in the next result")
 LSP_LATE = Limit("lsp.late", 30_000, "ms", "a language server working on an edit, then it has failed once")

@@ -45,6 +45,12 @@ BROKEN_OFF = "[interrupted]"
 ATTACHED = "Attached by the tool {name}:"
 
 
+CHANGED_FILES = "changedFiles"
+"""In the metadata of an answer's part: the files that others changed since the session read them."""
+CHANGED = (
+    "<system-reminder>Changed since you read them, not by you: {names}. Read again what you need.</system-reminder>"
+)
+_NAMED = 20
 NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -72,18 +78,31 @@ def _assistant_turns(
     broken = is_open(entry) or message.error is not None
     content = tuple(piece for part in entry.parts for piece in _assistant_pieces(part, broken=broken))
     calls = _distinct([part for part in entry.parts if isinstance(part, ToolPart)])
+    told = tuple(turn for part in entry.parts if isinstance(part, TextPart) for turn in changed_turn(part))
     if not calls and not any(isinstance(piece, TextPiece) for piece in content):
-        return ()
+        return told
     if broken and not calls:
         content = (*content, TextPiece(BROKEN_OFF))
     pieces = (*content, *(_call(call) for call in calls))
-    turns: list[Turn] = [AssistantTurn(pieces, f"{message.provider_id}/{message.model_id}")]
+    turns: list[Turn] = [*told, AssistantTurn(pieces, f"{message.provider_id}/{message.model_id}")]
     if calls:
         turns.append(ToolTurn(tuple(_result(call, notes.get(call.id)) for call in calls)))
         attached = _attached([call for call in calls if call.id not in notes], info)
         if attached:
             turns.append(UserTurn(attached))
     return tuple(turns)
+
+
+def changed_turn(part: TextPart) -> tuple[UserTurn, ...]:
+    """Return what stands before an answer when files that were read had changed: a line that names them.
+
+    It is made of a stored part, so each later request has it at the same place.
+    """
+    names: list[str] = (part.metadata or {}).get(CHANGED_FILES, [])
+    if not names:
+        return ()
+    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return (UserTurn((TextPiece(CHANGED.format(names=shown)),)),)
 
 
 def _user_pieces(part: Part, info: ModelInfo) -> tuple[TextPiece | ImagePiece, ...]:

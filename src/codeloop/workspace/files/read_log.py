@@ -1,10 +1,18 @@
 """Which files each session has read, so that no change is made on top of a state that the model never saw."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from codeloop.workspace.files.safe_open import Stamp
+from codeloop.workspace.files.safe_open import FileRefused, Stamp, load
+
+_LOOKED_AT = 500  # files, those read last
+_COMPARED = 1024 * 1024  # bytes; of a larger file the time alone tells that it changed
+_State = tuple[int, int] | None
+"""Modification time in ns and size in bytes; None: there is no such file."""
 
 
 class ReadLog:
@@ -12,20 +20,68 @@ class ReadLog:
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, Path], Stamp] = {}
+        self._told: dict[tuple[str, Path], _State] = {}
+        self._waiting: dict[str, dict[Path, _State]] = {}
+        self._own: set[str] = set()
         self._instructions: set[tuple[str, Path]] = set()
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     def record(self, session_id: str, real: Path, stamp: Stamp) -> None:
         """Record that the session knows the file as it is now."""
+        self._seen.pop((session_id, real), None)  # the one read last is the last
         self._seen[session_id, real] = stamp
+        self._told.pop((session_id, real), None)
+        self._waiting.get(session_id, {}).pop(real, None)
 
     def forget(self, session_id: str, real: Path) -> None:
         """Record that the file is gone."""
         self._seen.pop((session_id, real), None)
+        self._told.pop((session_id, real), None)
+        self._waiting.get(session_id, {}).pop(real, None)
 
     def seen(self, session_id: str, real: Path) -> Stamp | None:
         """Return what the session last knew of the file."""
         return self._seen.get((session_id, real))
+
+    def changed(self, session_id: str) -> dict[Path, bool]:
+        """Return the files that others changed since the session read them, each with whether it is still there.
+
+        A change is returned once. Looks at the disk: one `stat` for each file, of the 500 that were read last.
+        """
+        self._note(session_id)
+        waiting = self._waiting.pop(session_id, {})
+        return {real: state is not None for real, state in waiting.items()}
+
+    def before_own(self, session_id: str) -> None:
+        """Call before a command of the session's own may change any file: what differs now is somebody else's work."""
+        self._own.add(session_id)
+        self._note(session_id)
+
+    def after_own(self, session_id: str) -> None:
+        """Call after it, and after any other call: what the command changed need not be told."""
+        if session_id not in self._own:
+            return
+        self._own.remove(session_id)
+        for real, state in self._differing(session_id):
+            self._told[session_id, real] = state
+
+    def _note(self, session_id: str) -> None:
+        for real, state in self._differing(session_id):
+            self._told[session_id, real] = state
+            self._waiting.setdefault(session_id, {})[real] = state
+
+    def _differing(self, session_id: str) -> Iterator[tuple[Path, _State]]:
+        """Yield the files that are neither as the session knows them nor as was noted last."""
+        files = islice((key for key in reversed(self._seen) if key[0] == session_id), _LOOKED_AT)
+        for key in list(files):
+            seen, state = self._seen[key], _state(key[1])
+            if state == (seen.mtime_ns, seen.size):
+                self._told.pop(key, None)
+            elif key not in self._told or self._told[key] != state:
+                if _is_same(key[1], state, seen):
+                    self._told[key] = state
+                else:
+                    yield key[1], state
 
     def known(self) -> list[Path]:
         """Return the files that any session has read, the latest first."""
@@ -47,3 +103,20 @@ class ReadLog:
         if lock is None:
             lock = self._locks[real] = asyncio.Lock()
         return lock
+
+
+def _state(real: Path) -> _State:
+    try:
+        status = real.lstat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _is_same(real: Path, state: _State, seen: Stamp) -> bool:
+    """Return whether a file that was written again still holds what was read, as far as that is quickly known."""
+    if state is None or state[1] != seen.size or seen.digest is None or seen.size > _COMPARED:
+        return False
+    with suppress(FileRefused, OSError):
+        return load(real).stamp.same(seen)
+    return False

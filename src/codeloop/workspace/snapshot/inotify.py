@@ -2,12 +2,17 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from struct import Struct
 
 _EVENT = Struct("iIII")
 _OVERFLOW, _GONE, _MOVED = 0x4000, 0x8000, 0x800
 # Modified, attributes, closed after writing, moved, created, deleted, itself deleted or moved; only folders, no links.
 _MASK = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x01000000 | 0x02000000
+WHOLE_FILES = _MASK & ~(0x2 | 0x4)
+"""What is told of files that are done: not each write, nor attributes."""
+FOLDER = 0x40000000
+"""Is set in an event that is about a folder in the one that is watched."""
 _NONBLOCK, _CLOEXEC = 0o4000, 0o2000000
 _BUFFER = 256 * 1024
 
@@ -15,7 +20,7 @@ _BUFFER = 256 * 1024
 class Watch:
     """Watches folders by inotify. `broken`: events may have been lost; everything must be looked at again."""
 
-    def __init__(self) -> None:
+    def __init__(self, mask: int = _MASK) -> None:
         """Raise OSError where inotify is not available or its limit is reached."""
         if sys.platform != "linux":
             raise OSError("inotify exists on Linux only")
@@ -33,10 +38,15 @@ class Watch:
         self._folders: dict[int, str] = {}
         self._numbers: dict[str, int] = {}
         self.broken = False
+        self._mask = mask
+
+    def fileno(self) -> int:
+        """Return the descriptor, which is readable when something has changed."""
+        return self._fd
 
     def add(self, folder: str, path: str) -> None:
         """Watch one folder, `path` on the disk. Raises OSError when there are too many watches."""
-        number: int = self._add(self._fd, os.fsencode(path), _MASK)
+        number: int = self._add(self._fd, os.fsencode(path), self._mask)
         if number < 0:
             code = self._errno()
             if code in {2, 13, 20, 40}:  # gone, unreadable, no folder, a link: the scan sees that too
@@ -58,15 +68,19 @@ class Watch:
 
     def changed(self) -> set[str]:
         """Return the folders in which something happened since the last call."""
-        found: set[str] = set()
+        return {folder for folder, _, _ in self.events()}
+
+    def events(self) -> Iterator[tuple[str, int, str]]:
+        """Yield what happened since the last call: the folder, the kernel's bits, the name in it ("": itself)."""
         while True:
             try:
                 data = os.read(self._fd, _BUFFER)
             except BlockingIOError:
-                return found
+                return
             at = 0
             while at < len(data):
                 number, mask, _, length = _EVENT.unpack_from(data, at)
+                name = data[at + _EVENT.size : at + _EVENT.size + length].rstrip(b"\0")
                 at += _EVENT.size + length
                 if mask & (
                     _OVERFLOW | _MOVED
@@ -75,7 +89,7 @@ class Watch:
                 folder = self._folders.get(number)
                 if folder is None:
                     continue
-                found.add(folder)
+                yield folder, mask, os.fsdecode(name)
                 if mask & _GONE:
                     del self._folders[number]
                     self._numbers.pop(folder, None)

@@ -269,7 +269,9 @@ def idle(place: Place, session_id: str) -> tuple[Session, Conversation]:
 
 def held(place: Place, args: RevertSession | UnrevertSession | UndoFiles) -> AbstractAsyncContextManager[None]:
     """Keep turns away while files change. Raises OperationError (SessionBusyError)."""
-    return nullcontext() if args.dry_run else place.runs.held(args.session_id)
+    if args.dry_run:
+        return nullcontext()
+    return place.runs.held(args.session_id, forgets=not isinstance(args, UndoFiles))
 
 
 def _answer(session: Session, outcome: RestoreResult, moves: Sequence[Restoration] = ()) -> RevertedSession:
