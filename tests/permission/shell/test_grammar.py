@@ -153,7 +153,7 @@ def _generated(count: int, seed: int) -> list[str]:
                 parts += [draw.choice(_JOINTS), "echo"]
         line = "".join(parts)
         reading = read_line(line)
-        if "|" in line and "'\n'" in line:  # bash prints line by line: the words of two processes would mix
+        if "|" in line and "\n" in line:  # bash prints line by line: the words of two processes would mix
             continue
         if not reading.unread and all(command.words[0].value == "echo" for command in reading.commands):
             lines.append(line)

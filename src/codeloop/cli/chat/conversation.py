@@ -246,8 +246,7 @@ class Chat:
 
     def _lost(self, error: BaseException) -> None:
         """End the conversation if nothing can be shown any more."""
-        if not (self._pending.is_given_up and isinstance(error, ServerLost)):
-            self._failed(error)
+        self._failed(error)
         self._code = exit_codes.ERROR
         if self.session is not None and not self._screen.is_attended:  # who is at a terminal reads it at the end
             self.say(self._resume(self.session), "red")
@@ -258,8 +257,12 @@ class Chat:
         return f"Resume with: {again} --session {session.id}"
 
     def _failed(self, error: BaseException) -> None:
-        """Show an error, unless the conversation is over; without a person it also sets the exit code."""
-        if self._pending.is_abandoned:
+        """Show an error, unless the conversation is over; without a person it also sets the exit code.
+
+        That the server is gone is heard from everything that waits for it, and shown once.
+        """
+        is_known = self._pending.is_given_up and isinstance(error, ServerLost)
+        if self._pending.is_abandoned or is_known:
             return
         code, text = exit_codes.ERROR, f"codeloop: Unexpected error: {error!r}"
         if isinstance(error, CodeloopError):
