@@ -46,8 +46,8 @@ def test_a_killed_one_is_cleaned_up_after_and_its_draft_comes_back(desk: Desk) -
     terminal = ScreenTerminal(desk)
     terminal.wait_for(READY)
     terminal.type("half a thou")
-    drafts = desk.home / "state" / "tui" / "drafts"
-    until(lambda: any(b"half a thou" in path.read_bytes() for path in drafts.glob("new.*.json")), terminal)
+    state = desk.home / "state" / "tui"
+    until(lambda: any(b"half a thou" in path.read_bytes() for path in state.rglob("drafts/new.*.json")), terminal)
     terminal.child.kill()
     until(lambda: terminal.lost() == "", terminal, 10)
     again = ScreenTerminal(desk)
