@@ -177,6 +177,8 @@ LIVE: dict[str, list[dict[str, Any]]] = {
     "file.watcher.updated": [{"file": "/p/calc.py", "event": "unlink"}],
     "mcp.tools.changed": [{"server": "files"}],
     "mcp.browser.open.failed": [{"mcpName": "files", "url": "https://e.org/authorize"}],
+    "lsp.updated": [{}],
+    "lsp.client.diagnostics": [{"serverID": "ty", "path": "/p/calc.py"}],
     "vcs.branch.updated": [{"branch": "main"}, {}],
     "project.updated": [
         {"id": "global", "worktree": "/", "time": {"created": 1, "updated": 2}, "sandboxes": []},
