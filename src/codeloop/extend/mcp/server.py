@@ -117,6 +117,11 @@ class McpServer:
         return difference(self.listing, self._found)
 
     @property
+    def challenge(self) -> str | None:
+        """What it refused a request with, for want of a sign-in; None: it has not."""
+        return self._failures.challenge if self._failures.state == "needs_auth" else None
+
+    @property
     def is_running(self) -> bool:
         """Return whether it is connected, or about to be."""
         return self._opening is not None or (self._connection is not None and self._connection.is_open)
@@ -246,7 +251,7 @@ class McpServer:
         last = self.log.last_line
         match found:
             case SignInNeeded() if found.can_sign_in:
-                self._failed(_Failures(f"run `codeloop mcp auth {self.name}`", "needs_auth"))
+                self._failed(_Failures(f"run `codeloop mcp auth {self.name}`", "needs_auth", found.challenge))
             case RegistrationNeeded():
                 self._failed(_Failures(why, "needs_client_registration"))
             case _:
@@ -254,7 +259,7 @@ class McpServer:
 
     def _failed(self, failures: "_Failures") -> None:
         self._failures = failures
-        last = LastFailure(state=failures.state, reason=failures.reason, at=time.time())
+        last = LastFailure(state=failures.state, reason=failures.reason, at=time.time(), challenge=failures.challenge)
         self._remembered.failures.put(self.definition.digest, last)
         self._changed()
 
@@ -290,18 +295,19 @@ class _Failures(Struct, frozen=True):
 
     reason: str = ""
     state: State = "failed"
+    challenge: str = ""
     count: int = 0
     until: float = 0.0
 
     @staticmethod
     def of(last: LastFailure | None) -> "_Failures":
         """Return what another process has left; nothing waits because of it."""
-        return _Failures() if last is None else _Failures(last.words, cast("State", last.state))
+        return _Failures() if last is None else _Failures(last.words, cast("State", last.state), last.challenge)
 
     def after(self, reason: str) -> "_Failures":
         """Return these with one more: the wait doubles."""
         wait = min(MCP_RETRY.seconds * 2**self.count, MCP_RETRY_MOST.seconds)
-        return _Failures(reason, "failed", self.count + 1, time.monotonic() + wait)
+        return _Failures(reason, "failed", "", self.count + 1, time.monotonic() + wait)
 
     def wait(self) -> float:
         """Return how many seconds are left."""

@@ -89,7 +89,7 @@ class McpServers:
 
     async def _sign_in(self, server: McpServer, show: Show, paste: Paste) -> None:
         try:
-            await sign_in(server.definition, self.sign_ins, show, paste)
+            await sign_in(server.definition, self.sign_ins, show, paste, server.challenge)
         except RegistrationNeeded as error:
             server.fail(error)
             raise

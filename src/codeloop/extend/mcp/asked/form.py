@@ -35,6 +35,7 @@ def _question(name: str, field: JSON, who: str, *, is_required: bool) -> Questio
     kind = field.get("type", "string")
     choices = _choices(field)
     note = "" if is_required else " (optional)"
+    note = f" (left out: {inert(_shown(field))})" if "default" in field else note
     return QuestionInfo(
         question=f"{who}\n{label}{note}{': ' + about if about else ''}",
         header=label[:_HEADER],
@@ -42,6 +43,16 @@ def _question(name: str, field: JSON, who: str, *, is_required: bool) -> Questio
         multiple=True if kind == "array" else None,
         custom=False if choices else None,
     )
+
+
+def _shown(field: JSON) -> str:
+    """Return a field's default as a person reads it."""
+    value = field["default"]
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    names = {str(each): name for name, each in _values(field).items()}
+    many = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return ", ".join(names.get(str(each), str(each)) for each in many)
 
 
 def _choices(field: JSON) -> list[str]:
@@ -77,9 +88,9 @@ def answers_of(schema: JSON, answers: list[list[str]]) -> JSON | None:
 
 
 def _value(field: JSON, given: list[str]) -> Any:
-    """Return an answer as the field's type; None for none, or for a text that is not of that type."""
+    """Return an answer as the field's type, its default for none; None for a text that is not of that type."""
     if not given:
-        return None
+        return field.get("default")
     values = _values(field)
     match field.get("type"):
         case "boolean":

@@ -12,11 +12,12 @@ from codeloop.schema.wire import Wire
 
 
 class LastFailure(Wire):
-    """A server's state and the reason for it; `at`: seconds since 1970."""
+    """A server's state and the reason for it; `at`: seconds since 1970; `challenge`: what it refused with."""
 
     state: str
     reason: str
     at: float
+    challenge: str = ""
 
     @property
     def words(self) -> str:

@@ -1,9 +1,12 @@
 """What went wrong with a server, in one line for a person or a model."""
 
 import sys
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from codeloop.schema.errors import CodeloopError
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 class ServerFailed(CodeloopError):
@@ -13,13 +16,13 @@ class ServerFailed(CodeloopError):
 class SignInNeeded(CodeloopError):
     """The server wants somebody to sign in. `can_sign_in`: by OAuth, and not by a header that is configured.
 
-    `metadata`: where it says that its provider is described, "" for nowhere.
+    `challenge`: the header `WWW-Authenticate` that it refused with, which says where and for what.
     """
 
-    def __init__(self, message: str, *, can_sign_in: bool = False, metadata: str = "") -> None:
+    def __init__(self, message: str, *, can_sign_in: bool = False, challenge: str = "") -> None:
         super().__init__(message)
         self.can_sign_in = can_sign_in
-        self.metadata = metadata
+        self.challenge = challenge
 
 
 class RegistrationNeeded(CodeloopError):
@@ -74,6 +77,13 @@ def _unreachable(error: Exception) -> str:
         return error.request.url.netloc.decode()
     except RuntimeError:  # it was raised without its request
         return ""
+
+
+def refusal(challenge: str) -> "httpx2.Response":
+    """Return the response that refused with this header, as the package reads it."""
+    import httpx2
+
+    return httpx2.Response(401, headers={"WWW-Authenticate": challenge} if challenge else {})
 
 
 def request_errors() -> tuple[type[Exception], ...]:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from codeloop.extend.mcp.known.definition import RemoteDefinition
-from codeloop.extend.mcp.link.failures import RegistrationNeeded, SignInNeeded, request_errors
+from codeloop.extend.mcp.link.failures import RegistrationNeeded, SignInNeeded, refusal, request_errors
 from codeloop.extend.mcp.link.http_client import http_client
 from codeloop.schema.limits import MCP_LIST
 
@@ -37,22 +37,24 @@ async def check_registration(name: str, how: RemoteDefinition, refused: SignInNe
     is_closed = False
     with suppress(*request_errors()):
         async with asyncio.timeout(MCP_LIST.seconds), http_client({}, httpx2.Auth(), lambda _status: None) as client:
-            is_closed = await _is_closed(how.url, refused.metadata, client)
+            is_closed = await _is_closed(how.url, refused.challenge, client)
     if is_closed:
         raise RegistrationNeeded(how_to_register(name))
 
 
-async def _is_closed(url: str, metadata: str, client: "httpx2.AsyncClient") -> bool:
+async def _is_closed(url: str, challenge: str, client: "httpx2.AsyncClient") -> bool:
     from mcp.client.auth.utils import (
         build_oauth_authorization_server_metadata_discovery_urls,
         build_protected_resource_metadata_discovery_urls,
         create_oauth_metadata_request,
+        extract_resource_metadata_from_www_auth,
         handle_auth_metadata_response,
         handle_protected_resource_response,
     )
 
     provider: str | None = None
-    for address in build_protected_resource_metadata_discovery_urls(metadata or None, url):
+    described = extract_resource_metadata_from_www_auth(refusal(challenge))
+    for address in build_protected_resource_metadata_discovery_urls(described, url):
         resource = await handle_protected_resource_response(await client.send(create_oauth_metadata_request(address)))
         if resource is not None:
             provider = str(resource.authorization_servers[0])

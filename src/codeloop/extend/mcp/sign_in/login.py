@@ -2,14 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
 from codeloop.extend.mcp.known.definition import OAuthSettings, RemoteDefinition, ServerDefinition
-from codeloop.extend.mcp.link.failures import RegistrationNeeded, cause, request_errors, words_of
+from codeloop.extend.mcp.link.failures import RegistrationNeeded, cause, refusal, request_errors, words_of
 from codeloop.extend.mcp.link.http_client import http_client
 from codeloop.extend.mcp.link.registration import how_to_register
 from codeloop.extend.mcp.link.transport import quiet
@@ -20,6 +20,7 @@ from codeloop.schema.limits import MCP_SIGN_IN
 from codeloop.schema.wire import JSON
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
 
@@ -40,11 +41,14 @@ class SignInImpossible(CodeloopError):
     """A server is none that one signs in at by OAuth."""
 
 
-async def sign_in(definition: ServerDefinition, sign_ins: SignIns, show: Show, paste: Paste | None) -> str:
+async def sign_in(
+    definition: ServerDefinition, sign_ins: SignIns, show: Show, paste: Paste | None, challenge: str | None = None
+) -> str:
     """Have a person sign in, and store what comes of it. Returns what was done, in words.
 
     `show` is given the address to open; `paste` waits for what a person pastes: the address that the browser was led
-    to, or its code. Raises CodeloopError: SignInImpossible, RegistrationNeeded.
+    to, or its code. `challenge`: what the server refused a request with, None: not known.
+    Raises CodeloopError: SignInImpossible, RegistrationNeeded.
     """
     how = definition.how
     if not isinstance(how, RemoteDefinition):
@@ -56,7 +60,7 @@ async def sign_in(definition: ServerDefinition, sign_ins: SignIns, show: Show, p
         async with CallbackServer(redirect_of(settings)).listening() as callback, asyncio.timeout(MCP_SIGN_IN.seconds):
             before = sign_ins.get(definition.name, how.url)
             scope = settings.scope or (before.wanted if before is not None else "")
-            flow = _Flow(how, settings, _Person(callback, show, paste), scope)
+            flow = _Flow(how, settings, _Person(callback, show, paste), scope, challenge)
             return await flow.run(definition.name, sign_ins)
     except TimeoutError as error:
         raise CodeloopError(f"Nobody signed in within {MCP_SIGN_IN.seconds / 60:.0f} minutes.") from error
@@ -93,11 +97,14 @@ class _Person:
 class _Flow:
     """One sign-in. It is the storage that the package's flow asks, too."""
 
-    def __init__(self, how: RemoteDefinition, settings: OAuthSettings, person: _Person, scope: str) -> None:
+    def __init__(
+        self, how: RemoteDefinition, settings: OAuthSettings, person: _Person, scope: str, challenge: str | None
+    ) -> None:
         self._how = how
         self._settings = settings
         self._person = person
         self._scope = scope
+        self._challenge = challenge
         self._tokens: Any = None
         self._client: Any = None
         self._provider: OAuthClientProvider | None = None
@@ -105,7 +112,7 @@ class _Flow:
     async def run(self, name: str, sign_ins: SignIns) -> str:
         quiet()
         provider = self._provider = self._made()
-        async with http_client({}, provider, lambda _status: None) as client:
+        async with http_client({}, _refused(provider, self._challenge), lambda _status: None) as client:
             try:
                 headers = {**self._how.headers, "accept": "application/json, text/event-stream"}
                 async with client.stream("POST", self._how.url, json=_HELLO, headers=headers) as answer:
@@ -163,6 +170,31 @@ class _Flow:
         if self._settings.client_id and self._settings.client_secret and "client_secret_post" not in methods:
             self._client.token_endpoint_auth_method = _BASIC
         self._person.show(url)
+
+
+def _refused(provider: "OAuthClientProvider", challenge: str | None) -> "httpx2.Auth":
+    """Return a provider that begins even where the greeting passes: some servers refuse only what comes after it."""
+    import httpx2
+
+    class Refused(httpx2.Auth):
+        requires_response_body = True
+
+        async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+            flow = provider.async_auth_flow(request)
+            try:
+                wanted = await anext(flow)
+                answer = yield wanted
+                if challenge is not None and answer.is_success:
+                    answer = refusal(challenge)
+                while True:
+                    wanted = await flow.asend(answer)
+                    answer = yield wanted
+            except StopAsyncIteration:
+                return
+            finally:
+                await flow.aclose()
+
+    return Refused()
 
 
 def _about(scope: str, **more: Any) -> "OAuthClientMetadata":

@@ -62,13 +62,13 @@ def _check(answer: "httpx2.Response", sign_ins: SignIns, name: str, entry: Serve
     """Raise SignInNeeded for an answer that wants one; what scopes it lacked are kept for it."""
     from mcp.client.auth.utils import extract_field_from_www_auth, union_scopes
 
+    challenge = answer.headers.get("www-authenticate", "")
     if answer.status_code == _REFUSED:
-        metadata = extract_field_from_www_auth(answer, "resource_metadata") or ""
-        raise SignInNeeded("it wants you to sign in", can_sign_in=True, metadata=metadata)
+        raise SignInNeeded("it wants you to sign in", can_sign_in=True, challenge=challenge)
     if answer.status_code == _FORBIDDEN and extract_field_from_www_auth(answer, "error") == "insufficient_scope":
         if entry is not None and (lacks := extract_field_from_www_auth(answer, "scope")):
             sign_ins.put(name, replace(entry, wanted=union_scopes(entry.scope, lacks) or ""))
-        raise SignInNeeded("it wants a wider sign-in", can_sign_in=True)
+        raise SignInNeeded("it wants a wider sign-in", can_sign_in=True, challenge=challenge)
 
 
 def _to_provider(url: str, data: dict[str, str], entry: ServerSignIn) -> "httpx2.Request":
