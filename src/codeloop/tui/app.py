@@ -22,7 +22,8 @@ from codeloop.tui.screen.status_bar import StatusBar
 from codeloop.tui.screen.tab_bar import TabBar
 from codeloop.tui.screen.transcript.transcript import Transcript
 from codeloop.tui.settings.keys import UiCommand
-from codeloop.tui.terminal.driver import TerminalGone
+from codeloop.tui.terminal.colours import is_dark_ground
+from codeloop.tui.terminal.driver import GROUND, TerminalGone, TerminalSaid
 from codeloop.tui.ui import Ui
 
 
@@ -129,9 +130,11 @@ class TerminalUI(Ui):
         self.tab.prompt.focus()
         self.aside(send_answer(self.client, event.request, event.answer))
 
-    @on(RequestPanel.Early)
-    def _early(self, event: RequestPanel.Early) -> None:
-        self.tab.prompt.editor.post_message(event.event)
+    @on(TerminalSaid)
+    def _told(self, event: TerminalSaid) -> None:
+        is_dark = is_dark_ground(event.text) if event.command == GROUND else None
+        if is_dark is not None and self.appearance.stand_on(is_dark=is_dark):
+            self.restyle()
 
     @on(Transcript.Pointed)
     def _pointed(self, event: Transcript.Pointed) -> None:

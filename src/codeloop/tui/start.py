@@ -2,9 +2,12 @@
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from contextlib import suppress
+
+from textual import constants
 
 from codeloop.kit.terminal_text import inert
 from codeloop.tui.app import TerminalUI
@@ -15,6 +18,7 @@ from codeloop.tui.settings.keys import Keymap
 from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.look import Appearance
 from codeloop.tui.settings.settings import read_settings
+from codeloop.tui.terminal.colours import TerminalColours, colours_in
 from codeloop.tui.terminal.driver import WatchedDriver
 
 
@@ -23,13 +27,15 @@ def run_terminal_ui(launch: UiLaunch) -> int:
     return asyncio.run(_run(launch))
 
 
-def made(launch: UiLaunch) -> TerminalUI:
-    """Return the UI as the person has set it up."""
+def made(launch: UiLaunch, terminal: TerminalColours | None = None) -> TerminalUI:
+    """Return the UI as the person has set it up, for a terminal with these colours."""
+    if terminal is not None:
+        constants.__dict__["COLOR_SYSTEM"] = "standard" if terminal.depth == "none" else terminal.depth
     sources = read_settings(launch.settings_files)
     settings = sources.settings
     defaults = {command.id: command.keys for command in COMMANDS}
     keys = Keymap(defaults, settings.keybinds, settings.leader_timeout / 1000)
-    appearance = Appearance(settings, launch.theme_folders)
+    appearance = Appearance(settings, launch.theme_folders, terminal)
     own = [PromptCommand(name, row.arguments, row.title) for name, row in BY_SLASH.items()]
     ui = TerminalUI(launch, appearance, keys, Choices(launch, settings, own))
     ui.problems = [*sources.problems, *keys.problems, *filter(None, [appearance.problem])]
@@ -37,7 +43,7 @@ def made(launch: UiLaunch) -> TerminalUI:
 
 
 async def _run(launch: UiLaunch) -> int:
-    ui = made(launch)
+    ui = made(launch, colours_in(os.environ))
     ui.driver_class = WatchedDriver
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

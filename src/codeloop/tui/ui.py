@@ -40,7 +40,7 @@ class Ui(App[int], inherit_bindings=False):
     """All commands."""
 
     def __init__(self, launch: UiLaunch, appearance: Appearance, keys: Keymap, choices: Choices) -> None:
-        super().__init__()
+        super().__init__(ansi_color=None if appearance.has_colours else True)
         self.launch = launch
         self.appearance = appearance
         self.keys = keys

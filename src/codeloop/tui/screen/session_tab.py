@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from textual import on
 from textual.app import ComposeResult
 
 from codeloop.client.display.permission_text import Asking
@@ -102,6 +103,11 @@ class SessionTab(BareWidget):
             changed = set(ids) | self.view.changes() if everything else self.view.changes()
         self.transcript.sync([*ids, NOTICES], {*changed, NOTICES}, self._items)
         self._ask()
+
+    @on(RequestPanel.Early)
+    def _early(self, event: RequestPanel.Early) -> None:
+        event.stop()
+        self.prompt.editor.post_message(event.event)
 
     def _items(self, message_id: str) -> list[Item]:
         if message_id == NOTICES or self.view is None:

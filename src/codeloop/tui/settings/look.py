@@ -7,11 +7,14 @@ from typing import Literal
 from textual.theme import Theme
 
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, DiffView
 from codeloop.tui.settings.settings import UiSettings
+from codeloop.tui.terminal.colours import TerminalColours
 from codeloop.tui.themes import themes
 from codeloop.tui.themes.styles import Styles
 
+Mode = Literal["auto", "dark", "light"]
 WIDE = 120
 """Columns of the screen from which on the sidebar is shown by itself."""
 
@@ -19,7 +22,7 @@ WIDE = 120
 class Appearance:
     """The theme in use and the switches of the view. `problem`: why the theme that was asked for is not used."""
 
-    def __init__(self, settings: UiSettings, folders: Sequence[Path], *, is_dark: bool = True) -> None:
+    def __init__(self, settings: UiSettings, folders: Sequence[Path], terminal: TerminalColours | None = None) -> None:
         self.diff: DiffView
         self.mode: Literal["dark", "light"]
         self.problem = ""
@@ -27,20 +30,44 @@ class Appearance:
         self.styles: Styles
         self.theme: Theme
         self._folders = tuple(folders)
-        self._is_dark = is_dark
+        self._terminal = terminal or TerminalColours()
         self.adopt(settings)
 
     def adopt(self, settings: UiSettings) -> None:
-        """Look as these settings say."""
+        """Look as these settings say, with no more colours than the terminal has."""
         self.thinking, self.details = settings.thinking, settings.details
         self.sidebar, self.diff = settings.sidebar, settings.diff_view
-        is_light = settings.mode == "light" or (settings.mode == "auto" and not self._is_dark)
-        self.mode = "light" if is_light else "dark"
+        self._wanted_mode: Mode = settings.mode
+        self.mode = self._fitting_mode()
         try:
-            self.choose(settings.theme)
+            self.choose(settings.theme if self.has_colours else themes.COLOURLESS)
+            if self._terminal.depth == "standard" and not self.theme.ansi:
+                self.choose(themes.TERMINAL)
         except CodeloopError as error:
             self.problem = str(error)
             self.choose(themes.DEFAULT)
+
+    @property
+    def has_colours(self) -> bool:
+        """Whether the person wants colours at all."""
+        return self._terminal.depth != "none"
+
+    def stand_on(self, *, is_dark: bool) -> bool:
+        """Take in what the terminal's ground is; return whether everything has to be drawn anew."""
+        self._terminal = replace(self._terminal, is_dark=is_dark)
+        before, self.mode = self.mode, self._fitting_mode()
+        if before == self.mode:
+            return False
+        try:
+            self.choose(self.name)
+        except CodeloopError:  # a theme that a person has written for the other one only
+            self.mode = before
+        return self.mode != before
+
+    def _fitting_mode(self) -> Literal["dark", "light"]:
+        if self._wanted_mode == "auto":
+            return "dark" if self._terminal.is_dark else "light"
+        return self._wanted_mode
 
     def choose(self, name: str) -> Theme:
         """Use another theme, and return it for the widgets. Raises CodeloopError if it can't be used."""

@@ -15,6 +15,9 @@ from textual.message import Message
 from codeloop.tui.terminal.arrivals import Arrival, Arrivals
 from codeloop.tui.terminal.watcher import TerminalWatcher
 
+ASK_GROUND = "\x1b]11;?\x1b\\"
+"""Asks the terminal for the colour of its ground; whoever has an answer gives it under the same number."""
+GROUND = "11"
 READ = 1 << 16
 """Bytes that are read at a time: of a large paste, above all."""
 
@@ -26,7 +29,7 @@ class TerminalGone(Message):
     """The terminal was closed."""
 
 
-class TerminalAnswer(Message):
+class TerminalSaid(Message):
     """What the terminal has answered: `command` is the number of the question."""
 
     def __init__(self, command: str, text: str) -> None:
@@ -51,6 +54,8 @@ class WatchedDriver(LinuxDriver):
             self._file = cast("Any", _LastingFile(self._file))
         self._wake = self._wake or os.pipe()
         super().start_application_mode()
+        if os.environ.get("TERM") != "linux":  # which would show it
+            self.write(ASK_GROUND)
         if self.attrs_before is not None:
             self._watcher = self._watcher or TerminalWatcher(self.fileno, self.attrs_before)
             self._watcher.set_on(True)
@@ -104,7 +109,7 @@ class WatchedDriver(LinuxDriver):
                 case "paste":
                     self.process_message(events.Paste(arrival.text))
                 case "answer":
-                    self.process_message(TerminalAnswer(arrival.command, arrival.text))
+                    self.process_message(TerminalSaid(arrival.command, arrival.text))
 
     def _send(self, messages: Iterable[Message]) -> None:
         for message in messages:

@@ -14,6 +14,9 @@ from codeloop.tui.themes.theme import ColourTheme
 Mode = Literal["dark", "light"]
 
 DEFAULT = "codeloop"
+TERMINAL = "system"
+"""The terminal's own sixteen colours."""
+COLOURLESS = "monochrome"
 BUILT_IN = Path(__file__).with_name("data")
 _ANSI = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")

@@ -1,0 +1,68 @@
+"""Which colours a terminal shows: how many, and whether they stand on a dark ground."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+Depth = Literal["none", "standard", "256", "truecolor"]
+"""Of colours: none are wanted; the sixteen of the terminal; 256; any."""
+
+
+class TerminalColours(Struct, frozen=True):
+    """What a terminal can show: how many colours, on which ground."""
+
+    depth: Depth = "truecolor"
+    is_dark: bool = True
+
+
+_MANY = frozenset({"truecolor", "24bit"})
+_FULL = ("alacritty", "contour", "foot", "ghostty", "iterm", "kitty", "rio", "wezterm")
+"""Terminals that show any colour, by the beginning of what `TERM` calls them."""
+_RGB = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
+
+
+def colours_of(term: str) -> int:
+    """Return how many colours the system's table of terminals has for one; 0: it is not there."""
+    import curses
+
+    try:
+        curses.setupterm(term, 1)
+        return curses.tigetnum("colors")
+    except curses.error:
+        return 0
+
+
+def depth_of(environment: Mapping[str, str], known: Callable[[str], int] = colours_of) -> Depth:
+    """Return how many colours there are, by the environment, and by what is `known` of a terminal it names."""
+    if environment.get("NO_COLOR"):
+        return "none"
+    term = environment.get("TERM", "")
+    if environment.get("COLORTERM", "").lower() in _MANY or term.endswith("-direct"):
+        return "truecolor"
+    if term.removeprefix("xterm-").startswith(_FULL):
+        return "truecolor"
+    if term.endswith("-256color"):
+        return "256"
+    return "256" if known(term) >= 256 else "standard"
+
+
+def colours_in(environment: Mapping[str, str]) -> TerminalColours:
+    """Return what the environment says of the terminal."""
+    return TerminalColours(depth_of(environment), says_dark(environment))
+
+
+def says_dark(environment: Mapping[str, str]) -> bool:
+    """Return whether the ground is dark, as far as the environment says so; most are."""
+    ground = environment.get("COLORFGBG", "").rpartition(";")[2]
+    return ground not in {"7", "15"}
+
+
+def is_dark_ground(answer: str) -> bool | None:
+    """Return whether the ground that a terminal has answered with is dark; None: it has not said."""
+    found = _RGB.match(answer)
+    if found is None:
+        return None
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
