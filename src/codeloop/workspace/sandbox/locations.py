@@ -64,6 +64,12 @@ CACHES = (
     Cache("ccache", ".cache/ccache", "CCACHE_DIR"),
     Cache("sccache", ".cache/sccache", "SCCACHE_DIR"),
     Cache("zig", ".cache/zig", "ZIG_GLOBAL_CACHE_DIR"),
+    Cache("gopls", ".cache/gopls"),
+    Cache("clangd", ".cache/clangd"),
+    Cache("jdtls", ".cache/jdtls"),
+    Cache("zls", ".cache/zls"),
+    Cache("haskell-language-server-wrapper", ".cache/hie-bios"),
+    Cache("lua-language-server", ".cache/lua-language-server"),
     *(_OF_MACOS if sys.platform == "darwin" else ()),
 )
 """Writable. One that is absent is made when its program is installed."""
