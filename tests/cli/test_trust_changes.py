@@ -60,6 +60,8 @@ def test_a_model_does_not_lift_its_own_rules(tmp_path: Path) -> None:
         (".opencode/tools/t.ts", "export default 1"),
         ("prompt.txt", "Another text."),
         ("style.md", "Another style."),
+        ("serve/mcp.py", "print('another server')"),
+        ("serve/module.py", "print('another server')"),
     ],
 )
 def test_whatever_counts_is_compared(tmp_path: Path, name: str, text: str) -> None:
@@ -67,6 +69,8 @@ def test_whatever_counts_is_compared(tmp_path: Path, name: str, text: str) -> No
         "permission": {"bash": "allow"},
         "agent": {"build": {"prompt": "{file:prompt.txt}"}},
         "instructions": ["style.md"],
+        "mcp": {"m": {"type": "local", "command": ["python3", "serve/mcp.py"], "enabled": False}},
+        "lsp": {"l": {"command": ["python3", "-m", "serve.module"], "extensions": [".x"]}},
     }
     with serving(steps(CALL, DONE)) as server:
         (tmp_path / "work").mkdir()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ SKILL_HOMES = (".claude", ".agents")
 _PROGRAMS = frozenset(("plugin", "plugins", "tool", "tools"))
 _HOMES = frozenset((*OWN_HOMES, *SKILL_HOMES))
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+_STARTED = ("mcp", "lsp", "formatter")
+"""Sections of the configuration whose `command` we start."""
 _MAGIC = frozenset("*?[")
 _UNREADABLE = b"\0unreadable"
 
@@ -33,7 +36,8 @@ class TooManyFiles(Exception):
 class TrustedContents(Struct, frozen=True):
     """What the files held, by their path relative to the work tree's top.
 
-    `files`: configuration, agents, commands, skills, plugins, tools, instructions that the configuration names.
+    `files`: configuration, agents, commands, skills, plugins, tools, and what the configuration names: instructions,
+    programs that we start.
     `hidden`: what may be a secret and is never shown: what `{file:..}` names, and whatever links lead out to.
     `named`: the paths that each configuration file names.
     """
@@ -109,6 +113,22 @@ class _Reading:
         (self.found.hidden if is_hidden or not self.is_inside(file) else self.found.files)[key] = data
         return data
 
+    def take_program(self, file: Path) -> None:
+        """Note a program: of a large one, what tells it from others."""
+        try:
+            is_large = file.stat().st_size > CONFIG_BYTES.value
+        except (OSError, ValueError):
+            return
+        if not file.is_file():
+            return
+        if not is_large:
+            self.take(file)
+            return
+        from hashlib import file_digest
+
+        with suppress(OSError), file.open("rb") as opened:
+            self.found.hidden[stored_path(self.root, file)] = file_digest(opened, "sha256").digest()
+
     def is_inside(self, file: Path) -> bool:
         """Return whether a file is in the work tree, links followed."""
         return Path(os.path.realpath(file)).is_relative_to(self.root)
@@ -152,7 +172,8 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
         return
     instructions: Any = values.get("instructions") if is_object(values) else None
     texts = [each for each in _texts(instructions if is_list(instructions) else []) if not _MAGIC.intersection(each)]
-    named = [(step / paths.expand(text), False) for text in texts for step in _steps(reading.root, directory)]
+    steps = _steps(reading.root, directory)
+    named = [(step / paths.expand(text), False) for text in texts for step in steps]
     named += [
         (file.parent / paths.expand(found[2].strip()), True)
         for text in _texts(values)
@@ -165,6 +186,24 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
         if plain.is_relative_to(reading.root) and "\0" not in str(plain):
             names.add(stored_path(reading.root, plain))
             reading.take(plain, is_hidden=is_hidden)
+    for word in _programs(values):
+        for step in steps:
+            plain = Path(os.path.normpath(step / paths.expand(word)))
+            if plain.is_relative_to(reading.root) and "\0" not in word:
+                reading.take_program(plain)
+
+
+def _programs(values: Any) -> Iterator[str]:
+    """Yield the words of the commands that we start without a question, each of which may be a file of the project."""
+    for section in _STARTED:
+        rows = values.get(section) if is_object(values) else None
+        for row in rows.values() if is_object(rows) else ():
+            command = row.get("command") if is_object(row) else None
+            folder = row.get("cwd") if is_object(row) else None
+            for text in _texts(command):
+                module = text.replace(".", "/")
+                for word in (*text.split(), text.rpartition("=")[2], f"{module}.py", f"{module}/__main__.py"):
+                    yield f"{folder}/{word}" if isinstance(folder, str) and not word.startswith("/") else word
 
 
 def _texts(value: Any) -> Iterator[str]:
