@@ -104,7 +104,7 @@ class Choices:
             return ModelRef(provider_id=model.provider_id, model_id=model.id, variant=variant)
         if self._launch.model is not None or own is not None or self._configured is not None:
             return self._launch.model
-        return next(iter(self.recent()), None)
+        return next(iter(self.usable(self.memory.read().recent)), None)
 
     def answering(self, tab: SessionTab) -> ModelRef | None:
         """Return the model that will answer a tab's next prompt; None: there is none, or the project is not open."""
@@ -122,13 +122,13 @@ class Choices:
         details = self.details(tab)
         return details is None or (urlsplit(details.api.url).hostname in _HERE and not self.memory.read().recent)
 
-    def recent(self) -> list[ModelRef]:
-        """Return the models that were chosen last and can be used, the latest first, each with its last effort."""
-        known, found = self.memory.read(), list[ModelRef]()
-        for name in known.recent:
+    def usable(self, names: Sequence[str]) -> list[ModelRef]:
+        """Return those of some models (`provider/model`) that can be used, each with its last effort."""
+        variants, found = self.memory.read().variants, list[ModelRef]()
+        for name in names:
             ref = model_named(name)
             if ref is not None and (details := self._listed(ref)) is not None:
-                variant = known.variants.get(name)
+                variant = variants.get(name)
                 found.append(replace(ref, variant=variant if variant in (details.variants or {}) else None))
         return found
 

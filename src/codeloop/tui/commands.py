@@ -2,7 +2,7 @@
 
 from codeloop.tui.settings.keys import UiCommand
 
-SESSION, VIEW, MOVE, CHOOSE, APP = "Session", "View", "Scroll", "Choose", "Program"
+SESSION, PROMPT, CHOOSE, VIEW, MOVE, APP = "Session", "Prompt", "Choose", "View", "Scroll", "Program"
 
 COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("command_list", "Show all commands", APP, "actions.dialogs:show_palette", "ctrl+p", early=True),
@@ -16,7 +16,10 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("model_cycle_recent_reverse", "Model used after", CHOOSE, "actions.choose:previous_recent", "shift+f2"),
     UiCommand("agent_list", "Switch agent", CHOOSE, "actions.dialogs:agents", "<leader>a", "agents", "[NAME]"),
     UiCommand("provider_connect", "Connect a provider", CHOOSE, "actions.dialogs:providers", slash="connect"),
+    UiCommand("model_cycle_favorite", "Next favourite model", CHOOSE, "actions.choose:next_favourite"),
+    UiCommand("model_cycle_favorite_reverse", "Previous favourite model", CHOOSE, "actions.choose:previous_favourite"),
     UiCommand("theme_list", "Switch theme", VIEW, "actions.dialogs:themes", "<leader>t", "themes", "[NAME]"),
+    UiCommand("theme_switch_mode", "Switch between dark and light", VIEW, "actions.view:switch_mode"),
     UiCommand("settings", "Settings", APP, "actions.dialogs:settings", slash="settings"),
     UiCommand("help", "Help: keys and commands", APP, "actions.dialogs:show_help", "f1", "help"),
     UiCommand("tour", "Five keys to begin with", APP, "actions.tour:show", slash="tour"),
@@ -38,12 +41,17 @@ COMMANDS: tuple[UiCommand, ...] = (
     ),
     UiCommand("messages_copy", "Copy the last answer", SESSION, "actions.session:copy_answer", "<leader>y", "copy"),
     UiCommand("session_parent", "Back to the parent session", SESSION, "actions.tabs:parent", "<leader>up"),
+    UiCommand("session_child_cycle", "Next subagent", SESSION, "actions.tabs:next_child", "ctrl+alt+down"),
+    UiCommand(
+        "session_child_cycle_reverse", "Previous subagent", SESSION, "actions.tabs:previous_child", "ctrl+alt+up"
+    ),
     UiCommand("tab_next", "Next tab", SESSION, "actions.tabs:following", "ctrl+alt+right,<leader>right"),
     UiCommand("tab_previous", "Previous tab", SESSION, "actions.tabs:preceding", "ctrl+alt+left,<leader>left"),
     UiCommand("tab_close", "Close the tab", SESSION, "actions.tabs:close", "<leader>w"),
     UiCommand("agent_cycle", "Next agent", CHOOSE, "actions.choose:next_agent", "tab"),
     UiCommand("agent_cycle_reverse", "Previous agent", CHOOSE, "actions.choose:previous_agent", "shift+tab"),
     UiCommand("variant_cycle", "Next thinking effort", CHOOSE, "actions.choose:next_variant", "ctrl+t"),
+    UiCommand("variant_list", "Thinking effort", CHOOSE, "actions.dialogs:variants", slash="effort"),
     UiCommand(
         "profile",
         "Set what needs no question",
@@ -67,6 +75,18 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("messages_last", "To the last message", MOVE, "actions.view:last", "ctrl+alt+g"),
     UiCommand("messages_previous", "To the prompt above", MOVE, "actions.view:previous_prompt", "alt+up"),
     UiCommand("messages_next", "To the prompt below", MOVE, "actions.view:next_prompt", "alt+down"),
+    UiCommand("messages_last_user", "To your last prompt", MOVE, "actions.view:last_prompt"),
+    UiCommand(
+        "editor_open",
+        "Change the prompt in $VISUAL or $EDITOR",
+        PROMPT,
+        "actions.writing:edit_outside",
+        "<leader>e",
+        "editor",
+    ),
+    UiCommand("stash_push", "Put the prompt aside", PROMPT, "actions.writing:put_aside", "alt+s"),
+    UiCommand("stash_pop", "Take back what was put aside last", PROMPT, "actions.writing:take_back", "alt+shift+s"),
+    UiCommand("stash_list", "Show what was put aside", PROMPT, "actions.writing:list_aside", slash="stash"),
     UiCommand("terminal_suspend", "Suspend to the shell", APP, "actions.view:suspend", "ctrl+z", early=True),
     UiCommand("app_exit", "Leave", APP, "actions.tabs:leave", "ctrl+c,ctrl+d,<leader>q", "exit"),
 )

@@ -51,12 +51,13 @@ async def test_a_question_is_answered_on_the_screen_and_what_was_done_is_undone(
         assert (desk.work / "new.txt").read_text() == "one\n"
         await ui.type("/undo", "enter")
         await ui.until(lambda: not (desk.work / "new.txt").exists())
-        await ui.sees("Taken back from here on")
+        await ui.sees("Undone from here on; /redo brings it back.", "  new.txt")
+        assert ui.screen().lower().count("undone") == 1
         await ui.until(lambda: ui.ui.tab.prompt.entry.text == "write it")
         await ui.pilot.press("ctrl+x", "r")
         await ui.until(lambda: (desk.work / "new.txt").exists() and not ui.ui.tab.prompt.entry.text)
         await ui.sees("Redone")
-        assert "Undone:" not in ui.screen()
+        assert "Undone from" not in ui.screen()
 
 
 async def test_a_wider_terminal_shows_the_sidebar_and_a_narrower_one_hides_it(tmp_path: Path) -> None:

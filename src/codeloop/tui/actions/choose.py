@@ -1,5 +1,7 @@
 """Commands that choose what is for the next prompts."""
 
+from collections.abc import Sequence
+
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
@@ -34,12 +36,22 @@ async def next_variant(ui: Ui, _words: str) -> None:
 
 async def next_recent(ui: Ui, _words: str) -> None:
     """Let the model answer that was chosen before the present one."""
-    _step_recent(ui, 1)
+    _step_model(ui, ui.choices.memory.read().recent, 1, "No other model was chosen lately.")
 
 
 async def previous_recent(ui: Ui, _words: str) -> None:
     """Let the model answer that was chosen after the present one."""
-    _step_recent(ui, -1)
+    _step_model(ui, ui.choices.memory.read().recent, -1, "No other model was chosen lately.")
+
+
+async def next_favourite(ui: Ui, _words: str) -> None:
+    """Let the next favourite answer."""
+    _step_model(ui, ui.choices.memory.read().favourites, 1, "There is no other favourite.")
+
+
+async def previous_favourite(ui: Ui, _words: str) -> None:
+    """Let the favourite before answer."""
+    _step_model(ui, ui.choices.memory.read().favourites, -1, "There is no other favourite.")
 
 
 async def profile(ui: Ui, words: str) -> None:
@@ -66,12 +78,13 @@ def _step_agent(ui: Ui, by: int) -> None:
         ui.draw()
 
 
-def _step_recent(ui: Ui, by: int) -> None:
-    recent, model = ui.choices.recent(), ui.choices.answering(ui.tab)
-    names = [reference(each) for each in recent]
+def _step_model(ui: Ui, refs: Sequence[str], by: int, none: str) -> None:
+    models = ui.choices.usable(refs)
+    model = ui.choices.answering(ui.tab)
+    names = [reference(each) for each in models]
     now = reference(model) if model is not None else ""
     if not [name for name in names if name != now]:
-        raise UsageProblem(f"No other model was chosen lately. {ui.keys.shown('model_list')} lists all.")
+        raise UsageProblem(f"{none} {ui.keys.shown('model_list')} lists all.")
     at = names.index(now) if now in names else -1 if by > 0 else 0
-    ui.tab.model = recent[(at + by) % len(recent)]  # the order stays, so that the next step reaches the next one
+    ui.tab.model = models[(at + by) % len(models)]  # not the latest from now on: the next step would lead back
     ui.draw()

@@ -15,7 +15,7 @@ from codeloop.tui.actions.own_settings import change, own_settings
 from codeloop.tui.dialogs.agents import agent_picker
 from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.export import export_session
-from codeloop.tui.dialogs.models import ModelPicker
+from codeloop.tui.dialogs.models import ModelPicker, variant_picker
 from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.memory import model_named
@@ -99,6 +99,15 @@ async def models(ui: Ui, words: str) -> None:
     if not words:
         await ui.choices.look()
         chosen = await ask(ui, ModelPicker(context_of(ui), ui.choices.memory, ui.choices.answering(ui.tab)))
+    if chosen is not None:
+        ui.choices.take(ui.tab, chosen)
+        ui.draw()
+
+
+async def variants(ui: Ui, _words: str) -> None:
+    """Choose how much the model thinks."""
+    model = ui.choices.answering(ui.tab)
+    chosen = await ask(ui, variant_picker(context_of(ui), model)) if model is not None else None
     if chosen is not None:
         ui.choices.take(ui.tab, chosen)
         ui.draw()

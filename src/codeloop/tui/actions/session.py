@@ -24,11 +24,11 @@ async def interrupt(ui: Ui, _words: str) -> None:
 async def undo(ui: Ui, _words: str) -> None:
     """Undo the last turn and what it did to files; its prompt can be changed and sent again."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    before, lines = _undone_prompt(ui, session), list[str]()
-    await undo_last(ui.client, session, dry_run=False, say=lines.append, warn=lines.append)
+    before, left = _undone_prompt(ui, session), list[str]()
+    await undo_last(ui.client, session, dry_run=False, say=bool, warn=left.append)
     ui.tab.forget_notices()
-    if lines:  # a server of the reference doesn't tell what became of the files
-        ui.say("\n".join(lines), "success")
+    if left:  # what was undone stands in the conversation
+        ui.say("\n".join(left), "warning")
     if ui.tab.prompt.entry.text in {"", before}:
         await _write_on_undone(ui)
 

@@ -2,7 +2,7 @@
 
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.operation import SESSION_GET
+from codeloop.schema.operation import SESSION_CHILDREN, SESSION_GET
 from codeloop.tui.ui import Ui
 
 MOST = 9
@@ -46,6 +46,16 @@ async def child(ui: Ui, session_id: str) -> None:
     await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=session_id)))
 
 
+async def next_child(ui: Ui, _words: str) -> None:
+    """Show the next subagent of the same session, or the first one of the session that is shown."""
+    await _step_child(ui, 1)
+
+
+async def previous_child(ui: Ui, _words: str) -> None:
+    """Show the subagent before."""
+    await _step_child(ui, -1)
+
+
 async def leave(ui: Ui, _words: str) -> None:
     """Leave the program; asks for the key again while a turn runs that would be stopped."""
     is_busy = any(tab.view is not None and tab.view.is_busy for tab in ui.tabs)
@@ -56,3 +66,15 @@ async def leave(ui: Ui, _words: str) -> None:
 def _step(ui: Ui, by: int) -> None:
     tabs = ui.tabs
     ui.show_tab(tabs[(tabs.index(ui.tab) + by) % len(tabs)])
+
+
+async def _step_child(ui: Ui, by: int) -> None:
+    session = ui.session
+    parent = SessionId(session_id=session.parent_id or session.id)
+    children = sorted(await ui.client.call(SESSION_CHILDREN, parent), key=lambda child: child.time.created)
+    if not children:
+        raise UsageProblem("No subagent was started here.")
+    ids = [child.id for child in children]
+    at = ids.index(session.id) if session.id in ids else -1 if by > 0 else 0
+    tab = ui.tab if session.parent_id is not None else None
+    await ui.open_tab(children[(at + by) % len(ids)], tab)

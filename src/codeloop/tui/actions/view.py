@@ -62,6 +62,19 @@ async def next_prompt(ui: Ui, _words: str) -> None:
     _to_prompt(ui, 1)
 
 
+async def last_prompt(ui: Ui, _words: str) -> None:
+    """Scroll to the last prompt."""
+    prompts = ui.tab.view.log.prompts() if ui.tab.view is not None else []
+    if prompts:
+        ui.tab.transcript.show_item(prompts[-1].id)
+
+
+async def switch_mode(ui: Ui, _words: str) -> None:
+    """Show the theme's light colours instead of the dark ones, or the dark ones again."""
+    ui.appearance.switch_mode()
+    ui.restyle()
+
+
 async def thinking(ui: Ui, _words: str) -> None:
     """Show or hide the model's thinking."""
     ui.appearance.thinking = not ui.appearance.thinking

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from codeloop.client.display.numbers import when
-from codeloop.tui.dialogs.parts.choices import Pick, PickSource
+from codeloop.schema.errors import UsageProblem
+from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.picker import Picker
 from codeloop.tui.prompt.store import PromptStore
@@ -16,5 +17,17 @@ def stash_list(store: PromptStore, colours: Colours) -> Picker[int]:
         kept = list(enumerate(store.stash()))
         return [Pick(at, prompt.text, hint=when(prompt.at) if prompt.at else "") for at, prompt in reversed(kept)]
 
-    source = PickSource(title="Put aside", load=listed, empty="No prompt was put aside.", choose="take it back")
+    async def forget(index: int | None) -> bool:
+        try:
+            return index is not None and store.pop(index) is not None
+        except OSError as error:
+            raise UsageProblem(f"{store.folder} can't be written: {error.strerror or error}.") from error
+
+    source = PickSource(
+        title="Put aside",
+        load=listed,
+        actions=(PickAction("ctrl+d", "forget it", forget),),
+        empty="No prompt was put aside.",
+        choose="take it back",
+    )
     return Picker(source, colours)

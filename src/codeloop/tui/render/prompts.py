@@ -29,9 +29,6 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
     muted = styles.of("text_muted", "", ground)
     chips = [chip for part in item.parts for chip in _chip(part, muted)]
     rows += wrap(chips, inner) if chips else []
-    note = "undone, redo brings it back" if item.is_undone else ""
-    if note:
-        rows += wrap([Segment(note, muted)], inner)
     fill = styles.of("text", "", ground)
     before = [Segment(BAR, styles.of(bar, "", ground)), Segment(" ", fill)]
     return [padded([*before, *row], canvas.width, fill) for row in rows or [[]]]

@@ -69,6 +69,11 @@ class Appearance:
             return "dark" if self._terminal.is_dark else "light"
         return self._wanted_mode
 
+    def switch_mode(self) -> None:
+        """Use the light colours instead of the dark ones, or the dark ones again."""
+        self.mode = "light" if self.mode == "dark" else "dark"
+        self.choose(self.name)
+
     def choose(self, name: str) -> Theme:
         """Use another theme, and return it for the widgets. Raises CodeloopError if it can't be used."""
         colours = themes.load(name, self.mode, self._folders)

@@ -1,6 +1,6 @@
 """Which items a message shows. Pure."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -21,6 +21,8 @@ from codeloop.tui.state.items import (
 )
 from codeloop.tui.state.message_log import Known, MessageLog
 
+_NAMED = 12
+"""Files that are named."""
 UNFINISHED = {None, "tool-calls", "cut"}
 """The finish reasons of a step that another one follows."""
 
@@ -29,13 +31,14 @@ class Showing(Struct, frozen=True):
     """What the items depend on besides their message.
 
     `opened`: keys of items that the person has opened. `queued`: ids of prompts that wait. `undone_from`: the first
-    message that was taken back, "": none. `asking`: ids of calls that wait for a person. `children`: subagents by the
-    id of their session.
+    message that was taken back, "": none; `undone_files`: what that put back. `asking`: ids of calls that wait for a
+    person. `children`: subagents by the id of their session.
     """
 
     opened: Collection[str] = ()
     queued: Collection[str] = ()
     undone_from: str = ""
+    undone_files: Sequence[str] = ()
     asking: Collection[str] = ()
     children: Mapping[str, Child] = MappingProxyType({})
 
@@ -63,10 +66,17 @@ def _prompt(info: UserMessage, known: Known, showing: Showing, *, undone: bool) 
         return []
     if undone and info.id == showing.undone_from:
         return [
-            NoticeItem(f"{info.id}:undone", "Taken back from here on; /redo brings it back.", "warning"),
+            NoticeItem(f"{info.id}:undone", _undone(showing.undone_files), "warning"),
             PromptItem(info.id, info, parts, is_undone=True),
         ]
     return [PromptItem(info.id, info, parts, is_undone=undone)]
+
+
+def _undone(files: Sequence[str]) -> str:
+    """Return what tells that a part of the conversation is taken back, and which files with it."""
+    more = [f"and {len(files) - _NAMED} more"] if len(files) > _NAMED else []
+    named = (f"  {name}" for name in [*files[:_NAMED], *more])
+    return "\n".join(["Undone from here on; /redo brings it back.", *named])
 
 
 def _parts(info: AssistantMessage, known: Known, showing: Showing) -> Iterator[Item]:

@@ -1,7 +1,9 @@
 """One session as the screen shows it, from its stored messages and the events that follow."""
 
+import re
 from collections.abc import Iterable
 
+from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.event import (
     Event,
@@ -25,6 +27,7 @@ from codeloop.tui.state.items import Item, NoticeItem
 from codeloop.tui.state.layout import Showing, items_of
 from codeloop.tui.state.message_log import MessageLog
 
+_FILE = re.compile(r"^Index: (.+)$", re.MULTILINE)
 Request = PermissionRequest | QuestionRequest
 
 
@@ -46,6 +49,7 @@ class SessionView:
         self.cursor: str | None = None
         """What the next page of older messages is asked with; None: there are none."""
         self._queued: frozenset[str] = frozenset()
+        self._undone = _undone_files(session)
 
     @property
     def is_busy(self) -> bool:
@@ -60,6 +64,7 @@ class SessionView:
             opened=self.opened,
             queued=self._queued,
             undone_from=self.session.revert.message_id if self.session.revert else "",
+            undone_files=self._undone,
             asking={tool.call_id for tool in tools if tool is not None},
             children=self.children.shown,
         )
@@ -126,6 +131,7 @@ class SessionView:
         if info.id == self.session.id:
             if info.revert != self.session.revert:
                 self.log.changed.update(self.log.messages)
+                self._undone = _undone_files(info)
             self.session = info
         elif self.children.learn(info):
             self._touch_child(info.id)
@@ -175,3 +181,9 @@ class SessionView:
 
 def _is_over(answer: AssistantMessage) -> bool:
     return answer.time.completed is not None and answer.finish not in {None, "tool-calls", "cut"}
+
+
+def _undone_files(session: Session) -> list[str]:
+    """Return the files that were put back when a part of a session was undone."""
+    diff = session.revert.diff if session.revert is not None else None
+    return [one_line(name, 200) for name in _FILE.findall(diff or "")]
