@@ -101,6 +101,13 @@ def rendering(bench: Bench) -> None:
     measured(bench)
 
 
+def mcp_servers(bench: Bench) -> None:
+    """Measure MCP servers; what these need is loaded last, as above."""
+    from bench.mcp_servers import mcp_servers as measured
+
+    measured(bench)
+
+
 MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     version: ("version",),
     scripted_answer: ("answer", "answer-cpu", "answer-memory", "answer-python", "answer-modules"),
@@ -132,6 +139,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     serving.fifty: ("fifty", "fifty-growth"),
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
     streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
+    mcp_servers: ("mcp-ten", "mcp-ten-cpu", "mcp-ten-memory", "mcp-call", "mcp-first"),
     rendering: ("render-messages", "render-live", "render-live-slow"),
     screen: ("tui-paint", "tui-memory", "tui-long", "tui-key", "tui-key-slow", "tui-stream", "tui-idle"),
 }

@@ -24,14 +24,16 @@ async def call_tool(table: McpTable, tool: ServerTool, given: JSON, ctx: ToolCon
     need = Need(permission=tool.name, patterns=("*",), always=("*",), metadata=metadata, writes=writes)
     await ctx.ask(*server.needs(), need)
     try:
-        answer = await server.request(partial(_called, tool.listed.name, given), ctx)
+        answer = await server.request(partial(made, tool.listed.name, given), ctx)
     except ServerFailed as error:
         raise ToolFailure(str(error)) from error
     title = inert(tool.listed.title or tool.listed.name)
     return result_of(answer, f"{tool.server}: {title}", {"server": tool.server, "tool": tool.listed.name}, ctx)
 
 
-async def _called(name: str, given: JSON, client: "Client", heard: Any) -> Any:
+async def made(name: str, given: JSON, client: "Client", heard: Any) -> Any:
+    """Make a call with the package's client; `heard` is told of its progress."""
+
     async def told(progress: float, total: float | None, message: str | None) -> None:
         heard(progress, total, message)
 
