@@ -8,6 +8,7 @@ from codeloop.extend.mcp.known.definition import definitions_of
 from codeloop.extend.mcp.known.table import McpTable, RunningServers, TablePlace
 from codeloop.extend.mcp.offer.tools import OWN, fit_of, tools_of
 from codeloop.kit.lazy import load
+from codeloop.permission.defaults import named_permissions
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import LiveEvent, McpServerName, McpToolsChanged
@@ -18,7 +19,7 @@ from codeloop.tool.truncate import truncated
 from codeloop.workspace.workspace import Workspace
 
 _TAKEN = frozenset((*BUILTIN, *OWN, "batch", "skill", "websearch", "codesearch", "invalid"))
-"""Names that no server's tool can have."""
+"""Names that no server's tool can have, beside those that our rules are about."""
 
 
 def table_of(settings: ProjectSettings, workspace: Workspace, tell: Callable[[LiveEvent], None]) -> McpTable:
@@ -29,7 +30,7 @@ def table_of(settings: ProjectSettings, workspace: Workspace, tell: Callable[[Li
 
     definitions = definitions_of(settings.config.mcp, _scopes(settings))
     place = TablePlace(workspace, settings.paths, settings.home / "mcp", changed)
-    return McpTable(definitions, place, _TAKEN, _start)
+    return McpTable(definitions, place, _TAKEN | named_permissions(), _start)
 
 
 def serving(

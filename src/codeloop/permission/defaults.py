@@ -77,6 +77,11 @@ def base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset:
     )
 
 
+def named_permissions() -> frozenset[str]:
+    """Return the permissions that our rules name: a tool of a server's that had such a name would get its rules."""
+    return frozenset(rule.permission for rule in base_rules("auto", Path("/"))) - {"*"}
+
+
 def firm_rules(profile: Profile) -> Ruleset:
     """Return what a profile forbids whatever a person's rules allow."""
     match profile:

@@ -1,0 +1,20 @@
+"""No server's tool has the name of a permission that our rules are about."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.app.mcp import table_of
+from codeloop.extend.mcp.known.listing import ListedTool, Listing
+from tests.support.project import rig
+
+
+@pytest.mark.parametrize("name", ["webfetch_private", "external_directory", "doom_loop", "mcp_changed", "bash_kill"])
+async def test_a_tool_that_would_be_named_like_a_permission_gets_another_name(tmp_path: Path, name: str) -> None:
+    """An "always" for it would allow what that permission stands for."""
+    server, _, tool = name.partition("_")
+    servers = {server: {"type": "local", "command": ["no-such-server"]}}
+    async with rig(tmp_path, [], mcp=servers) as it:
+        table = table_of(it.project.settings, it.project.workspace, lambda _: None)
+        (made,) = table.tools({server: Listing(tools=[ListedTool(name=tool)])})
+        assert made.startswith(f"{name}_")
