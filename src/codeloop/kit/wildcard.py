@@ -54,9 +54,9 @@ def matches(text: str, pattern: str) -> bool:
     return _matches_whole(text, pattern) or (pattern.endswith(" *") and _matches_whole(text, pattern[:-2]))
 
 
-def stands_for_itself(text: str) -> bool:
-    """Return whether a text, taken as a wildcard, matches nothing but itself."""
-    return not any(char in text for char in "*?")
+def literal(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names as wildcards that match nothing else; none at all where one has a star or a question mark in it."""
+    return () if any(char in name for name in names for char in "*?") else tuple(names)
 
 
 def _matches_whole(text: str, pattern: str) -> bool:

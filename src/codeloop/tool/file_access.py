@@ -10,7 +10,7 @@ from stat import S_ISDIR
 from codeloop.kit.diff import Diff, trim_indent, unified
 from codeloop.kit.guarded_paths import folded, is_confirmed, is_protected, is_secret
 from codeloop.kit.lazy import load
-from codeloop.kit.wildcard import stands_for_itself
+from codeloop.kit.wildcard import literal
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON, replace
@@ -137,9 +137,11 @@ def folder_of(path: Path) -> Path:
 
 async def ask_outside(ctx: ToolContext, folders: Iterable[Path], metadata: JSON) -> None:
     """Ask to work in folders outside the work tree (resolved paths). Raises Denied or Rejected."""
-    patterns = tuple(dict.fromkeys(str(folder / "*") for folder in folders))
+    named = tuple(dict.fromkeys(map(str, folders)))
+    patterns = tuple(f"{folder.rstrip('/')}/*" for folder in named)
     if patterns:
-        await ctx.ask(Need(permission="external_directory", patterns=patterns, always=patterns, metadata=metadata))
+        always = patterns if literal(named) else ()
+        await ctx.ask(Need(permission="external_directory", patterns=patterns, always=always, metadata=metadata))
 
 
 def permission_path(workspace: Workspace, target: ResolvedPath) -> str:
@@ -172,9 +174,9 @@ def edit_needs(
             always=always,
             metadata=metadata,
             writes=Writes(tuple(group.values())),
-            once=group is confirmed and all(map(stands_for_itself, group)),
+            once=group is confirmed and bool(always),
         )
-        for group, always in ((protected, ()), (confirmed, tuple(confirmed)), (plain, ("*",)))
+        for group, always in ((protected, ()), (confirmed, literal([*confirmed])), (plain, ("*",)))
         if group
     ]
     return [*needs, *([Need(permission="edit", patterns=(), metadata=metadata, possible=possible)] if possible else [])]

@@ -224,3 +224,14 @@ async def test_places_outside_are_asked_about(tmp_path: Path, command: str) -> N
 async def test_protected_files_are_asked_about_whatever_a_blanket_rule_allows(tmp_path: Path, command: str) -> None:
     ctx = project(tmp_path, *BLANKET, rule("edit", "*", "allow"))
     assert await tried(ctx, command) == "asked"
+
+
+@pytest.mark.parametrize("name", ["*.pem", "AGENTS.md*/AGENTS.md", "?/.env"])
+async def test_no_always_is_offered_for_a_name_that_would_match_others(tmp_path: Path, name: str) -> None:
+    ctx = project(tmp_path, *BLANKET)
+    file = ctx.workspace.root / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(KEY)
+    for command in (f"cat '{name}'", f"echo > '{name}'", f"cat '{tmp_path}/out*/f'", f"touch '{tmp_path}/out?/f'"):
+        await tried(ctx, command)
+    assert [need.always for need in ctx.asked if any("*" in each[:-1] or "?" in each for each in need.always)] == []
