@@ -74,8 +74,9 @@ bench: $(READY)  ## print the budgets next to what is measured; ARGS="--only NAM
 tools: $(READY)  ## write what models are told of the tools' parameters
 	@$(BIN)/python scripts/build_tools.py
 
-picture: $(READY)  ## make docs/assets/demo.svg anew from a run of the demo
+picture: $(READY)  ## make the pictures in docs/assets anew: a run of the demo, the terminal UI at work
 	@$(BIN)/python scripts/picture.py docs/assets/demo.svg
+	@$(BIN)/python -m scripts.recording docs/assets/tui.svg docs/assets/tui-recording.svg
 
 lock:  ## resolve the dependencies anew (needs uv)
 	./scripts/lock

@@ -34,7 +34,7 @@ def test_the_readme_opens_with_a_picture_and_the_two_commands() -> None:
     first, *_ = blocks(ROOT / "README.md")
     assert re.search(r"make demo\b.*\n(.*\n)*?.*make test\b", first.text)
     opening = "".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines(keepends=True)[: first.line])
-    assert "docs/assets/demo.svg" in opening
+    assert "docs/assets/tui.svg" in opening
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

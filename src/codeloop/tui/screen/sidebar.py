@@ -19,7 +19,7 @@ from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 
 WIDTH = 36
-MARKS = {"completed": ("[x]", "text_muted"), "in_progress": ("[>]", "accent"), "cancelled": ("[-]", "text_muted")}
+MARKS = {"completed": ("[x]", "text_muted"), "in_progress": ("[>]", "primary"), "cancelled": ("[-]", "text_muted")}
 SHOWN = 30
 """Files that are listed."""
 

@@ -31,7 +31,7 @@ class Transcript(ScrollView, can_focus=False):
     """Shows the messages of a session; stays at the end while it grows, unless the person has scrolled up."""
 
     DEFAULT_CSS = """
-    Transcript { height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
+    Transcript { height: 1fr; margin-bottom: 1; overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
     """
 
     class NearTop(Message):

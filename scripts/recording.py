@@ -1,0 +1,94 @@
+"""Draws the terminal UI at work on a stored session: a still picture and a recording.
+
+In the project's folder: python -m scripts.recording docs/assets/tui.svg docs/assets/tui-recording.svg
+"""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied
+from codeloop.schema.operation import PERMISSION_LIST, SESSION_DIFF, SESSION_MESSAGES, SESSION_TODO, NoArguments
+from codeloop.schema.part import TextPart, ToolPart
+from codeloop.schema.wire import replace
+from codeloop.tui.prompt.entry import PromptEntry
+from codeloop.tui.themes.themes import load
+from scripts.terminal_svg import Line, draw
+from tests.tui.stored.client import StoredClient
+from tests.tui.stored.play import running, stored
+
+SIZE = (120, 36)
+TITLE = "The terminal UI at work: the agent reads two files, mends one line, asks before it runs the test, and runs it."
+BEGUN = ("completed", "in_progress", "pending")
+Frame = tuple[Sequence[Line], float]
+
+
+async def frames(folder: Path) -> list[Frame]:
+    """Return the screens of the first turn of the stored session, and the seconds that each is shown."""
+    client = StoredClient()
+    messages, main = client.messages(), client.main
+    (asked,) = await client.call(PERMISSION_LIST, NoArguments())
+    todos = await client.call(SESSION_TODO, SessionId(session_id=main))
+    diff = client.answers[f"{SESSION_DIFF.id} {main}"]
+    client.answers |= {f"{name.id} {main}": [] for name in (SESSION_MESSAGES, SESSION_TODO, SESSION_DIFF)}
+    taken: list[Frame] = []
+    async with stored(folder, size=SIZE, client=client) as it:
+
+        async def take(seconds: float, *texts: str) -> None:
+            await it.sees(*texts)
+            taken.append((it.lines(), seconds))
+
+        prompt, look, edit, test, done, end = messages[:6]
+        words = "".join(part.text for part in prompt.parts if isinstance(part, TextPart))
+        it.session(title="New session", cost=None, tokens=None)
+        await take(1.5, "New session", "Ask, or name a task")
+        it.ui.tab.prompt.set_entry(PromptEntry(words))
+        await take(1.5, words)
+        it.ui.tab.prompt.clear()
+        it.session(cost=None)
+        it.is_busy(busy=True)
+        it.message(prompt)
+        it.message(look, look.parts[:2])
+        await take(1.5, "Thought")
+        it.message(look)
+        await take(1.8, "grep", "read")
+        it.message(edit, [part for part in edit.parts if isinstance(part, ToolPart)])
+        it.todos([replace(each, status=status) for each, status in zip(todos, BEGUN, strict=True)])
+        await take(2.5, "+1 -1", "[>] Mend")
+        calls = [part for part in test.parts if isinstance(part, ToolPart)]
+        it.message(test, [running(part) for part in calls])
+        it.say(PermissionAsked(properties=asked))
+        await take(3, "Allow once", "reject")
+        answer = PermissionAnswer(session_id=main, request_id=asked.id, reply="once")
+        it.say(PermissionReplied(properties=answer))
+        client.answers[f"{SESSION_DIFF.id} {main}"] = diff
+        it.message(test)
+        await take(2, "Ran 1 test")
+        it.message(done)
+        it.message(end)
+        it.todos(todos)
+        it.is_busy(busy=False)
+        it.session()
+        await take(5, "The test passes", "Changed files")
+    return taken
+
+
+def main(arguments: list[str]) -> int:
+    """Take the files to write; give the exit code."""
+    if len(arguments) != 2:
+        sys.stderr.write("usage: python -m scripts.recording PICTURE.svg RECORDING.svg\n")
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        taken = asyncio.run(frames(Path(folder)))
+    ground = load("codeloop", "dark").background
+    picture, recording = map(Path, arguments)
+    picture.write_text(draw([taken[-1]], ground, TITLE), encoding="utf-8")
+    recording.write_text(draw(taken, ground, TITLE), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
