@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeloop.lsp.brought import FileEdit
-from codeloop.lsp.languages import Languages, shown
+from codeloop.lsp.languages import Languages, Restarts, shown
 from codeloop.lsp.server import LanguageServer, ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
 from codeloop.schema.config import LspServerConfig
@@ -58,7 +58,9 @@ class World:
 
 
 @asynccontextmanager
-async def world(folder: Path, *orders: str, workspace: Workspace | None = None) -> AsyncGenerator[World]:
+async def world(
+    folder: Path, *orders: str, workspace: Workspace | None = None, restarts: Restarts = lambda _: 0.0
+) -> AsyncGenerator[World]:
     """Open a work tree whose files `.x` the scripted server serves; it has ended afterwards, with all its processes."""
     root, traces = workspace.root if workspace else folder / "work", folder / "traces"
     root.mkdir(exist_ok=True)
@@ -80,7 +82,7 @@ async def world(folder: Path, *orders: str, workspace: Workspace | None = None) 
     command = [sys.executable, str(SERVER), str(traces), *orders]
     configured = {"scripted": LspServerConfig(command=command, extensions=[".x"])}
     chosen = servers_of(configured, ProgramPlace(root, root, is_trusted=True, path="", installed=folder / "none"))
-    languages = Languages(chosen, root, house, lambda _name: 0.0)
+    languages = Languages(chosen, root, house, restarts)
     place.adopt(languages)
     try:
         yield World(root, languages, logs, warned)

@@ -1,0 +1,105 @@
+"""Which servers there are, and which may run where."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.lsp.servers.choice import ProgramPlace, servers_of, serving
+from codeloop.lsp.servers.row import known_rows
+from codeloop.schema.config import LspServerConfig
+
+
+def place(root: Path, *, trusted: bool = True, path: str = "") -> ProgramPlace:
+    return ProgramPlace(root, root, is_trusted=trusted, path=path, installed=root.parent / "installed")
+
+
+def program(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o755)
+    return file
+
+
+def states(
+    root: Path, configured: dict[str, LspServerConfig] | bool | None = None, *, trusted: bool = True, path: str = ""
+) -> dict[str, str]:
+    found = servers_of(configured, place(root, trusted=trusted, path=path))
+    return {each.row.name: each.state for each in found}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def test_more_than_thirty_are_known_each_once() -> None:
+    names = [row.name for row in known_rows()]
+    assert len(names) == len(set(names)) > 30
+    for row in known_rows():
+        assert row.languages, row.name
+        assert row.commands, row.name
+        assert row.install, row.name
+
+
+def test_one_of_a_kind_serves_and_linters_beside_it(root: Path, tmp_path: Path) -> None:
+    for name in ("basedpyright-langserver", "ty", "ruff", "pylsp"):
+        program(tmp_path / "bin", name)
+    found = servers_of(None, place(root, path=str(tmp_path / "bin")))
+    assert [each.row.name for each, _ in serving(found, root / "a.py", root)] == ["basedpyright", "ruff"]
+    program(root / ".venv/bin", "ty")
+    found = servers_of(None, place(root, path=str(tmp_path / "bin")))
+    assert [each.row.name for each, _ in serving(found, root / "a.py", root)] == ["ty", "ruff"], "a project's own first"
+    assert serving(found, root / "a.txt", root) == []
+
+
+def test_nothing_of_an_untrusted_project_runs(root: Path, tmp_path: Path) -> None:
+    program(root / ".venv/bin", "ty")
+    program(root / "node_modules/.bin", "bash-language-server")
+    assert {"ty", "bash"} <= {name for name, state in states(root).items() if state == "found"}
+    everything = f"{root}/.venv/bin:{root}/node_modules/.bin"
+    assert set(states(root, trusted=False, path=everything).values()) == {"missing"}, "not by way of PATH either"
+    (tmp_path / "link").symlink_to(root / ".venv/bin")
+    assert states(root, trusted=False, path=str(tmp_path / "link"))["ty"] == "missing"
+
+
+def test_what_runs_code_of_the_project_wants_trust(root: Path, tmp_path: Path) -> None:
+    for name in ("rust-analyzer", "typescript-language-server", "gopls"):
+        program(tmp_path / "bin", name)
+    found = states(root, trusted=False, path=str(tmp_path / "bin"))
+    assert (found["rust-analyzer"], found["typescript"], found["gopls"]) == ("untrusted", "untrusted", "found")
+
+
+def test_the_nearest_root_counts_and_none_above_the_work_tree(root: Path, tmp_path: Path) -> None:
+    program(tmp_path / "bin", "ty")
+    (tmp_path / "pyproject.toml").touch()
+    (root / "lib" / "src").mkdir(parents=True)
+    found = servers_of(None, place(root, path=str(tmp_path / "bin")))
+    assert serving(found, root / "lib/src/a.py", root)[0][1] == root
+    (root / "lib" / "pyproject.toml").touch()
+    assert serving(found, root / "lib/src/a.py", root)[0][1] == root / "lib"
+
+
+def test_one_that_needs_its_configuration_serves_only_there(root: Path, tmp_path: Path) -> None:
+    for name in ("deno", "typescript-language-server"):
+        program(tmp_path / "bin", name)
+    found = servers_of(None, place(root, path=str(tmp_path / "bin")))
+    assert [each.row.name for each, _ in serving(found, root / "a.ts", root)] == ["typescript"]
+    (root / "deno.json").touch()
+    assert [each.row.name for each, _ in serving(found, root / "a.ts", root)] == ["deno"]
+
+
+def test_the_configuration_changes_adds_and_disables(root: Path, tmp_path: Path) -> None:
+    program(tmp_path / "bin", "ty")
+    own = program(tmp_path / "bin", "mine")
+    configured = {
+        "ty": LspServerConfig(disabled=True),
+        "mine": LspServerConfig(command=[str(own), "--stdio"], extensions=[".py", ".my"], env={"A": "b"}),
+    }
+    found = servers_of(configured, place(root, path=str(tmp_path / "bin")))
+    ((mine, _),) = serving(found, root / "a.py", root)
+    assert mine.command == (str(own), "--stdio")
+    assert (mine.row.languages[".my"], mine.row.environment) == ("my", {"A": "b"})
+    assert set(states(root, False).values()) == {"disabled"}

@@ -1,0 +1,73 @@
+"""The life of a server: idle, too large, restarted; what people are told of it."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from codeloop.kit.limit import Limit
+from codeloop.lsp import languages, server
+from tests.lsp.world import world
+
+
+async def gone(pid: int) -> None:
+    async with asyncio.timeout(10):
+        while Path(f"/proc/{pid}").exists():
+            await asyncio.sleep(0.02)
+
+
+def sooner(monkeypatch: pytest.MonkeyPatch, module: object, name: str, value: int) -> None:
+    monkeypatch.setattr(module, name, Limit("test", value, "ms", "for a test"))
+
+
+async def test_one_that_nobody_needs_ends_and_starts_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sooner(monkeypatch, languages, "LSP_LOOK", 30)
+    async with world(tmp_path) as it:
+        await it.edit("a.x", "one\n")
+        await it.languages.settled()
+        (pid,) = it.started()
+        sooner(monkeypatch, languages, "LSP_IDLE", 50)
+        await gone(pid)
+        assert it.server.state == "waiting"
+        assert it.warned == []
+        sooner(monkeypatch, languages, "LSP_IDLE", 60_000)
+        assert "bad1" in await it.edit("a.x", "bad1\n")
+        assert len(it.started()) == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is only seen where there is a /proc")
+async def test_one_that_uses_too_much_memory_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sooner(monkeypatch, languages, "LSP_LOOK", 30)
+    sooner(monkeypatch, server, "LSP_MEMORY", 1)
+    async with world(tmp_path) as it:
+        await it.edit("a.x", "one\n")
+        (pid,) = it.started()
+        await gone(pid)
+        assert it.server.state == "failed"
+        (warning,) = it.warned
+        assert "MB of memory, 1 are allowed" in warning
+        assert "codeloop lsp restart scripted" in warning
+        await it.edit("a.x", "bad\n")
+        assert len(it.started()) == 1
+
+
+async def test_a_person_can_have_one_started_anew(tmp_path: Path) -> None:
+    wanted = [0.0]
+    async with world(tmp_path, restarts=lambda _: wanted[0]) as it:
+        await it.edit("a.x", "one\n")
+        await it.edit("a.x", "two\n")
+        assert len(it.started()) == 1
+        wanted[0] = time.time() + 1
+        assert "bad1" in await it.edit("a.x", "bad1\n")
+        await it.edit("a.x", "bad2\n")
+        assert len(it.started()) == 2
+
+
+async def test_it_is_told_only_what_we_do(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        await it.edit("a.x", "one\n")
+        text = (tmp_path / "traces" / "initialize.json").read_text()
+    assert '"processId": null' in text, "in a sandbox our number means nobody, or somebody else"
+    for absent in ("completion", "codeAction", "semanticTokens", "formatting", "inlayHint"):
+        assert absent not in text
