@@ -30,6 +30,7 @@ class RunningProgram:
         self._mark = mark
         self._errors = errors
         self._pid = 0
+        self._looked = False
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def open(self) -> None:
@@ -66,18 +67,14 @@ class RunningProgram:
 
     def memory(self) -> int:
         """Return the bytes of memory that it and what it started use; 0 where that can't be seen."""
-        try:
-            pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-        except OSError:
-            return 0
-        parents = {pid: found for pid in pids if (found := _parent(pid))}
-        if self._pid not in parents:
-            self._pid = next((pid for pid in sorted(parents) if _is_marked(pid, self._mark)), 0)
-        below = {self._pid} if self._pid else set[int]()
-        for pid in sorted(parents):  # children are younger, so their numbers are mostly higher
-            if parents[pid] in below:
-                below.add(pid)
-        return sum(map(_resident, below))
+        if not self._pid and not self._looked:
+            self._looked = True
+            self._pid = _marked(self._mark)
+        found, waiting = 0, [self._pid] if self._pid else []
+        for pid in waiting:
+            found += _resident(pid)
+            waiting += _children(pid)
+        return found
 
     async def close(self) -> None:
         """End it with all that it started. Done even when cancelled."""
@@ -116,19 +113,25 @@ async def start_program(
     return program
 
 
-def _parent(pid: int) -> int:
-    with suppress(OSError, ValueError):
-        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+def _marked(mark: str) -> int:
+    """Return the number of the oldest process that was started with a mark; 0 for none. In a sandbox it has another."""
+    wanted = f"{MARK}={mark}".encode()
+    with suppress(OSError):
+        for pid in sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+            with suppress(OSError):
+                if wanted in Path(f"/proc/{pid}/environ").read_bytes():
+                    return pid
     return 0
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(OSError, ValueError):
+        texts = (file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children"))
+        return [int(child) for text in texts for child in text.split()]
+    return []
 
 
 def _resident(pid: int) -> int:
     with suppress(OSError, ValueError):
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
     return 0
-
-
-def _is_marked(pid: int, mark: str) -> bool:
-    with suppress(OSError):
-        return f"{MARK}={mark}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
-    return False
