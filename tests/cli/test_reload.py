@@ -131,7 +131,7 @@ def test_attach_shows_what_is_ignored_and_what_does_nothing_yet(tmp_path: Path) 
     desk = Desk(tmp_path)
     desk.work.joinpath("codeloop.json").write_text(json.dumps({"provider": {"x": {}}, "shell": "/bin/evil"}))
     with serving(lambda _: DONE) as model:
-        desk.use(model, watcher={"ignore": ["x"]}, permision={})
+        desk.use(model, experimental={"x": True}, permision={})
         process = desk.start("serve", "--port", "0", "--password", "p")
         try:
             assert process.stdout is not None
@@ -142,7 +142,7 @@ def test_attach_shows_what_is_ignored_and_what_does_nothing_yet(tmp_path: Path) 
             ):
                 said = done.stderr
                 assert said.count("is not trusted, so its configuration can only tighten yours. Ignored: ") == 1
-                assert said.count("Not supported yet and ignored: watcher (") == 1
+                assert said.count("Not supported yet and ignored: experimental (") == 1
                 assert said.count("Did you mean `permission`?") == 1
                 assert done.returncode == 0
         finally:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from weakref import WeakSet
 
 from codeloop.app.open_models import Source
 from codeloop.app.project import Project, open_project
@@ -33,6 +34,7 @@ class App:
         self.startup = startup
         self.stores = Stores()
         self._watchers: list[Callable[[Path], bool]] = []
+        self._watched: WeakSet[Project] = WeakSet()
         self._models = models
         self._opening: dict[Path, asyncio.Task[None]] = {}
         self._projects: dict[Path, Project] = {}
@@ -88,6 +90,7 @@ class App:
                 break
         self._projects[real] = project
         self._used[project] = time.monotonic()
+        self.look_at_followers()
         return project
 
     async def project_of(self, session_id: str, directory: Path) -> Project:
@@ -152,6 +155,14 @@ class App:
     def keep_open_while(self, is_watched: Callable[[Path], bool]) -> None:
         """Leave the project of a directory open as long as this says that somebody follows its events."""
         self._watchers.append(is_watched)
+
+    def look_at_followers(self) -> None:
+        """Have the files of those projects watched whose events somebody follows. Call when that has changed."""
+        for project in self.projects:
+            is_wanted = self._is_watched(project)
+            if is_wanted != (project in self._watched):
+                project.watch(on=is_wanted)
+                (self._watched.add if is_wanted else self._watched.discard)(project)
 
     def _is_watched(self, project: Project) -> bool:
         return any(is_watched(project.settings.place.directory) for is_watched in self._watchers)

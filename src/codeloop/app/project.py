@@ -215,6 +215,10 @@ class Project:
         _LOG.log(level, "%s: %s", self.settings.place.directory, message)
         self.tell(ToastShown(properties=Toast(message=message, variant=variant)))
 
+    def watch(self, *, on: bool) -> None:
+        """Tell followers what happens to the files of the work tree, from now on or no more."""
+        self.shared(_watch_of).switch(on=on)
+
     def look_at_branch(self) -> None:
         """Tell followers when another branch is checked out than at the last look."""
         if self._head.moved():
@@ -236,6 +240,16 @@ class Project:
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
         await self._closing.aclose()
+
+
+def _watch_of(project: Project) -> Any:
+    """Return what watches a project. It ends with the work tree."""
+    ignored = project.settings.config.watcher.ignore
+    watch = load("workspace.watch.project_watch:ProjectWatch")(
+        project.workspace, ignored, project.tell, project.look_at_branch
+    )
+    project.workspace.adopt(watch)
+    return watch
 
 
 def _change(found: ProjectSettings) -> str:

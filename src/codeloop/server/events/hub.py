@@ -124,11 +124,13 @@ class Hub:
                 self._resync(reader, reason)
             reader.is_live = ahead is None
             on_failure.pop_all()
+        self._app.look_at_followers()
 
     def leave(self, reader: Reader) -> None:
         """End a reader's stream and forget it."""
         self._readers.discard(reader)
         reader.end()
+        self._app.look_at_followers()
         if not self._readers:
             self._sources.clear()
             for task in self._tasks:

@@ -1,0 +1,1 @@
+"""Watching a work tree while somebody wants to know what changes in it."""

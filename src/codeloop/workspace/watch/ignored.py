@@ -1,0 +1,49 @@
+"""What of a work tree is not watched: what git ignores, what the configuration names, and what tools fill."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, parse, user_excludes
+from codeloop.workspace.git.index import read_small
+
+_NEVER = frozenset(
+    (
+        *(".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox", ".gradle"),
+        *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".terraform", ".next", ".nuxt", ".turbo"),
+    )
+)
+"""Folders that are never watched, in repositories without a `.gitignore` too."""
+_BYTES = 256 * 1024
+
+
+class IgnoredFiles:
+    """Which files and folders of a work tree are not watched. Paths are relative to its top, "" for the top itself."""
+
+    def __init__(self, root: Path, git: Path | None, more: Sequence[str], environment: Mapping[str, str]) -> None:
+        """`more`: further patterns as in `.gitignore`."""
+        self._root = root
+        files = [*([git / "info" / "exclude"] if git else []), *user_excludes(environment)]
+        above = [parse(read_small(file, _BYTES), "") for file in files]
+        self._first = (parse("\n".join(more).encode(), ""),)
+        self._chains: dict[str, tuple[Patterns, ...]] = {"": tuple(above)}
+
+    def enter(self, folder: str, names: Iterable[str]) -> None:
+        """Take the patterns of a folder in; that above it was entered before. `names`: of the files in it."""
+        above = self._chains.get(folder.rpartition("/")[0], ())
+        if not folder:
+            above = self._chains[""]
+        own = (parse(read_small(self._root / folder / ".gitignore", _BYTES), folder),) if ".gitignore" in names else ()
+        self._chains[folder] = (*own, *above) if own else above
+
+    def has(self, folder: str, name: str, *, is_folder: bool) -> bool:
+        """Return whether a name in a folder is not watched. A folder that was not entered is above suspicion."""
+        path = f"{folder}/{name}" if folder else name
+        if (is_folder and name in _NEVER) or is_ignored(self._first, path, name, is_folder=is_folder):
+            return True
+        chain = self._chains.get(folder, self._chains[""])
+        return is_ignored(chain, path, name, is_folder=is_folder)
+
+    def forget(self, folder: str) -> None:
+        """Forget a folder that is gone."""
+        if folder:
+            self._chains.pop(folder, None)

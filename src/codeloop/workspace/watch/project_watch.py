@@ -1,0 +1,123 @@
+"""A project whose files are watched, while somebody follows its events."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+from codeloop.kit.git import git_folder
+from codeloop.schema.language_limits import WATCH_POLL, WATCH_POLLED
+from codeloop.schema.live_events import FileWatched, LiveEvent, Toast, ToastShown, WatchedFile
+from codeloop.workspace.watch.ignored import IgnoredFiles
+from codeloop.workspace.watch.tree_watch import FileEvent, RootGone, TreeWatch
+from codeloop.workspace.workspace import Workspace
+
+_TOO_MANY = (
+    "{root} has more folders than can be watched here, so only its branch and the files that were read are looked at. "
+    "On Linux, a larger fs.inotify.max_user_watches (sysctl) helps, and so do patterns in `watcher.ignore`."
+)
+_NOT_HERE = "Files can't be watched on this system, so only the branch and the files that were read are looked at."
+
+
+class ProjectWatch:
+    """Tells followers what happens to the files of a project, as long as it is switched on.
+
+    `ignored`: patterns of what is not watched besides. `look_at_branch` is called when another one may be checked out.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        ignored: Sequence[str],
+        tell: Callable[[LiveEvent], None],
+        look_at_branch: Callable[[], None],
+    ) -> None:
+        self._workspace = workspace
+        self._patterns = ignored
+        self._tell = tell
+        self._look_at_branch = look_at_branch
+        self._root = Path(os.path.realpath(workspace.root))
+        self._task: asyncio.Task[None] | None = None
+        self._has_told = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Return that it keeps no project open."""
+        return False
+
+    def switch(self, *, on: bool) -> None:
+        """Watch from now on, or no more."""
+        if on and self._task is None:
+            self._task = asyncio.create_task(self._run())
+        elif not on and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def close(self) -> None:
+        """Watch no more."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._by_events()
+            except RootGone:
+                await asyncio.sleep(WATCH_POLL.seconds)
+            except OSError as error:
+                self._tell_once(error)
+                await self._by_looking()
+
+    async def _by_events(self) -> None:
+        git = git_folder(self._root)
+        ignored = IgnoredFiles(self._root, git, self._patterns, self._workspace.environment)
+        tree = TreeWatch(self._root, git, ignored)
+        try:
+            await tree.scan()
+            self._look_at_branch()
+            while True:
+                self._tell_all(await tree.next(), git)
+        finally:
+            tree.close()
+
+    async def _by_looking(self) -> None:
+        """Look at the branch, and at the files that any session has read, now and then."""
+        known: dict[Path, tuple[int, int] | None] = {}
+        while True:
+            now = await asyncio.to_thread(lambda: dict(_states(self._workspace.read_log.known())))
+            self._tell_all([event for path, state in now.items() if (event := _event(path, known, state))], None)
+            known = now
+            self._look_at_branch()
+            await asyncio.sleep(WATCH_POLL.seconds)
+
+    def _tell_all(self, events: Iterable[FileEvent], git: Path | None) -> None:
+        for event in events:
+            if git is not None and event.path.parent == git:
+                self._look_at_branch()
+            else:
+                self._tell(FileWatched(properties=WatchedFile(file=str(event.path), event=event.what)))
+
+    def _tell_once(self, error: OSError) -> None:
+        if not self._has_told:
+            self._has_told = True
+            text = _TOO_MANY.format(root=self._root) if error.errno else _NOT_HERE
+            self._tell(ToastShown(properties=Toast(message=text, variant="warning")))
+
+
+def _states(paths: Iterable[Path]) -> Iterator[tuple[Path, tuple[int, int] | None]]:
+    for path in islice(paths, WATCH_POLLED.value):
+        state = None
+        with suppress(OSError):
+            status = path.stat()
+            state = (status.st_mtime_ns, status.st_size)
+        yield path, state
+
+
+def _event(path: Path, known: dict[Path, tuple[int, int] | None], state: tuple[int, int] | None) -> FileEvent | None:
+    if path not in known or known[path] == state:
+        return None
+    return FileEvent(path, "unlink" if state is None else "change" if known[path] else "add")

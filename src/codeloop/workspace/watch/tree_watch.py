@@ -1,0 +1,188 @@
+"""The files of a work tree, watched folder by folder: what appeared, changed and went."""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.schema.language_limits import WATCH_BURST, WATCH_FOLDERS, WATCH_GATHER
+from codeloop.workspace.snapshot.inotify import FOLDER, WHOLE_FILES, Watch
+from codeloop.workspace.watch.ignored import IgnoredFiles
+
+_SLICE = 0.004  # seconds of looking through folders at once
+_REST = 5  # times as long it rests then, so that a large tree takes a fifth of one processor for a while
+_GIT = "\0git"
+"""Stands for the folder of the repository, which is no part of the tree."""
+
+
+class FileEvent(Struct, frozen=True):
+    """What happened to a file."""
+
+    path: Path
+    what: Literal["add", "change", "unlink"]
+
+
+class RootGone(OSError):
+    """The folder that was watched is not there any more."""
+
+
+class TreeWatch:
+    """Watches the files of a work tree that are not ignored. Call `scan` first, then `next` again and again.
+
+    Only the names in each folder are kept, in one string. `git`: the repository's folder, whose `HEAD` is told of.
+    """
+
+    def __init__(self, root: Path, git: Path | None, ignored: IgnoredFiles) -> None:
+        """Raise OSError where nothing can be watched."""
+        self._root = root
+        self._git = git
+        self._ignored = ignored
+        self._watch = Watch(WHOLE_FILES)
+        self._names: dict[str, bytes] = {}
+
+    async def scan(self) -> None:
+        """Watch all folders, some of them at once. Raises RootGone, or OSError when there are too many."""
+        self._check_root()
+        if self._git is not None:
+            self._watch.add(_GIT, str(self._git))
+        await self._enter([""])
+
+    async def next(self) -> list[FileEvent]:
+        """Wait until files have changed; return them, each once. Raises RootGone, or OSError as `scan`."""
+        while True:
+            await self._readable()
+            await asyncio.sleep(WATCH_GATHER.seconds)
+            touched, folders, gone = self._drain()
+            self._check_root()
+            if self._watch.broken:
+                return await self._again()
+            events = [event for folder, name in touched if (event := self._event(folder, name))]
+            for path in gone:
+                self._names.pop(path, None)
+                self._ignored.forget(path)
+            if folders:
+                await self._enter(list(folders))
+                events += [FileEvent(self._path(each, name), "add") for each in folders for name in self._below(each)]
+            if events:
+                return events[: WATCH_BURST.value]
+
+    def close(self) -> None:
+        """Stop watching."""
+        asyncio.get_running_loop().remove_reader(self._watch)
+        self._watch.close()
+
+    def _check_root(self) -> None:
+        if not self._root.is_dir():
+            raise self._gone()
+
+    def _gone(self) -> RootGone:
+        return RootGone(2, "the folder is gone", str(self._root))
+
+    async def _readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        ready = loop.create_future()
+        loop.add_reader(self._watch, ready.set_result, None)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(self._watch)
+
+    def _drain(self) -> tuple[dict[tuple[str, str], None], dict[str, None], list[str]]:
+        """Return the files that something happened to, the folders that are new, and those that are gone."""
+        touched: dict[tuple[str, str], None] = {}
+        folders: dict[str, None] = {}
+        gone: list[str] = []
+        for folder, mask, name in self._watch.events():
+            if not name and not folder:  # it was deleted or moved; there may be another one by now
+                raise self._gone()
+            if not name or (folder == _GIT and name != "HEAD"):
+                continue
+            if not mask & FOLDER:
+                touched[folder, name] = None
+                continue
+            path = f"{folder}/{name}" if folder else name
+            if (self._root / path).is_dir():
+                if path not in self._names and not self._ignored.has(folder, name, is_folder=True):
+                    folders[path] = None
+            else:
+                gone.append(path)
+        return touched, folders, gone
+
+    def _event(self, folder: str, name: str) -> FileEvent | None:
+        path = self._path(folder, name)
+        if folder == _GIT:
+            return FileEvent(path, "change")
+        was, is_there = self._has(folder, name), os.path.lexists(path)
+        if not was and (not is_there or self._ignored.has(folder, name, is_folder=False)):
+            return None
+        mark = b"\0" + os.fsencode(name) + b"\0"
+        if is_there and not was:
+            self._names[folder] = self._names.get(folder, b"\0") + mark[1:]
+        elif was and not is_there and folder in self._names:
+            self._names[folder] = self._names[folder].replace(mark, b"\0")
+        return FileEvent(path, "change" if was and is_there else "add" if is_there else "unlink")
+
+    def _has(self, folder: str, name: str) -> bool:
+        return b"\0" + os.fsencode(name) + b"\0" in self._names.get(folder, b"")
+
+    def _path(self, folder: str, name: str) -> Path:
+        return self._git / name if folder == _GIT and self._git is not None else self._root / folder / name
+
+    def _below(self, folder: str) -> Iterator[str]:
+        """Yield the files of a folder that was just entered, and of those in it, relative to it."""
+        for path, names in self._names.items():
+            if path == folder or path.startswith(f"{folder}/"):
+                inner = path[len(folder) + 1 :]
+                yield from (f"{inner}/{each}" if inner else each for each in _split(names))
+
+    async def _again(self) -> list[FileEvent]:
+        """Watch everything anew, since something was missed or a folder was moved; return what differs from before."""
+        before, self._names = self._names, {}
+        self._watch.close()
+        self._watch = Watch(WHOLE_FILES)
+        await self.scan()
+        events: list[FileEvent] = []
+        for folder in before.keys() | self._names.keys():
+            old, new = before.get(folder, b""), self._names.get(folder, b"")
+            if old != new:
+                was, now = set(_split(old)), set(_split(new))
+                events += [FileEvent(self._path(folder, name), "unlink") for name in was - now]
+                events += [FileEvent(self._path(folder, name), "add") for name in now - was]
+        return events[: WATCH_BURST.value]
+
+    async def _enter(self, folders: list[str]) -> None:
+        """Watch folders and all below them."""
+        while folders:
+            began = time.monotonic()
+            await asyncio.to_thread(self._some, folders, began + _SLICE)
+            if folders:
+                await asyncio.sleep((time.monotonic() - began) * _REST)
+
+    def _some(self, folders: list[str], until: float) -> None:
+        """Watch some of the folders; add those in them. Blocks."""
+        while folders and time.monotonic() < until:
+            if len(self._names) >= WATCH_FOLDERS.value:
+                raise OSError(28, "there are too many folders")
+            folder = folders.pop()
+            path = str(self._root / folder) if folder else str(self._root)
+            self._watch.add(folder, path)
+            try:
+                with os.scandir(path) as found:
+                    entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+            except OSError:
+                continue
+            files = [name for name, is_folder in entries if not is_folder]
+            self._ignored.enter(folder, files)
+            kept = [name for name in files if not self._ignored.has(folder, name, is_folder=False)]
+            self._names[folder] = os.fsencode("\0".join(("", *kept, "")) if kept else "\0")
+            for name, is_folder in entries:
+                if is_folder and not self._ignored.has(folder, name, is_folder=True):
+                    folders.append(f"{folder}/{name}" if folder else name)
+
+
+def _split(names: bytes) -> list[str]:
+    return [os.fsdecode(name) for name in names.split(b"\0") if name]
