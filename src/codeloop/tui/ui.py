@@ -5,7 +5,6 @@ import time
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from textual.app import App
 from textual.containers import Vertical
 from textual.timer import Timer
 
@@ -23,6 +22,7 @@ from codeloop.tui.settings.launch import UiLaunch
 from codeloop.tui.settings.look import Appearance
 from codeloop.tui.state.items import Look, NoticeItem
 from codeloop.tui.state.open_sessions import OpenSessions
+from codeloop.tui.terminal.terminal_app import TerminalApp
 
 TICK = 0.25
 """Seconds between two turns of what moves while a turn runs."""
@@ -30,7 +30,7 @@ AGAIN = 5.0
 """Seconds in which a key that was pressed once has to be pressed again."""
 
 
-class Ui(App[int], inherit_bindings=False):
+class Ui(TerminalApp, inherit_bindings=False):
     """Sessions of one target, each in a tab of which one is shown. All of its keys are in `table`."""
 
     opening: asyncio.Task[None] | None = None

@@ -1,7 +1,9 @@
 """What the screen does about an event, besides showing it."""
 
+import time
+
 from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked
-from codeloop.schema.live_events import FileEdited, SessionIdle
+from codeloop.schema.live_events import FileEdited, Idle, SessionIdle, StatusChanged
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.sending import look_for_queued, send_next
 from codeloop.tui.screen.pace import Frames, Lull
@@ -9,6 +11,8 @@ from codeloop.tui.ui import Ui
 
 LULL = 0.3
 """Seconds that files change before the sidebar asks which they were."""
+LONG = 10.0
+"""Seconds of a turn after which a person looks elsewhere, and wants to know of its end."""
 STEP = 0.05
 """Seconds after a message changed until it is asked which prompts still wait."""
 
@@ -18,6 +22,8 @@ class Hearing:
 
     def __init__(self, ui: Ui) -> None:
         self._ui = ui
+        self._began: dict[str, float] = {}
+        """When the turns of sessions began."""
         self._frames = Frames(ui.draw)
         self._beside = Lull(lambda: ui.aside(refresh(ui)), LULL)
         self._queued = Lull(lambda: ui.aside(look_for_queued(ui)), STEP)
@@ -26,7 +32,15 @@ class Hearing:
         """Draw with the next frame what has changed."""
         ui = self._ui
         match event:
+            case StatusChanged(properties=p) if not isinstance(p.status, Idle):
+                self._began.setdefault(p.session_id, time.monotonic())
+            case PermissionAsked(properties=p):
+                self._call(p.session_id, "A permission is asked for")
+            case QuestionAsked(properties=p):
+                self._call(p.session_id, "A question is asked")
             case SessionIdle(properties=p):
+                if time.monotonic() - self._began.pop(p.session_id, time.monotonic()) >= LONG:
+                    self._call(p.session_id, "The turn is over")
                 self._beside.want()
                 ui.aside(send_next(ui, p.session_id))
             case FileEdited():
@@ -35,8 +49,6 @@ class Hearing:
                 self._queued.want()
             case _:
                 pass
-        if isinstance(event, SessionIdle | PermissionAsked | QuestionAsked) and not ui.app_focus:
-            self._ring()
         self._frames.want()
 
     def resized(self) -> None:
@@ -44,7 +56,11 @@ class Hearing:
         self._frames.want()
         self._beside.want()
 
-    def _ring(self) -> None:
+    def _call(self, session_id: str, what: str) -> None:
         """Tell a person who looks elsewhere that there is something to look at."""
-        if self._ui.choices.settings.bell:
-            self._ui.bell()
+        views = (tab.view for tab in self._ui.tabs)
+        view = next((view for view in views if view is not None and view.owns(session_id)), None)
+        if view is not None and (view.session.id == session_id or view.requests):
+            settings = self._ui.choices.settings
+            title = f"codeloop: {view.session.title}"
+            self._ui.call_back(title, what, has_bell=settings.bell, has_notice=settings.notifications)

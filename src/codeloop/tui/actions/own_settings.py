@@ -24,7 +24,8 @@ ABOUT = {
     "sidebar": "the sidebar; auto: from 120 columns on",
     "vim": "the keys of vi in the prompt",
     "motion": "whether anything moves by itself",
-    "bell": "whether the bell rings when a turn is over or a question waits while you look elsewhere",
+    "bell": "whether the bell rings when a long turn is over or a question waits while you look elsewhere",
+    "notifications": "whether the desktop says so as well, where the terminal can have it do that",
 }
 
 

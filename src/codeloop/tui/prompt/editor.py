@@ -12,12 +12,13 @@ from textual.strip import Strip
 from codeloop.tui.prompt.bindings import arrived
 from codeloop.tui.prompt.entry import Mode
 from codeloop.tui.prompt.memory.kept import KeptPrompt
-from codeloop.tui.prompt.pointing import PointedWidget, app_of
+from codeloop.tui.prompt.pointing import PointedWidget
 from codeloop.tui.prompt.text.actions import EDITS
 from codeloop.tui.prompt.text.buffer import Buffer
 from codeloop.tui.prompt.text.chips import adopted, is_chip, used
 from codeloop.tui.prompt.text.layout import Layout
 from codeloop.tui.prompt.vim.vim import Vim
+from codeloop.tui.screen.bare import app_of
 
 _CURSOR = Style(reverse=True)
 SHELL_HINT = "A command for the shell; Esc leaves"

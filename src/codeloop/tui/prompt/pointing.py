@@ -1,17 +1,9 @@
 """A widget in whose text the mouse points, selects and scrolls."""
 
-from collections.abc import Callable
-from operator import attrgetter
-
 from textual import events
-from textual.app import App
 from textual.geometry import Offset
-from textual.widget import Widget
 
-from codeloop.tui.screen.bare import SteadyWidget
-
-app_of: Callable[[Widget], App[None]] = attrgetter("app")
-"""Returns the app of a widget; the library's own property leaves the app's type open."""
+from codeloop.tui.screen.bare import SteadyWidget, app_of
 
 
 class PointedWidget(SteadyWidget):

@@ -19,14 +19,13 @@ from codeloop.tui.prompt.memory.recalling import Recalling
 from codeloop.tui.prompt.messages import PromptSlashCommand, PromptSubmitted
 from codeloop.tui.prompt.outside.external_editor import edit_outside
 from codeloop.tui.prompt.outside.pasting import Pasting
-from codeloop.tui.prompt.pointing import app_of
 from codeloop.tui.prompt.queued import QueuedPrompts
 from codeloop.tui.prompt.sending import Call, Sending, UnknownCommand, kept_of
 from codeloop.tui.prompt.settings import PromptSettings
 from codeloop.tui.prompt.store import PromptStore
 from codeloop.tui.prompt.text.chips import expanded
 from codeloop.tui.prompt.vim.vim import Vim
-from codeloop.tui.screen.bare import BareWidget
+from codeloop.tui.screen.bare import BareWidget, app_of
 from codeloop.tui.terminal.sequences import learn_keys
 
 

@@ -4,7 +4,11 @@ The library takes styles from the first base of a class only.
 The library asks every widget near a change for its rows, thirty times a second while a model writes.
 """
 
+from collections.abc import Callable
+from operator import attrgetter
+
 from textual import screen as screens
+from textual.app import App
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Region
 from textual.screen import Screen
@@ -15,6 +19,10 @@ SOON = 1 / 200
 """Seconds that a change waits at most for others to be drawn with."""
 
 
+app_of: Callable[[Widget], App[None]] = attrgetter("app")
+"""Returns the app of a widget; the library's own property leaves the app's type open."""
+
+
 class GroundScreen(Screen[None]):
     """A screen of one colour, below everything else. A key is on it at once, without a wait for the next frame."""
 
@@ -23,6 +31,12 @@ class GroundScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__(id="_default")
         screens.__dict__["UPDATE_PERIOD"] = SOON  # it is asked for when the screen first changes
+
+    def on_text_selected(self) -> None:
+        """Copy what was selected with the mouse."""
+        if text := self.get_selected_text():
+            app_of(self).copy_to_clipboard(text)
+            self.notify("Copied.", timeout=2)
 
 
 class BareWidget(Widget):

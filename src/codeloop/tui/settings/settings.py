@@ -37,7 +37,9 @@ class UiSettings(Struct, frozen=True, kw_only=True):
     motion: bool = True
     """False: nothing moves by itself."""
     bell: bool = True
-    """Whether the bell rings for a person who looks elsewhere: a turn is over, or a question waits."""
+    """Whether the bell rings for a person who looks elsewhere: a long turn is over, or a question waits."""
+    notifications: bool = True
+    """Whether the desktop says so, too, where the terminal can have it do that."""
 
     @property
     def diff_view(self) -> DiffView:

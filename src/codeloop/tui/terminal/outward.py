@@ -1,0 +1,86 @@
+"""What goes out of the terminal: to the clipboard, and to the desktop. Which way, its environment tells."""
+
+import base64
+import sys
+from asyncio import create_subprocess_exec, timeout
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from codeloop.kit.terminal_text import one_line
+from codeloop.schema.tui_limits import PROMPT_CLIPBOARD
+
+Environment = Mapping[str, str]
+_TITLE, _TEXT = 60, 200
+"""Characters that a notification shows."""
+_SCREEN = 512
+"""Bytes that GNU screen hands on at a time."""
+
+
+def handed_on(sequence: str, environment: Environment) -> str:
+    """Return a sequence so that a multiplexer hands it on to the terminal around it; the same, if there is none."""
+    if environment.get("TMUX"):
+        return f"\x1bPtmux;{sequence.replace(chr(27), chr(27) * 2)}\x1b\\"
+    if environment.get("STY"):
+        pieces = (sequence[at : at + _SCREEN] for at in range(0, len(sequence), _SCREEN))
+        return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces)
+    return sequence
+
+
+def clipboard_sequence(text: str, environment: Environment) -> str:
+    """Return what has the terminal put a text into its clipboard, also from the other end of ssh."""
+    sequence = f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07"
+    if environment.get("TMUX"):  # which takes it itself, hands it on, or does neither, as it is set up
+        return sequence + handed_on(sequence, environment)
+    return handed_on(sequence, environment)
+
+
+def copy_programs(environment: Environment, platform: str = sys.platform) -> list[tuple[str, ...]]:
+    """Return the programs that reach the clipboard of the person's desktop; of a machine far away, only tmux does."""
+    programs: list[tuple[str, ...]] = []
+    if environment.get("TMUX"):
+        programs.append(("tmux", "load-buffer", "-w", "-"))
+    if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
+        return programs
+    if platform == "darwin":
+        programs.append(("pbcopy",))
+    elif environment.get("WAYLAND_DISPLAY"):
+        programs.append(("wl-copy",))
+    elif environment.get("DISPLAY"):
+        programs += [("xclip", "-selection", "clipboard", "-in"), ("xsel", "--clipboard", "--input")]
+    if environment.get("WSL_DISTRO_NAME"):
+        programs.append(("clip.exe",))
+    return programs
+
+
+async def give(text: str, programs: list[tuple[str, ...]], which: Callable[[str], str | None]) -> None:
+    """Give a text to each of the programs that there is, the first of those for one desktop."""
+    is_given = False
+    for program in programs:
+        if which(program[0]) is None or (is_given and program[0] == "xsel"):
+            continue
+        data = text.encode("utf-16") if program[0] == "clip.exe" else text.encode()
+        with suppress(OSError, TimeoutError):
+            process = await create_subprocess_exec(*program, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
+            async with timeout(PROMPT_CLIPBOARD.seconds):
+                await process.communicate(data)
+            is_given = process.returncode == 0
+
+
+def notification(title: str, text: str, environment: Environment) -> str:
+    """Return what shows a notification on the desktop; "" for a terminal that can't."""
+    title, text = (one_line(each, most).replace(";", ",") for each, most in ((title, _TITLE), (text, _TEXT)))
+    term, program = environment.get("TERM", ""), environment.get("TERM_PROGRAM", "")
+    if environment.get("KITTY_WINDOW_ID") or term == "xterm-kitty":
+        sequence = f"\x1b]99;i=codeloop:d=0;{title}\x1b\\\x1b]99;i=codeloop:p=body;{text}\x1b\\"
+    elif _is_any(environment, "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE") or term.startswith(("foot", "rxvt", "contour")):
+        sequence = f"\x1b]777;notify;{title};{text}\x1b\\"
+    elif _is_any(environment, "ITERM_SESSION_ID") or program in {"iTerm.app", "mintty", "WarpTerminal"}:
+        sequence = f"\x1b]9;{title}: {text}\x07"
+    else:
+        return ""
+    return handed_on(sequence, environment)
+
+
+def _is_any(environment: Environment, *names: str) -> bool:
+    return any(environment.get(name) for name in names)
