@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.cli.output.markdown import Markdown
-from codeloop.client.display.permission_text import EVERYTHING, Asking, in_words
+from codeloop.client.permission_text import EVERYTHING, Asking, in_words
 from codeloop.config.trust.restrict import restricting
 from codeloop.extend import template
 from codeloop.kit import diff, frontmatter, glob, suggest, terminal_output, terminal_text, wildcard

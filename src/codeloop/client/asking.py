@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from codeloop.client.client import Client
-from codeloop.client.display.permission_text import LABEL, Asking
+from codeloop.client.permission_text import LABEL, Asking
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import MessageId, SessionId
 from codeloop.schema.errors import OperationError

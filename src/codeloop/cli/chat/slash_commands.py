@@ -9,8 +9,8 @@ from msgspec import Struct
 from codeloop.cli.chat.conversation import Chat
 from codeloop.cli.target.selection import check_agent, check_model, find, model_of, with_profile
 from codeloop.client.client import Client
-from codeloop.client.display.numbers import dollars, when
 from codeloop.client.mentions import mentioned
+from codeloop.client.numbers import dollars, when
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.suggest import meant, near
 from codeloop.kit.terminal_text import one_line

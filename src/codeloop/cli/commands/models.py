@@ -12,7 +12,7 @@ import msgspec
 from codeloop.app.settings import ProjectSettings, Startup, find_settings, providers_of
 from codeloop.cli.output.style import columns
 from codeloop.cli.target.project import open_providers
-from codeloop.client.display.numbers import count
+from codeloop.client.numbers import count
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.refresh import refresh as fetch
 from codeloop.model.catalog.vendors import NEEDS_CHOICE

@@ -16,7 +16,7 @@ from codeloop.cli.target import selection
 from codeloop.cli.target.selection import EVERY, find, with_session
 from codeloop.cli.target.target import with_client
 from codeloop.client.client import Client
-from codeloop.client.display.numbers import dollars, spent, when
+from codeloop.client.numbers import dollars, spent, when
 from codeloop.config.project_root import GLOBAL
 from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert, inert_json, one_line

@@ -5,7 +5,7 @@ import click
 from codeloop.cli.options import JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.target import with_client
-from codeloop.client.display.numbers import count, dollars
+from codeloop.client.numbers import count, dollars
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.session_requests import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.operation import SESSION_STATS

@@ -4,9 +4,9 @@ import time
 
 from codeloop.cli.follow.subagents import works_in_background
 from codeloop.cli.output.streams import Output
-from codeloop.cli.output.style import paint
+from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.tool_call import heading
-from codeloop.client.display.numbers import cut_to
+from codeloop.client.numbers import cut_to
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionCreated, SessionUpdated
 from codeloop.schema.live_events import Busy, Idle, Retry, SessionIdle, StatusChanged
@@ -26,9 +26,10 @@ MODEL = "model"
 
 
 class Activity:
-    """What is going on: the model's work, and the calls that run."""
+    """What is going on: the model's work, and the calls that run. `output`: the terminal that shows it."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: Output) -> None:
+        self._output = output
         self._labels: dict[str, str] = {}
         self._details: dict[str, str] = {}
         self._since: dict[str, float] = {}
@@ -118,11 +119,10 @@ class Activity:
         detail = f"  {' '.join(self._details[key].split())}" if self._details.get(key) else ""
         return cut_to(f"… {cut_to(self._labels[key], max(room // 2, 20))}{others}  {elapsed}{detail}", room)
 
-
-def draw(activity: Activity, output: Output, *, colour: bool) -> None:
-    """Show what is going on on the last line of a terminal, until something else is written."""
-    line = activity.line(output.columns - 1)
-    output.overlay(paint(line, "dim", colour=colour))
+    def draw(self) -> None:
+        """Show what is going on on the last line of the terminal, until something else is written."""
+        line = self.line(self._output.columns - 1)
+        self._output.overlay(paint(line, "dim", colour=has_colour(self._output.stream)))
 
 
 def _elapsed(seconds: int) -> str:

@@ -7,7 +7,7 @@ first used, because a pipe needs none.
 import re
 
 from codeloop.cli.output.style import Look, paint
-from codeloop.client.display.numbers import width_of
+from codeloop.client.numbers import width_of
 
 UNDECIDED = r" *(#{1,6}|[-*+]|\d{1,9}[.)]?|[`~]{1,2}|>|[-*_ ]+)?"
 WHOLE_LINES = r" *(#{1,6}\s|\||```|~~~)"

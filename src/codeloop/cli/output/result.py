@@ -1,6 +1,6 @@
 """How a turn ended: its answer, its sums, its exit code."""
 
-from codeloop.client.display.numbers import count, duration, spent
+from codeloop.client.numbers import count, duration, spent
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
 from codeloop.schema.part import TextPart, ToolPart, ToolStateError

@@ -7,7 +7,7 @@ from typing import TextIO
 import click
 import msgspec
 
-from codeloop.client.display.numbers import Look
+from codeloop.client.numbers import Look
 from codeloop.kit.terminal_text import inert_json
 
 CODES = {"bold": 1, "dim": 2, "italic": 3, "underline": 4, "red": 31, "green": 32, "yellow": 33, "cyan": 36}

@@ -1,12 +1,15 @@
 """A turn as text: the answer on stdout, everything about it on stderr."""
 
-from codeloop.cli.output.activity import Activity, draw
+from collections.abc import Callable
+from typing import Protocol
+
 from codeloop.cli.output.result import Outcome, summary
-from codeloop.cli.output.speech import Streamed, Withheld
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour, has_redraw, paint
 from codeloop.cli.output.tool_call import lines
-from codeloop.client.display.numbers import duration
+from codeloop.cli.output.withheld import Withheld
+from codeloop.client.numbers import duration
+from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
@@ -17,6 +20,34 @@ from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateCom
 TITLE = 40
 """Characters of a subagent's title."""
 COMPACTED = "The conversation so far was replaced with a summary ({} characters)."
+
+
+class ProgressLine(Protocol):
+    """A terminal's last line, which says what is waited for; see `cli.output.activity`."""
+
+    def take(self, event: Event) -> None:
+        """Take in an event of the session."""
+        ...
+
+    def take_subagent(self, event: Event) -> None:
+        """Take in an event of a subagent's session."""
+        ...
+
+    def draw(self) -> None:
+        """Show the line, until something else is written."""
+        ...
+
+
+class Speech(Protocol):
+    """Shows what the model says."""
+
+    def show(self, event: Event) -> None:
+        """Show what an event adds."""
+        ...
+
+    def finish(self) -> None:
+        """Show what is held back."""
+        ...
 
 
 class TextView:
@@ -30,9 +61,8 @@ class TextView:
         self._thinking = thinking
         self._colour = has_colour(progress.stream)
         self._terminal = next((each for each in (progress, answer) if has_redraw(each.stream)), None)
-        self._activity = Activity()
-        is_terminal = answer.stream.isatty()
-        self._speech = Streamed(answer, self.note) if is_terminal else Withheld(answer, self._narrate, prompt_id)
+        self._activity = _progress_line(self._terminal) if self._terminal is not None else None
+        self._speech = self._streamed() if answer.stream.isatty() else Withheld(answer, self._narrate, prompt_id)
         self._hidden: set[str] = set()
         """Messages whose text is not an answer: prompts and summaries."""
         self._summaries: set[str] = set()
@@ -41,14 +71,18 @@ class TextView:
         self._shown: set[str] = set()
         self._answering = ""
 
+    def _streamed(self) -> Speech:
+        streamed: Callable[..., Speech] = load("cli.output.streamed:Streamed")
+        return streamed(self._answer, self.note)
+
     @property
     def is_live(self) -> bool:
         """Whether there is a terminal that shows progress."""
-        return self._terminal is not None
+        return self._activity is not None
 
     def show(self, event: Event) -> None:
         """Show one event of the session."""
-        if self._terminal is not None and not isinstance(event, PartDelta):
+        if self._activity is not None and not isinstance(event, PartDelta):
             self._activity.take(event)
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
@@ -77,7 +111,7 @@ class TextView:
 
     def show_subagent(self, event: Event, title: str) -> None:
         """Show a finished call of a subagent on one line."""
-        if self._terminal is not None:
+        if self._activity is not None:
             self._activity.take_subagent(event)
         part = event.properties.part if isinstance(event, PartUpdated) else None
         if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted | ToolStateError):
@@ -90,8 +124,8 @@ class TextView:
 
     def tick(self) -> None:
         """Show what is going on, unless a line of the answer is being written."""
-        if self._terminal is not None and self._answer.is_at_start and self._progress.is_at_start:
-            draw(self._activity, self._terminal, colour=has_colour(self._terminal.stream))
+        if self._activity is not None and self._answer.is_at_start and self._progress.is_at_start:
+            self._activity.draw()
 
     def note(self, text: str) -> None:
         """Write a line to stderr."""
@@ -157,3 +191,8 @@ class TextView:
         """Remove the progress line before something is written to the other stream."""
         if self._terminal is not None:
             self._terminal.overlay("")
+
+
+def _progress_line(terminal: Output) -> ProgressLine:
+    make: Callable[[Output], ProgressLine] = load("cli.output.activity:Activity")
+    return make(terminal)

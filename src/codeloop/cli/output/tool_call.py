@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from codeloop.cli.output.style import Look, paint
-from codeloop.client.display.numbers import duration
+from codeloop.client.numbers import duration
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON

@@ -8,7 +8,7 @@ from codeloop.cli.output.streams import Outlet, Output, standard
 from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.text import COMPACTED
 from codeloop.cli.output.tool_call import heading, lines
-from codeloop.client.display.numbers import spent
+from codeloop.client.numbers import spent
 from codeloop.kit.terminal_text import inert, inert_answer
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import error_message

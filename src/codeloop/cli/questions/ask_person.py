@@ -12,7 +12,7 @@ from codeloop.cli.questions.reply_words import chosen, meaning
 from codeloop.cli.questions.trust_text import trust_question
 from codeloop.client.asking import origin
 from codeloop.client.client import Client
-from codeloop.client.display.permission_text import CUT, EVERYTHING, Asking, in_words, marked
+from codeloop.client.permission_text import CUT, EVERYTHING, Asking, in_words, marked
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest

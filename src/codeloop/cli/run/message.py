@@ -8,13 +8,13 @@ import stat
 import sys
 import termios
 from array import array
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from codeloop.cli.options import Options
 from codeloop.client.client import Client
-from codeloop.client.mentions import mentioned
 from codeloop.extend.commands import COMPACT
+from codeloop.kit.lazy import load
 from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import UsageProblem
@@ -127,6 +127,9 @@ async def parts_of(client: Client, message: RunMessage, note: Callable[[str], ob
     """Return the parts of a prompt, with the files and subagents that the words, but not stdin, mention."""
     if not message.text:
         return []
+    if "@" not in message.words:
+        return [TextPartInput(text=message.text)]
+    mentioned: Callable[..., Awaitable[list[PartInput]]] = load("client.mentions:mentioned")
     return [TextPartInput(text=message.text), *(await mentioned(client, message.words, note))]
 
 

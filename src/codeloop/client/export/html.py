@@ -5,8 +5,8 @@ from html import escape
 
 import msgspec
 
-from codeloop.client.display.numbers import when
 from codeloop.client.export.markdown import call_line, call_result
+from codeloop.client.numbers import when
 from codeloop.kit.terminal_text import inert, inert_answer, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import error_message

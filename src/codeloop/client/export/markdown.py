@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from codeloop.client.display.numbers import when
+from codeloop.client.numbers import when
 from codeloop.kit.terminal_text import inert, inert_answer, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import error_message

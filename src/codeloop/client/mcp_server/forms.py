@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from codeloop.client.display.permission_text import Asking, in_words
+from codeloop.client.permission_text import Asking, in_words
 from codeloop.kit.terminal_text import inert
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest, asks_for_secret

@@ -1,6 +1,6 @@
 """Commands that change what is shown: scrolling, switches, the status."""
 
-from codeloop.client.display.numbers import dollars, spent
+from codeloop.client.numbers import dollars, spent
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.message import NO_TOKENS
 from codeloop.tui.ui import Ui

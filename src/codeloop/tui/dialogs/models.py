@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from codeloop.client.display.numbers import count
+from codeloop.client.numbers import count
 from codeloop.schema.api.providers import Model, ProviderDetails
 from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_LIST, NoArguments

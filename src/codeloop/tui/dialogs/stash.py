@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.client.display.numbers import when
+from codeloop.client.numbers import when
 from codeloop.schema.errors import UsageProblem
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.dialog import Colours

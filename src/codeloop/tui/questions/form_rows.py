@@ -2,7 +2,7 @@
 
 from rich.segment import Segment
 
-from codeloop.client.display.numbers import Look
+from codeloop.client.numbers import Look
 from codeloop.tui.dialogs.parts.rows import between, on, wrap
 from codeloop.tui.questions.form import Form, FormRow, FormText
 from codeloop.tui.render.canvas import Row

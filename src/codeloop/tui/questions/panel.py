@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
-from codeloop.client.display.permission_text import Asking
+from codeloop.client.permission_text import Asking
 from codeloop.schema.permission import PermissionRequest
 from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.dialogs.parts.rows_view import RowsView

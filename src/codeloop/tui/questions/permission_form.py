@@ -1,6 +1,6 @@
 """A permission request: allow once or always, reject, or reject with words. What "always" remembers can be edited."""
 
-from codeloop.client.display.permission_text import EVERYTHING, Asking, in_words, remembered
+from codeloop.client.permission_text import EVERYTHING, Asking, in_words, remembered
 from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
 from codeloop.schema.permission import PermissionRequest, Reply

@@ -1,7 +1,7 @@
 """Questions of the model: options to choose one or several from, or words of one's own; several questions are tabs."""
 
-from codeloop.client.display.numbers import Look
-from codeloop.client.display.permission_text import EVERYTHING, Asking, marked
+from codeloop.client.numbers import Look
+from codeloop.client.permission_text import EVERYTHING, Asking, marked
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.tui.questions.form import MOVES, FormAnswer, FormEntry, FormRow, FormText

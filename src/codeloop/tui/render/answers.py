@@ -3,7 +3,7 @@
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.display.numbers import duration
+from codeloop.client.numbers import duration
 from codeloop.kit.terminal_text import inert_answer
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.layout import cut

@@ -3,7 +3,7 @@
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from codeloop.client.display.numbers import count, dollars, duration
+from codeloop.client.numbers import count, dollars, duration
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import (
     APIError,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from textual import on
 from textual.app import ComposeResult
 
-from codeloop.client.display.permission_text import Asking
+from codeloop.client.permission_text import Asking
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.message import ModelRef, Session
 from codeloop.schema.part import ToolPart

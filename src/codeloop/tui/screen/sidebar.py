@@ -9,7 +9,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from codeloop.client.display.numbers import count, dollars
+from codeloop.client.numbers import count, dollars
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row

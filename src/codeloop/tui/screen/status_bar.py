@@ -7,7 +7,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual.strip import Strip
 
-from codeloop.client.display.numbers import count, dollars
+from codeloop.client.numbers import count, dollars
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.tui.render.canvas import Row

@@ -7,8 +7,8 @@ from codeloop.cli.options import JSON, completed
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import run_with_client
 from codeloop.cli.target.selection import find
-from codeloop.client.display.numbers import when
 from codeloop.client.local import LocalClient
+from codeloop.client.numbers import when
 from codeloop.kit.suggest import meant, near
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.errors import UsageProblem

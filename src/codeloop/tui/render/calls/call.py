@@ -7,7 +7,7 @@ from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.display.numbers import duration
+from codeloop.client.numbers import duration
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
 from codeloop.schema.wire import JSON

@@ -6,7 +6,7 @@ from typing import Any
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.display.numbers import duration
+from codeloop.client.numbers import duration
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.tui.render.calls.call import CallBody, ToolCall, mapping, sequence

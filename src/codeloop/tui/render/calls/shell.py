@@ -2,7 +2,7 @@
 
 from rich.segment import Segment
 
-from codeloop.client.display.numbers import duration
+from codeloop.client.numbers import duration
 from codeloop.kit.terminal_text import inert
 from codeloop.tui.render.ansi import AnsiText
 from codeloop.tui.render.calls.call import FOLDED, MOST, CallBody, ToolCall

@@ -1,16 +1,14 @@
-"""Where the model's text goes: a terminal shows it as it comes, a pipe gets only the complete answer."""
+"""What a terminal shows of the model's text: as it comes, rendered."""
 
 from collections.abc import Callable
 
 from codeloop.cli.output.markdown import Markdown
-from codeloop.cli.output.result import FinalAnswer
 from codeloop.cli.output.streams import Output
 from codeloop.cli.output.style import has_colour
 from codeloop.kit.terminal_text import inert_answer
-from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated
+from codeloop.schema.event import Event, PartRemoved, PartUpdated
 from codeloop.schema.live_events import PartDelta
-from codeloop.schema.message import AssistantMessage
-from codeloop.schema.part import TextPart, ToolPart
+from codeloop.schema.part import TextPart
 
 DISCARDED = "The text above broke off and is discarded; the model answers again."
 
@@ -66,47 +64,3 @@ class Streamed:
             self._output.write(markdown.end())
             if not self._output.is_at_start:
                 self._output.write("\n")
-
-
-class Withheld:
-    """The answer on a pipe, once and whole; other text of the model goes to `narrate`."""
-
-    def __init__(self, output: Output, narrate: Callable[[str], object], prompt_id: str | None) -> None:
-        self._output = output
-        self._narrate = narrate
-        self._answer = FinalAnswer(prompt_id)
-        self._shown: dict[str, int] = {}
-        """How many characters of each message were shown."""
-
-    def show(self, event: Event) -> None:
-        """Show what an event completes."""
-        is_answer = self._answer.take(event)
-        match event:
-            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
-                self._shown.setdefault(p.info.id, 0)
-                if is_answer:
-                    self._write(self._more(p.info.id))
-                elif p.info.time.completed is not None:
-                    self._narrate_rest(p.info.id)
-            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._shown:
-                self._narrate_rest(p.part.message_id)
-            case _:
-                pass
-
-    def finish(self) -> None:
-        """Show what did not become an answer."""
-        for message_id in self._shown:
-            self._narrate_rest(message_id)
-
-    def _write(self, text: str) -> None:
-        if text:
-            self._output.write(inert_answer(text) + "\n")
-
-    def _narrate_rest(self, message_id: str) -> None:
-        if text := self._more(message_id).strip("\n"):
-            self._narrate(text)
-
-    def _more(self, message_id: str) -> str:
-        text = self._answer.of(message_id)
-        shown, self._shown[message_id] = self._shown[message_id], len(text)
-        return text[shown:].removeprefix("\n") if shown else text

@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
-from codeloop.client.display.numbers import Look, width_of
+from codeloop.client.numbers import Look, width_of
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import JSON

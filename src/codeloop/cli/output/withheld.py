@@ -1,0 +1,54 @@
+"""What a pipe gets of the model's text: the complete answer, once."""
+
+from collections.abc import Callable
+
+from codeloop.cli.output.result import FinalAnswer
+from codeloop.cli.output.streams import Output
+from codeloop.kit.terminal_text import inert_answer
+from codeloop.schema.event import Event, MessageUpdated, PartUpdated
+from codeloop.schema.message import AssistantMessage
+from codeloop.schema.part import ToolPart
+
+
+class Withheld:
+    """The answer on a pipe, once and whole; other text of the model goes to `narrate`."""
+
+    def __init__(self, output: Output, narrate: Callable[[str], object], prompt_id: str | None) -> None:
+        self._output = output
+        self._narrate = narrate
+        self._answer = FinalAnswer(prompt_id)
+        self._shown: dict[str, int] = {}
+        """How many characters of each message were shown."""
+
+    def show(self, event: Event) -> None:
+        """Show what an event completes."""
+        is_answer = self._answer.take(event)
+        match event:
+            case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
+                self._shown.setdefault(p.info.id, 0)
+                if is_answer:
+                    self._write(self._more(p.info.id))
+                elif p.info.time.completed is not None:
+                    self._narrate_rest(p.info.id)
+            case PartUpdated(properties=p) if isinstance(p.part, ToolPart) and p.part.message_id in self._shown:
+                self._narrate_rest(p.part.message_id)
+            case _:
+                pass
+
+    def finish(self) -> None:
+        """Show what did not become an answer."""
+        for message_id in self._shown:
+            self._narrate_rest(message_id)
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._output.write(inert_answer(text) + "\n")
+
+    def _narrate_rest(self, message_id: str) -> None:
+        if text := self._more(message_id).strip("\n"):
+            self._narrate(text)
+
+    def _more(self, message_id: str) -> str:
+        text = self._answer.of(message_id)
+        shown, self._shown[message_id] = self._shown[message_id], len(text)
+        return text[shown:].removeprefix("\n") if shown else text
