@@ -1,0 +1,139 @@
+"""Language servers in the real program: errors in the results of edits, trust, their end, `codeloop lsp`."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Desk, call, events, lives, serving, steps
+from tests.lsp.world import SERVER
+from tests.support.answers import Answer
+
+DONE = Answer(text="Finished.")
+
+
+def write(text: str, number: int = 1) -> Answer:
+    return call("write", call_id=f"w{number}", filePath="a.x", content=text)
+
+
+def scripted(folder: Path, *orders: str) -> dict[str, Any]:
+    traces = folder / "work" / "traces"
+    traces.mkdir(parents=True, exist_ok=True)
+    return {"mine": {"command": [sys.executable, str(SERVER), str(traces), *orders], "extensions": [".x"]}}
+
+
+def started(folder: Path) -> list[int]:
+    trace = folder / "work" / "traces" / "trace"
+    lines = trace.read_text().splitlines() if trace.exists() else []
+    return [int(line.split()[1]) for line in lines if line.startswith("started")]
+
+
+def outputs(stdout: str, tool: str) -> list[str]:
+    parts = [event.get("part", {}) for event in events(stdout)]
+    return [part["state"]["output"] for part in parts if part.get("tool") == tool]
+
+
+def test_a_run_sees_the_errors_that_its_edits_bring(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "first.x").touch()
+    with serving(steps(write("fine\n"), write("bad1\n", 2), write("good\n", 3), DONE)) as server:
+        desk.use(server, lsp=scripted(tmp_path), sandbox="off")
+        done = desk.run("run", "--format", "json", "work")
+        offered = [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
+    first, second, third = outputs(done.stdout, "write")
+    assert second.endswith("\n1 new error:\na.x:1: bad1 is not good (scripted B1)")
+    assert "error" not in first + third
+    assert "lsp" in offered
+    (pid,) = started(tmp_path)
+    assert not lives(pid)
+    shown = desk.run("lsp", "log", "mine").stdout
+    assert "connected in" in shown
+    (row,) = [row for row in json.loads(desk.run("lsp", "list", "--json").stdout) if row["name"] == "mine"]
+    assert (row["state"], row["files"]) == ("found", [".x"])
+
+
+def test_a_server_runs_in_the_sandbox(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(write("fine\n"), write("bad1\n", 2), DONE)) as server:
+        desk.use(server, lsp=scripted(tmp_path), sandbox="auto")
+        done = desk.run("run", "--format", "json", "work")
+    assert "a.x:1: bad1 is not good" in outputs(done.stdout, "write")[1]
+
+
+def test_a_run_that_edits_nothing_of_the_kind_starts_nothing(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(call("write", filePath="a.txt", content="bad\n"), DONE)) as server:
+        desk.use(server, lsp=scripted(tmp_path), sandbox="off")
+        assert desk.run("run", "work").returncode == 0
+        offered = [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
+    assert "lsp" not in offered, "nothing here is of a kind that a server serves"
+    assert started(tmp_path) == []
+
+
+def test_switched_off_nothing_starts(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "first.x").touch()
+    for number, off in enumerate((False, {"mine": {**scripted(tmp_path)["mine"], "disabled": True}})):
+        with serving(steps(write(f"bad {number}\n"), DONE)) as server:
+            desk.use(server, lsp=off)
+            assert desk.run("run", "work").returncode == 0
+            assert "lsp" not in [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
+        (desk.work / "a.x").unlink()
+    assert started(tmp_path) == []
+
+
+def test_an_untrusted_project_starts_no_server_of_its_own(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "codeloop.json").write_text(json.dumps({"lsp": scripted(tmp_path)}))
+    programs = desk.work / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name in ("ty", "ruff", "basedpyright-langserver"):
+        (programs / name).write_text(f"#!/bin/sh\ntouch {desk.work}/owned\n")
+        (programs / name).chmod(0o755)
+    path = f"{programs}:/usr/bin:/bin"
+    with serving(steps(write("bad\n"), call("write", call_id="p", filePath="a.py", content="bad\n"), DONE)) as server:
+        desk.use(server)
+        done = desk.run("run", "--format", "json", "work", PATH=path)
+    assert len(outputs(done.stdout, "write")) == 2
+    assert started(tmp_path) == []
+    assert not (desk.work / "owned").exists()
+    assert "codeloop trust" in done.stderr
+    with serving(steps(call("write", call_id="p", filePath="b.py", content="bad\n"), DONE)) as server:
+        desk.use(server)
+        desk.run("run", "--trust", "work", PATH=path)
+    assert (desk.work / "owned").exists(), "trusted, it is run"
+
+
+def test_no_server_outlives_a_program_that_is_killed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(write("fine\n"), Answer(text="slow", hang=30))) as server:
+        desk.use(server, lsp=scripted(tmp_path), sandbox="off")
+        process = desk.start("run", "work")
+        until = time.monotonic() + 20
+        while not started(tmp_path) and time.monotonic() < until:
+            time.sleep(0.02)
+        (pid,) = started(tmp_path)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate(timeout=20)
+        until = time.monotonic() + 10
+        while lives(pid) and time.monotonic() < until:
+            time.sleep(0.02)
+        assert not lives(pid)
+
+
+@pytest.mark.parametrize("arguments", [("install", "none"), ("restart", "none"), ("log", "none")])
+def test_a_name_that_is_not_known_is_said(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = Desk(tmp_path).run("lsp", *arguments)
+    assert done.returncode == 2
+    assert "There is no language server 'none'. List them: codeloop lsp list" in done.stderr
+
+
+def test_what_can_not_be_installed_from_here_says_how(tmp_path: Path) -> None:
+    done = Desk(tmp_path).run("lsp", "install", "rust-analyzer")
+    assert done.returncode == 2
+    assert "rustup component add rust-analyzer" in done.stderr
