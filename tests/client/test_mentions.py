@@ -9,12 +9,13 @@ import pytest
 from codeloop.client.mentions import mentioned
 from codeloop.extend.template import resource_mentions
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.project import AddMcp
 from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import PROMPT
+from codeloop.schema.operation import MCP_ADD, PROMPT
 from codeloop.schema.part import FilePart, FilePartSourceText, ResourceSource
 from tests.extend.mcp.world import PLAIN
-from tests.support.project import Rig, rig, told
+from tests.support.project import Rig, call, calls, rig, told
 
 
 async def test_lines_of_a_file_are_attached_alone(tmp_path: Path) -> None:
@@ -101,3 +102,14 @@ async def test_a_resource_is_no_file_of_this_machine_and_may_be_denied(tmp_path:
         assert "is not attached. " in await told_of(part("p", "plain://note"))
         with pytest.raises(OperationError, match=r"there is no MCP server 'q'\. There are: p"):
             await told_of(part("q", "plain://note"))
+
+
+async def test_a_resource_that_has_changed_is_told_with_the_next_result_or_prompt(tmp_path: Path) -> None:
+    touch = calls(call("p_touch", "a", uri="plain://note"))
+    script = [ScriptedAnswer(text="Read."), touch, touch, ScriptedAnswer(text="Done."), ScriptedAnswer(text="Done.")]
+    async with rig(tmp_path, script, mcp=SERVERS) as it:
+        await it.client.call(MCP_ADD, AddMcp(name="p", config=SERVERS["p"]))
+        await said(it, "read @p:plain://note")
+        await it.prompt("touch it twice")
+        changed = "The MCP resource p:plain://note has changed since you read it"
+        assert changed in "\n".join([*it.results(), await said(it, "and now?")])

@@ -30,6 +30,7 @@ from codeloop.schema.part import (
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
+from codeloop.tool.notices import Notices
 from codeloop.tool.tool import ToolFailure, ToolResult
 from codeloop.tool.toolbox import Invalid, Prepared
 from codeloop.tool.truncate import truncated
@@ -152,6 +153,8 @@ class ToolCalls:
             limits = self._engine.output
             scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
             result = truncated(result, scratch, keep, lines=limits.lines, size=limits.bytes)
+            if (notices := self._engine.workspace.part(Notices)) is not None:
+                result = notices.with_result(part.session_id, result)
             self._store_result(part, start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED if context.asks_first else INTERRUPTED

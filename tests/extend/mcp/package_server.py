@@ -142,6 +142,24 @@ def header(name: str, context: Context[Any, Any]) -> str:
     return (context.headers or {}).get(name.lower(), "none")
 
 
+async def touch(uri: str, context: Context[Any, Any]) -> str:
+    """Report that a resource has changed."""
+    await context.notify_resource_updated(uri)
+    return "touched"
+
+
+async def grow(context: Context[Any, Any]) -> str:
+    """Have one more tool."""
+    server.add_tool(lambda: "more", name="more", description="One more.")
+    await context.notify_tools_changed()
+    return "grown"
+
+
+if KIND == "stdio":
+    server.add_tool(touch)
+    server.add_tool(grow)
+
+
 @server.resource("note://today")
 def today() -> str:
     """Today's note."""
@@ -169,7 +187,9 @@ class Failing:
 
 
 if __name__ == "__main__":
-    if KIND == "sse":
+    if KIND == "stdio":
+        server.run()
+    elif KIND == "sse":
         server.run("sse", port=PORT)
     elif FOLDER:
         uvicorn.run(Failing(server.streamable_http_app()), port=PORT, log_level="error")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 TRACES = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+VERSION = sys.argv[2] if len(sys.argv) > 2 else "2025-06-18"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFElEQVR4nGP8z8DAwMDAxAAFDAwMAB0GAQP7P8NVAAAAAElFTkSuQmCC"
 STARTED = f"{os.getpid()}\n"
 
@@ -165,6 +166,9 @@ CALLS: dict[str, Any] = {
         )
     ),
     "roots": lambda given: text(json.dumps(ask("roots/list", {}))),
+    "touch": lambda given: (
+        send({"method": "notifications/resources/updated", "params": {"uri": given["uri"]}}) or text("touched")
+    ),
     "log": lambda given: (
         send({"method": "notifications/message", "params": {"level": "info", "data": "a line for the log"}})
         or text("logged")
@@ -197,9 +201,15 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a request."""
     match method:
         case "initialize":
-            able = {"tools": {"listChanged": True}, "resources": {}, "prompts": {}, "logging": {}, "completions": {}}
+            able = {
+                "tools": {"listChanged": True},
+                "resources": {"subscribe": True},
+                "prompts": {},
+                "logging": {},
+                "completions": {},
+            }
             about = {"name": "plain", "version": "1"}
-            return {"protocolVersion": "2025-06-18", "capabilities": able, "serverInfo": about}
+            return {"protocolVersion": VERSION, "capabilities": able, "serverInfo": about}
         case "tools/list":
             found, start = tools(), int(params.get("cursor") or 0)  # pages of ten
             page = {"tools": found[start : start + 10]}
@@ -208,6 +218,10 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
             return {"resources": RESOURCES}
         case "resources/templates/list":
             return {"resourceTemplates": [{"uriTemplate": "plain://{name}", "name": "any"}]}
+        case "resources/subscribe" | "logging/setLevel":
+            with (TRACES / "asked" if TRACES else Path(os.devnull)).open("a") as file:
+                file.write(f"{method} {params.get('uri') or params.get('level')}\n")
+            return {}
         case "resources/read":
             return {"contents": [contents(params["uri"])]}
         case "prompts/list":

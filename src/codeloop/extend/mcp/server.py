@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
@@ -129,11 +130,7 @@ class McpServer:
     def needs(self) -> tuple[Need, ...]:
         """Return what has to be agreed to before it may be started: a definition that is not the one of before."""
         patch = "" if self.is_running else self._remembered.approvals.change(self.definition)
-        return (self._need(patch),) if patch else ()
-
-    def _need(self, patch: str) -> Need:
-        metadata: JSON = {"server": self.name, "diff": patch}
-        return Need(permission=CHANGED, patterns=(self.name,), metadata=metadata)
+        return (_need(self.name, patch),) if patch else ()
 
     async def connect(self) -> Listing:
         """Connect now, whatever failed before, and return what it offers. Raises ServerFailed."""
@@ -161,7 +158,7 @@ class McpServer:
         for is_last in (False, True):
             connection = await self._connected()
             if ctx is not None and (patch := self.pending):
-                await ctx.ask(self._need(patch))
+                await ctx.ask(_need(self.name, patch))
                 self._agree()
             try:
                 with self._requests.during(ctx):
@@ -274,6 +271,13 @@ class McpServer:
             self._remembered.listings.put(self.definition.digest, self._found)
             self._changed()
 
+    async def watch(self, uri: str, ctx: ToolContext) -> None:
+        """Have a session told when a resource that it has read changes, where the server tells of that."""
+        self._requests.watch(uri, ctx)
+        if self._connection is not None:
+            with suppress(*request_errors()):  # without it, the resource is what it was when it was read
+                await self._connection.watch(uri)
+
     def _lists_changed(self) -> None:
         """Ask again what it offers."""
         connection = self._connection
@@ -288,6 +292,10 @@ class McpServer:
                 self._changed()
 
         asking.add_done_callback(heard)
+
+
+def _need(server: str, patch: str) -> Need:
+    return Need(permission=CHANGED, patterns=(server,), metadata={"server": server, "diff": patch})
 
 
 class _Failures(Struct, frozen=True):

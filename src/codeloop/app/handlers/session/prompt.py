@@ -39,6 +39,7 @@ from codeloop.schema.part import CompactionPart, Part, TextPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry, next_created
+from codeloop.tool.notices import Notices
 
 CUT_OFF = "The server ended while it worked on this. What was done is kept; say how to go on."
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -170,7 +171,9 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
     if any(map(is_mention, args.parts)):
         allow: AllowMentions = load("app.mentions:allowed_mentions")
         allowed = await allow(project, agent, message, args.parts)
-    for given in (*allowed, *([TextPartInput(text=switched, synthetic=True)] if switched else [])):
+    notices = project.workspace.part(Notices)
+    changed = notices.take(session.id) if notices is not None else ""
+    for given in (*allowed, *(TextPartInput(text=note, synthetic=True) for note in (switched, changed) if note)):
         if isinstance(given, FilePartInput):  # reading it, and scaling it down, takes its time
             parts += await asyncio.to_thread(attached, project.workspace, message, given)
         else:

@@ -16,6 +16,7 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need
 from codeloop.schema.question import QuestionInfo, QuestionOption
 from codeloop.schema.wire import JSON
+from codeloop.tool.notices import Notices
 from codeloop.tool.tool import Subtask, ToolContext, ToolFailure
 
 if TYPE_CHECKING:
@@ -51,6 +52,19 @@ class ServerRequests:
         self._log = log
         self._heard = heard
         self._calls: list[ToolContext] = []
+        self._readers: dict[str, dict[str, Notices]] = {}
+
+    def watch(self, uri: str, ctx: ToolContext) -> None:
+        """Remember who has read a resource: that session is told when the server says that it has changed."""
+        self._readers.setdefault(uri, {})[ctx.session_id] = ctx.workspace.shared(Notices)
+
+    def _updated(self, uri: str) -> None:
+        told = (
+            f"The MCP resource {self._server}:{inert(uri)} has changed since you read it; mcp_resource reads it anew."
+        )
+        for session_id, notices in self._readers.get(uri, {}).items():
+            notices.add(session_id, told)
+        self._heard.resource(uri)
 
     @contextmanager
     def during(self, ctx: ToolContext | None) -> Generator[None]:
@@ -81,7 +95,7 @@ class ServerRequests:
         elif method.endswith("list_changed"):
             self._heard.lists()
         elif method == "notifications/resources/updated":
-            self._heard.resource(str(message.params.uri))
+            self._updated(str(message.params.uri))
         await asyncio.sleep(0)
 
     async def _note(self, params: "LoggingMessageNotificationParams") -> None:

@@ -154,7 +154,7 @@ def _client(transport: "Transport", wanted: Wanted, mode: str) -> "Client":
     from mcp_types import Implementation
 
     about = Implementation(name="codeloop", version=__version__)
-    return Client(transport, client_info=about, mode=mode, cache=None, **wanted.requests.callbacks())
+    return Client(transport, client_info=about, mode=mode, cache=None, log_level="info", **wanted.requests.callbacks())
 
 
 def _import() -> "type[Client]":

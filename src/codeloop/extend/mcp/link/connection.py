@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, cast
 
 from codeloop.extend.mcp.known.listing import Listing
+from codeloop.extend.mcp.link.change_stream import ChangeStream
 from codeloop.extend.mcp.link.listed import listing_of
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_STOP, SHELL_TERM
@@ -35,6 +36,7 @@ class ServerConnection:
         self._entering = entering
         self._seconds = seconds
         self._client: Client | None = None
+        self._changes: ChangeStream | None = None
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
@@ -122,6 +124,12 @@ class ServerConnection:
             raise CodeloopError(self.ended or "the connection ended")
         return work.result()
 
+    async def watch(self, uri: str) -> None:
+        """Hear of changes of a resource from now on. Raises what a request raises."""
+        if self._changes is not None:
+            async with asyncio.timeout(self._seconds):
+                await self._changes.watch(uri)
+
     async def listed(self) -> Listing:
         """Return what the server offers now. Raises what a request raises."""
         if self._client is None:
@@ -135,11 +143,16 @@ class ServerConnection:
             try:
                 async with asyncio.timeout(self._seconds):
                     listing = await listing_of(client, self.transport)
-                self._client = client
+                self._client, self._changes = client, ChangeStream(client)
                 opened.set_result(listing)
-                await self._closing.wait()
+                listening = asyncio.create_task(self._changes.run())
+                try:
+                    await self._closing.wait()
+                finally:
+                    listening.cancel()
+                    await asyncio.wait({listening}, timeout=MCP_STOP.seconds)
             finally:
-                self._client = None
+                self._client = self._changes = None
 
     def _lost(self) -> None:
         """Take up that the owner has ended, as it may by itself."""

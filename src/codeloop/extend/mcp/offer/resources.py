@@ -41,6 +41,7 @@ async def resource_of(server: McpServer, uri: str, ctx: ToolContext) -> tuple[li
     await ctx.ask(*server.needs(), need)
     try:
         answer = await server.request(partial(_read, uri), ctx)
+        await server.watch(uri, ctx)
     except ServerFailed as error:
         raise ToolFailure(str(error)) from error
     texts: list[str] = []

@@ -1,0 +1,51 @@
+"""Servers of each version of the protocol: greeted, listed, called, and heard when something of theirs changes."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.extend.mcp.offer.parameters import ResourceParams
+from codeloop.tool.notices import Notices
+from tests.extend.mcp.world import PLAIN, World, world
+from tests.support.project import until
+
+PACKAGE = PLAIN.with_name("package_server.py")
+NEWEST = "2026-07-28"
+
+
+def server(tmp_path: Path, version: str) -> dict[str, Any]:
+    """Return the definition of a server that speaks a version: the package's for the newest, else the plain one."""
+    traces = tmp_path / "traces"
+    traces.mkdir(exist_ok=True)
+    words = [str(PACKAGE), "stdio", "0"] if version == NEWEST else [str(PLAIN), str(traces), version]
+    return {"type": "local", "command": [sys.executable, *words]}
+
+
+async def read(it: World, uri: str) -> str:
+    tool = it.toolbox.by_name["mcp_resource"].loaded
+    return (await tool.run(ResourceParams(server="p", uri=uri), it.ctx)).output
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", NEWEST])
+async def test_a_server_of_each_version_is_spoken_to(tmp_path: Path, version: str) -> None:
+    async with world(tmp_path, {"p": server(tmp_path, version)}) as it:
+        listing = await it.server().connect()
+        assert listing.protocol == version
+        uri = "note://today" if version == NEWEST else "plain://note"
+        assert (await read(it, uri)) == ("Buy milk." if version == NEWEST else f"the text of {uri}")
+        notices = it.ctx.workspace.shared(Notices)
+        told = ""
+        async with asyncio.timeout(20):
+            while not told:  # the newest version's stream of changes is opened beside the calls
+                await it.call("touch", uri=uri)
+                told = notices.take(it.ctx.session_id)
+        assert told == f"The MCP resource p:{uri} has changed since you read it; mcp_resource reads it anew."
+        if version != NEWEST:
+            asked = (tmp_path / "traces" / "asked").read_text().splitlines()
+            assert sorted(asked) == ["logging/setLevel info", f"resources/subscribe {uri}"]
+        assert it.server().pending == ""
+        await it.call("grow" if version == NEWEST else "new_tool")
+        await until(lambda: it.server().pending)
