@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from bench import economy, languages, large, requests, sandboxes, script, serving, snapshots, tools
+from bench import economy, languages, large, requests, sandboxes, script, serving, snapshots, tools, watching
 from bench.figures import Bench
 from bench.measure import Failed, imported, run
 from bench.screen import screen
@@ -134,6 +134,8 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     tools.edit: ("edit-large",),
     languages.languages: tuple(f"edit-{name}" for name in languages.SUBJECTS),
     languages.languages_idle: ("languages-idle",),
+    watching.formatted: ("edit-formatted", "edit-formatted-first"),
+    watching.watched: ("watch-large-cpu", "watch-large-stall", "watch-idle"),
     tools.search: ("grep-large", "glob-large"),
     tools.shell: ("bash-memory",),
     large.sessions: ("long-show", "long-export", "long-fork", "long-step"),
