@@ -12,7 +12,7 @@ from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, Lan
 from codeloop.lsp.client.connection import FENCE, ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, Diagnostic
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
-from codeloop.schema.language_limits import LSP_FILE, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST
+from codeloop.schema.language_limits import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST
 
 _CLEAN = 5.0
 """Seconds after which a server that is idle and says nothing of a file means that nothing is wrong."""
@@ -53,7 +53,7 @@ class ServerNews:
             texts = {**known, **{edit.path: edit.before for edit in edits if edit.before is not None}}
             for path, text in texts.items():
                 self._sync(client, path, text)
-            await asyncio.gather(*(self._learn(client, path) for path in texts))
+            await asyncio.gather(*(self._learn(client, path) for path in [*client.documents]))
             for edit in edits:
                 if edit.before is None:
                     self._told[edit.path] = ()
@@ -83,6 +83,12 @@ class ServerNews:
                 await self._check_alive(client)
             elif not self._waiting:
                 await asyncio.gather(*(client.fresh(path, LSP_OTHERS.seconds) for path in others))
+
+    def keep_open(self, client: LanguageClient, paths: Iterable[Path]) -> None:
+        """Have files open that the model was shown lines of: what an edit breaks in them is told."""
+        for path in list(dict.fromkeys(paths))[: LSP_KNOWN.value]:
+            if path not in client.documents and (text := on_disk(path)) is not None:
+                self._sync(client, path, text)
 
     async def showing(self, path: Path, text: str) -> LanguageClient:
         """Return the server's client with a file as it is now. Raises ServerUnavailable."""

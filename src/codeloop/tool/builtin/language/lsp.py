@@ -108,8 +108,9 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(f"{shown(ctx.workspace, target.path)} is too large for language servers; search in it")
     servers = await _servers(ctx, target)
     try:
-        client = await _client(params.operation, servers, target, text)
-        output = await _answered(ctx, params, client, target, line)
+        news, client = await _client(params.operation, servers, target, text)
+        output, shown_files = await _answered(ctx, params, client, target, line)
+        news.keep_open(client, shown_files)
     except (ErrorAnswer, ServerGone, ServerUnavailable) as error:
         raise ToolFailure(f"{error} Search with grep instead.") from error
     except TimeoutError as error:
@@ -132,7 +133,9 @@ async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerNews]:
     return found
 
 
-async def _client(operation: str, servers: Sequence[ServerNews], target: ResolvedPath, text: str) -> LanguageClient:
+async def _client(
+    operation: str, servers: Sequence[ServerNews], target: ResolvedPath, text: str
+) -> tuple[ServerNews, LanguageClient]:
     """Return the first server that can do what is asked, with the file as it is now."""
     problem: ServerUnavailable | None = None
     names: list[str] = []
@@ -143,7 +146,7 @@ async def _client(operation: str, servers: Sequence[ServerNews], target: Resolve
             problem = error
             continue
         if operation not in _NEEDED or client.can(_NEEDED[operation]):
-            return client
+            return news, client
         names.append(news.server.name)
     if problem is not None and not names:
         raise problem
@@ -152,19 +155,20 @@ async def _client(operation: str, servers: Sequence[ServerNews], target: Resolve
 
 async def _answered(
     ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None
-) -> str:
+) -> tuple[str, Sequence[Path]]:
+    """Return what the model reads, and the files of the project that lines were shown of."""
     name = shown(ctx.workspace, target.path)
     match params.operation:
         case "documentSymbols":
             rows = outline_rows(await outline(client, target.real))
-            return "\n".join(rows) or f"{name} has no symbols."
+            return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
             if not params.symbol:
                 raise ToolFailure("workspaceSymbols needs `symbol`: a name, or a part of one")
             found = [spot for _, spot in await workspace_symbols(client, params.symbol)]
-            return _listed(ctx, found) or f"Nothing is named like {params.symbol}."
+            return _listed(ctx, found) or f"Nothing is named like {params.symbol}.", ()
         case "diagnostics":
-            return await _diagnostics(client, target, name)
+            return await _diagnostics(client, target, name), ()
         case _:
             pass
     at = _position(client.documents[target.real].text, name, line, params.symbol)
@@ -172,9 +176,9 @@ async def _answered(
     if params.operation == "rename":
         if not params.new_name:
             raise ToolFailure("rename needs `newName`")
-        return await rename(ctx, client, {**place, "newName": params.new_name})
+        return await rename(ctx, client, {**place, "newName": params.new_name}), ()
     if params.operation == "hover":
-        return await hover(client, place) or f"Nothing is known of {params.symbol}."
+        return await hover(client, place) or f"Nothing is known of {params.symbol}.", ()
     if params.operation in _HIERARCHIES:
         found = await hierarchy(client, *_HIERARCHIES[params.operation], place)
     else:
@@ -182,7 +186,8 @@ async def _answered(
         found = await spots(client, params.operation, {**place, **more})
     if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
         found = [await _whole(ctx, client, spot, target) for spot in found]
-    return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found."
+    files = [spot.path for spot in found if ctx.workspace.contains(spot.path)]
+    return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
 
 
 def _position(text: str, name: str, line: int | None, symbol: str | None) -> TextPosition:
