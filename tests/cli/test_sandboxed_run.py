@@ -34,6 +34,7 @@ def run(desk: Desk, *commands: str, auto: bool = True, meanwhile: Callable[[], N
     return [part["state"].get("output") or part["state"].get("error") for part in parts]
 
 
+@pytest.mark.slow
 def test_a_fork_bomb_and_a_memory_hog_are_ended_and_the_model_is_told(tmp_path: Path) -> None:
     desk = Desk(tmp_path, limits={"SANDBOX_PROCESSES": 320, "SANDBOX_MEMORY": 1})
     (desk.work / "bomb.py").write_text(BOMB)

@@ -73,6 +73,7 @@ async def it(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bo
     await shells.close()
 
 
+@pytest.mark.slow
 async def test_a_fork_bomb_is_ended_and_other_commands_go_on(it: Bounded) -> None:
     (it.root / "bomb.py").write_text(BOMB)
     server = await it.shells.start(it.context, ShellCommand("echo up; exec sleep 60", 60, None, it.policy))
