@@ -152,3 +152,18 @@ async def test_leaving_while_a_turn_runs_asks_for_the_key_again(tmp_path: Path) 
         await ui.sees("again to leave")
         await ui.pilot.press("ctrl+c")
         assert ui.ui.return_code == 0
+
+
+async def test_what_is_selected_with_the_mouse_is_copied(tmp_path: Path) -> None:
+    async with (
+        rig(tmp_path, [ScriptedAnswer(text="An answer of words.")]) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
+        await ui.type("say something", "enter")
+        await ui.sees("An answer of words.")
+        row = next(at for at, line in enumerate(ui.screen().split("\n")) if "An answer" in line)
+        column = ui.screen().split("\n")[row].index("answer")
+        await ui.pilot.mouse_down(offset=(column, row))
+        await ui.pilot.hover(offset=(column + 8, row))
+        await ui.pilot.mouse_up(offset=(column + 9, row))
+        await ui.until(lambda: ui.ui.clipboard == "answer of ")

@@ -7,16 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Desk, serving, steps
-from tests.support.answers import Answer
+from tests.support.answers import Answer, Call
 from tests.tui.terminal.screen import ScreenTerminal
 
+QUESTION = (
+    """{"questions": [{"header": "Colour", "question": "Which?", "options": [{"label": "red", "description": "-"}]}]}"""
+)
 READY = "\x1b[?2004h"
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     desk = Desk(tmp_path)
-    with serving(steps(Answer(text="Done."))) as server:
+    with serving(steps(Answer(calls=(Call("question", QUESTION),), hang=1.5), Answer(text="Done."))) as server:
         desk.use(server)
         yield desk
 
@@ -40,3 +43,13 @@ def test_answers_of_the_terminal_are_no_keys_and_a_megabyte_is_pasted(desk: Desk
     terminal.child.send_signal(signal.SIGTERM)
     assert terminal.end() == 0
     assert terminal.lost() == ""
+
+
+def test_who_looks_elsewhere_is_called_by_the_desktop_and_the_bell(desk: Desk) -> None:
+    terminal = ScreenTerminal(desk, "ask me", TERM="foot")
+    terminal.wait_for(READY)
+    terminal.type("\x1b[O")
+    terminal.wait_for("\x1b]777;notify;codeloop: ")
+    terminal.wait_for(";A question is asked\x1b\\\x07")
+    terminal.child.send_signal(signal.SIGTERM)
+    assert terminal.end() == 0
