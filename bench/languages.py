@@ -119,7 +119,7 @@ def _opened(folder: Path, name: str) -> tuple[Workspace, Languages | None]:
     def nothing(*_: object) -> None:
         """Nobody follows."""
 
-    house = ServerHouse(start=start, log=nothing, changed=nothing, told=nothing, warn=nothing)
+    house = ServerHouse(start=start, log=nothing, changed=nothing, told=nothing, warn=nothing, watch=nothing)
     opened = Languages(chosen, root, house, lambda _: 0.0)
     workspace.adopt(opened)
     return workspace, opened

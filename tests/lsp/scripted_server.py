@@ -62,8 +62,10 @@ def changed(uri: str, version: int, text: str, before: str = "") -> None:
     if "flood" in ORDERS and "boom" in text:
         row = errors("bad")[0]
         many = {"uri": uri, "version": version, "diagnostics": [row] * 20_000}
-        for _ in range(50):
-            send({"method": "textDocument/publishDiagnostics", "params": many})
+        message = {"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": many}
+        body = json.dumps(message).encode()
+        for _ in range(10):
+            sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
     if "huge" in ORDERS and "boom" in text:
         sys.stdout.buffer.write(b"Content-Length: 99999999999\r\n\r\n")
         sys.stdout.buffer.flush()
@@ -195,6 +197,12 @@ def heard(method: str, params: dict[str, Any]) -> None:
             text = apply(text, change)
         TEXTS[uri] = (document["version"], text)
         changed(uri, document["version"], text, before)
+    elif method == "initialized" and "watch" in ORDERS:
+        options = {"watchers": [{"globPattern": "**/*.x"}]}
+        rows = [{"id": "1", "method": "workspace/didChangeWatchedFiles", "registerOptions": options}]
+        send({"id": "watch", "method": "client/registerCapability", "params": {"registrations": rows}})
+    elif method == "workspace/didChangeWatchedFiles":
+        note("; ".join(f"{Path(each['uri']).name} {each['type']}" for each in params["changes"]))
     elif method == "textDocument/didClose":
         TEXTS.pop(uri, None)
     elif method == "exit":

@@ -149,7 +149,7 @@ async def real(tmp_path: Path, name: str) -> AsyncIterator[tuple[Real, TestConte
         """Nobody follows."""
 
     house = ServerHouse(
-        start=start, log=lambda _, line: logs.append(line), changed=ignore, told=ignore, warn=logs.append
+        start=start, log=lambda _, line: logs.append(line), changed=ignore, told=ignore, warn=logs.append, watch=ignore
     )
     place = ProgramPlace(root, root, is_trusted=True, path=path, installed=tmp_path / "none")
     rows = servers_of(None, place)

@@ -8,6 +8,7 @@ import pytest
 
 from codeloop.kit.limit import Limit
 from codeloop.lsp import languages, server
+from codeloop.lsp.client.client import CHANGED, CREATED, DELETED
 from tests.lsp.world import world
 
 
@@ -71,3 +72,27 @@ async def test_it_is_told_only_what_we_do(tmp_path: Path) -> None:
     assert '"processId": null' in text, "in a sandbox our number means nobody, or somebody else"
     for absent in ("completion", "codeAction", "semanticTokens", "formatting", "inlayHint"):
         assert absent not in text
+
+
+async def test_it_hears_of_changed_files_when_it_asks_for_that(tmp_path: Path) -> None:
+    async with world(tmp_path, "watch") as it:
+        await it.edit("a.x", "one\n")
+        await it.edit("a.x", "two\n")
+        assert it.watched[-1]
+        it.languages.changed_on_disk(it.root / "b.x", CREATED)
+        it.languages.changed_on_disk(it.root / "b.txt", CHANGED)
+        it.languages.changed_on_disk(it.root / "a.x", DELETED)
+        await it.edit("a.x", "three\n")
+        heard = [line for line in it.trace() if ".x " in line or ".txt" in line]
+    assert heard == ["a.x 2", "b.x 1", "a.x 3", "a.x 2"]
+    assert not it.watched[-1]
+
+
+async def test_what_a_command_did_to_an_open_file_is_taken_up(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        await it.edit("a.x", "one\n")
+        await it.edit("b.x", "one\n")
+        (it.root / "a.x").write_text("bad1\n")
+        assert await it.edit("b.x", "two\n") == "1 new error:\na.x:1: bad1 is not good (scripted B1)"
+        (it.root / "a.x").unlink()
+        assert await it.edit("b.x", "three\n") == ""

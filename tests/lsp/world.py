@@ -22,12 +22,16 @@ SERVER = Path(__file__).with_name("scripted_server.py")
 
 @dataclass
 class World:
-    """`logs`: what servers wrote to stderr and what was noted of them; `warned`: what a person was shown."""
+    """`logs`: what servers wrote to stderr and what was noted of them; `warned`: what a person was shown.
+
+    `watched`: whether files were to be watched, each time that was said.
+    """
 
     root: Path
     languages: Languages
     logs: list[str] = field(default_factory=list[str])
     warned: list[str] = field(default_factory=list[str])
+    watched: list[bool] = field(default_factory=list[bool])
     seconds: float = 0.0
 
     async def edit(self, name: str, text: str | None, known: tuple[str, ...] = ()) -> str:
@@ -66,7 +70,7 @@ async def world(
     root.mkdir(exist_ok=True)
     traces.mkdir()
     place = workspace or Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
-    logs, warned = list[str](), list[str]()
+    logs, warned, watched = list[str](), list[str](), list[bool]()
 
     async def start(chosen: ChosenServer, at: Path) -> RunningProgram:
         launch = Launch(chosen.command, at, place.environment, {})
@@ -78,6 +82,7 @@ async def world(
         changed=lambda: None,
         told=lambda _name, _path: None,
         warn=warned.append,
+        watch=watched.append,
     )
     command = [sys.executable, str(SERVER), str(traces), *orders]
     configured = {"scripted": LspServerConfig(command=command, extensions=[".x"])}
@@ -85,7 +90,7 @@ async def world(
     languages = Languages(chosen, root, house, restarts)
     place.adopt(languages)
     try:
-        yield World(root, languages, logs, warned)
+        yield World(root, languages, logs, warned, watched)
     finally:
         async with asyncio.timeout(20):
             await place.close()

@@ -50,6 +50,7 @@ class ServerNews:
             client = await self._connected()
             if client is None:
                 return
+            self._refresh(client)
             texts = {**known, **{edit.path: edit.before for edit in edits if edit.before is not None}}
             for path, text in texts.items():
                 self._sync(client, path, text)
@@ -95,13 +96,8 @@ class ServerNews:
         client = await self.server.connected()
         async with self._turn():
             await self._connected()
+            self._refresh(client)
             self._sync(client, path, text)
-            for other, document in list(client.documents.items()):
-                now = on_disk(other) if other != path else text
-                if now is None:
-                    client.close(other)
-                elif now != document.text:
-                    self._sync(client, other, now)
         return client
 
     def news(self) -> list[tuple[Path, Diagnostic]]:
@@ -157,6 +153,16 @@ class ServerNews:
         client.sync(path, language, text)
         while len(client.documents) > LSP_OPEN.value:
             client.close(next(iter(client.documents)))
+
+    def _refresh(self, client: LanguageClient) -> None:
+        """Take up what others have made of the open files."""
+        for path, document in list(client.documents.items()):
+            now = on_disk(path)
+            if now is None:
+                client.close(path)
+                self._told.pop(path, None)
+            elif now != document.text:
+                self._sync(client, path, now)
 
     async def _learn(self, client: LanguageClient, path: Path) -> None:
         """Note what is wrong in a file now, unless that is known."""

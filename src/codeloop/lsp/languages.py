@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.lsp.brought import FileEdit, ServerNews
+from codeloop.lsp.client.client import FileEvent
 from codeloop.lsp.client.diagnostic import WARNING, Diagnostic
 from codeloop.lsp.server import LanguageServer, ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, serving
@@ -78,9 +79,22 @@ class Languages:
             await asyncio.wait(patient, timeout=until - time.monotonic())
         if hasty := {task for task in tasks if not task.done()} - patient:
             await asyncio.wait(hasty, timeout=min(_IMPATIENT, until - time.monotonic()))
+        self._house.watch(self.wants_files)
         found = [each for news in self.servers.values() for each in news.news()]
         edited = [edit.path for edit in edits]
         return sorted(dict.fromkeys(found), key=lambda each: (each[0] not in edited, str(each[0]), each[1].start))
+
+    @property
+    def wants_files(self) -> bool:
+        """Return whether a server that runs has asked to hear of changed files."""
+        clients = (news.server.client for news in self.servers.values())
+        return any(client is not None and client.registered.wants_files for client in clients)
+
+    def changed_on_disk(self, path: Path, event: FileEvent) -> None:
+        """Tell the servers that run of a file that somebody changed."""
+        for news in self.servers.values():
+            if news.server.client is not None:
+                news.server.client.changed_on_disk([(path, event)])
 
     def known(self, paths: Iterable[Path]) -> JSON:
         """Return errors and warnings of files, as clients know them, by path."""
@@ -104,6 +118,7 @@ class Languages:
         if tasks:
             await asyncio.wait(tasks)
         await asyncio.gather(*(news.server.stop() for news in self.servers.values()))
+        self._house.watch(self.wants_files)
 
     async def _per_server(self, edits: Sequence[FileEdit]) -> dict[ServerNews, list[FileEdit]]:
         found: dict[ServerNews, list[FileEdit]] = {}
@@ -130,6 +145,7 @@ class Languages:
                     await server.stop()
                 else:
                     await server.check_memory()
+            self._house.watch(self.wants_files)
 
 
 def shown(found: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str]) -> str:

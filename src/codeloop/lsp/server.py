@@ -27,6 +27,7 @@ class ServerHouse(Struct, frozen=True):
     """What a server needs of who has it. `start`: starts its program. `log`: takes a line for its log.
 
     `changed`: hears that it is in another state; `told`: of which file it spoke; `warn`: shows a person a line.
+    `watch`: hears whether any server wants to know of changed files.
     """
 
     start: StartServer
@@ -34,6 +35,7 @@ class ServerHouse(Struct, frozen=True):
     changed: Callable[[], None]
     told: Callable[[str, Path], None]
     warn: Callable[[str], None]
+    watch: Callable[[bool], None]
 
 
 class LanguageServer:

@@ -7,18 +7,21 @@ from pathlib import Path
 from codeloop.app.settings import ProjectSettings
 from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.lsp.brought import FileEdit
+from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
 from codeloop.lsp.languages import Languages, shown
 from codeloop.lsp.server import ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
 from codeloop.schema.language_limits import LSP_FILE, LSP_KNOWN
-from codeloop.schema.live_events import LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
+from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
 from codeloop.schema.wire import JSON
 from codeloop.tool.after_edit import FileChange
 from codeloop.tool.file_access import shown as shown_path
 from codeloop.workspace.process.conversation import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.watch.project_watch import ProjectWatch
 from codeloop.workspace.workspace import Workspace
 
+_EVENTS: dict[str, FileEvent] = {"add": CREATED, "change": CHANGED, "unlink": DELETED}
 Tell = Callable[[LiveEvent], None]
 
 
@@ -72,8 +75,16 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
         changed=lambda: tell(LspUpdated()),
         told=lambda name, path: tell(LspDiagnosed(properties=LspFile(server_id=name, path=str(path)))),
         warn=lambda text: tell(ToastShown(properties=Toast(message=text, variant="warning"))),
+        watch=lambda is_wanted: watch.switch(on=is_wanted),
     )
-    return Languages(chosen_servers(settings), workspace.root, house, restarts)
+    languages = Languages(chosen_servers(settings), workspace.root, house, restarts)
+
+    def told(event: LiveEvent) -> None:
+        if isinstance(event, FileWatched):
+            languages.changed_on_disk(Path(event.properties.file), _EVENTS[event.properties.event])
+
+    watch = ProjectWatch(workspace, settings.config.watcher.ignore, told, lambda: None)
+    return languages
 
 
 def diagnoser(workspace: Workspace) -> "EditDiagnoser":
