@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from codeloop.tui.render.layout import clusters, cut, cut_path, expand_tabs, fold, head, wrap
+from codeloop.tui.render.clusters import clusters
+from codeloop.tui.render.layout import cut, cut_path, expand_tabs, fold, head, wrap
 from tests.tui.drawing import plain
 
 FAMILY, FLAG, THUMB, ACCENT = "👩\u200d👩\u200d👧", "🇫🇷", "👍🏽", "e\u0301"

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from rich.cells import cell_len, split_graphemes
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.clusters import clusters
 
-Cluster = tuple[int, int, int]
-"""Where a character as readers know it begins and ends, and how many cells it takes."""
 TAB = 4
 _OPENING = "\uff08\u300c\u300e\u3010\u3008\u300a"
 """Brackets after which no row ends."""
@@ -23,29 +22,6 @@ def width_of(row: Iterable[Segment]) -> int:
 def is_plain(text: str) -> bool:
     """Return whether each character of a text is one cell wide and stands for itself."""
     return text.isascii()
-
-
-def clusters(text: str) -> list[Cluster]:
-    """Return the characters of a text as readers know them: with their marks, skin tones, and flags as one."""
-    joined: list[Cluster] = []
-    for start, end, cells in split_graphemes(text)[0]:
-        char = text[start]
-        if joined and _joins(text, joined[-1], char):
-            first, _, before = joined[-1]
-            joined[-1] = (first, end, before + cells)
-        else:
-            joined.append((start, end, cells))
-    return joined
-
-
-def _joins(text: str, last: Cluster, char: str) -> bool:
-    if "\U0001f3fb" <= char <= "\U0001f3ff":
-        return ord(text[last[0]]) > 0x2000
-    return (
-        "\U0001f1e6" <= char <= "\U0001f1ff"
-        and last[1] - last[0] == 1
-        and "\U0001f1e6" <= text[last[0]] <= "\U0001f1ff"
-    )
 
 
 def expand_tabs(text: str) -> str:

@@ -1,10 +1,11 @@
-"""What a person sees as one character: letters with their marks, emoji of several code points, flags."""
+"""Where what a person sees as one character begins and ends, while it is edited."""
 
-from rich.cells import cell_len, split_graphemes
+from rich.cells import cell_len
+
+from codeloop.tui.render.clusters import clusters
 
 _WINDOW = 96
 """Code points that are looked at on either side: no character that people type is longer."""
-_FLAGS = range(0x1F1E6, 0x1F200)
 _TAB = 4
 
 
@@ -12,17 +13,7 @@ def spans(text: str) -> list[tuple[int, int]]:
     """Return where each character of a text begins and ends."""
     if text.isascii():
         return [(at, at + 1) for at in range(len(text))]
-    found: list[tuple[int, int]] = []
-    half_flag = False
-    for start, end, _ in split_graphemes(text)[0]:
-        is_flag = end == start + 1 and ord(text[start]) in _FLAGS
-        if text[start:end].isascii() or not (half_flag and is_flag):
-            found += _unmerged(text, start, end)
-            half_flag = is_flag
-        else:
-            found[-1] = (found[-1][0], end)
-            half_flag = False
-    return found
+    return [piece for start, end, _ in clusters(text) for piece in _unmerged(text, start, end)]
 
 
 def _unmerged(text: str, start: int, end: int) -> list[tuple[int, int]]:

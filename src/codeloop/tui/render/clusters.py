@@ -1,0 +1,29 @@
+"""What readers see as one character: letters with their marks, emoji of several code points, flags."""
+
+from rich.cells import split_graphemes
+
+Cluster = tuple[int, int, int]
+"""Where a character as readers know it begins and ends, and how many cells it takes."""
+
+
+def clusters(text: str) -> list[Cluster]:
+    """Return the characters of a text as readers know them: with their marks, skin tones, and flags as one."""
+    joined: list[Cluster] = []
+    for start, end, cells in split_graphemes(text)[0]:
+        char = text[start]
+        if joined and _joins(text, joined[-1], char):
+            first, _, before = joined[-1]
+            joined[-1] = (first, end, before + cells)
+        else:
+            joined.append((start, end, cells))
+    return joined
+
+
+def _joins(text: str, last: Cluster, char: str) -> bool:
+    if "\U0001f3fb" <= char <= "\U0001f3ff":
+        return ord(text[last[0]]) > 0x2000
+    return (
+        "\U0001f1e6" <= char <= "\U0001f1ff"
+        and last[1] - last[0] == 1
+        and "\U0001f1e6" <= text[last[0]] <= "\U0001f1ff"
+    )
