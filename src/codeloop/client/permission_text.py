@@ -22,6 +22,8 @@ EVERYTHING = 5_000
 """Rows that are shown of a text when all is asked for."""
 LABEL = 80
 _NAMED = 5
+_NEEDS, _ALSO = 8, 3
+"""What else an answer decides: that many are shown, each in that many rows."""
 _REASON = 3
 """Rows of why a command is to run outside the sandbox, in the model's words."""
 _FILE = re.compile("^Index: ", re.MULTILINE)
@@ -107,7 +109,7 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
     """Yield what the request is about: names that the title can't hold, and the diff, the command or the call."""
     given = request.metadata
     also = _also(given)
-    most -= len(also)
+    most = max(most - len(also), _REASON)
     command, diff, call = given.get("command"), given.get("diff"), given.get("input")
     if isinstance(reason := given.get("reason"), str):
         for row in marked(f"because: {reason}", columns, _REASON):
@@ -132,7 +134,8 @@ def _rows(request: PermissionRequest, columns: int, most: int) -> Iterator[tuple
     if isinstance(place := given.get("workdir"), str) and place:
         also = [f"in {place}", *also]
     for line in also:
-        yield "dim", MARK + one_line(line, max(columns - len(MARK) - 1, 20))
+        for row in marked(line.replace("\n", "⏎"), columns, _ALSO):
+            yield "dim", row
 
 
 def _also(given: JSON) -> list[str]:
@@ -140,7 +143,7 @@ def _also(given: JSON) -> list[str]:
     also = given.get("also")
     lines = [str(line) for line in cast("list[object]", also)] if isinstance(also, list) else []
     kept = [f"also {line}" for line in lines if not line.startswith("bash: ")]
-    return kept if len(kept) <= _NAMED else [*kept[: _NAMED - 1], f"also {len(kept) - _NAMED + 1} more"]
+    return kept if len(kept) <= _NEEDS else [*kept[: _NEEDS - 1], f"also {len(kept) - _NEEDS + 1} more"]
 
 
 def _fits(names: Sequence[str]) -> bool:

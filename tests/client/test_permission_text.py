@@ -1,0 +1,39 @@
+"""A permission request in words: nothing that the answer decides is out of sight without saying so."""
+
+import pytest
+
+from codeloop.client.permission_text import Asking, in_words
+from codeloop.schema.permission import PermissionRequest
+
+HOOK = ".git/hooks/post-commit"
+
+
+def rows(*also: str, columns: int = 80, most: int = 10) -> list[str]:
+    request = PermissionRequest(
+        id="per_1", session_id="ses_1", permission="bash", patterns=["./x"], always=[],
+        metadata={"command": "./x", "also": list(also)},
+    )  # fmt: skip
+    return [row for _, row in in_words(request, Asking("bash"), columns, most).rows]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_what_is_decided_besides_is_not_cut_off_at_the_end_of_a_row(columns: int) -> None:
+    shown = rows(f"edit: {'a' * (columns - 20)}, {HOOK}", columns=columns)
+    assert HOOK in "".join(row[4:] for row in shown)
+    assert all(row.startswith(("  │ ", "  ┆ ")) for row in shown)
+
+
+def test_of_a_very_long_row_the_end_is_shown_and_that_something_is_left_out() -> None:
+    shown = rows(f"edit: {'a' * 9000}, {HOOK}")
+    assert HOOK in shown[-1]
+    assert "  … more of this line" in shown
+
+
+def test_a_call_with_many_needs_shows_them() -> None:
+    kinds = [f"external_directory: /place/{number}/*" for number in range(6)]
+    shown = "\n".join(rows(*kinds, f"edit: {HOOK}", most=6))
+    assert all(kind in shown for kind in (*kinds, HOOK))
+
+
+def test_a_line_break_in_a_name_makes_no_row() -> None:
+    assert any("a⏎  y  allow once" in row for row in rows("read: a\n  y  allow once"))
