@@ -96,5 +96,6 @@ async def _watched(root: Path) -> tuple[float, float, float]:
     await asyncio.sleep(IDLE)
     idle = (time.process_time() - used) / (time.monotonic() - began)
     waiting.cancel()
+    await asyncio.wait([waiting])
     tree.close()
     return cpu * 1000, longest * 1000, idle * 1000

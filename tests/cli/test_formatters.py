@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.cli.program import Desk, call, events, serving, steps
 from tests.support.answers import Answer, Call
+from tests.support.sandboxed import is_sandboxed
 
 UGLY = "def f( a,b ):\n    return a+b\n\n\ndef g():\n    return 1\n"
 
@@ -49,7 +50,33 @@ def test_what_a_formatter_changes_is_part_of_the_edit_and_of_its_undo(tmp_path: 
 def test_an_untrusted_project_has_no_formatter(tmp_path: Path) -> None:
     desk = project(tmp_path)
     with serving(steps(call("write", filePath="b.py", content=UGLY), Answer(text="Done."))) as server:
-        desk.use(server)
+        desk.use(server, formatter={"mine": {"command": ["touch", "run"], "extensions": [".py"]}})
         done = desk.run("run", "--format", "json", "go")
     assert done.returncode == 0, done.stderr
     assert (desk.work / "b.py").read_text() == UGLY
+    assert not (desk.work / "run").exists()
+
+
+def test_one_of_the_person_s_own_formats_a_patch_in_the_sandbox_and_one_that_fails_is_named(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    failing = 'echo half > "$0"; echo no such style >&2; exit 3'
+    script = 'echo gone > "$HOME/outside"; tr a-z A-Z < "$0" > t && cat t > "$0" && rm t'
+    own = {
+        "upper": {"command": ["sh", "-c", script, "$FILE"], "extensions": [".txt"]},
+        "fails": {
+            "command": ["sh", "-c", failing, "$FILE"],
+            "extensions": [".md"],
+        },
+    }
+    patch = "*** Begin Patch\n*** Add File: a.txt\n+one\n*** Add File: b.md\n+two\n*** End Patch"
+    with serving(steps(call("apply_patch", patchText=patch), Answer(text="Done."))) as server:
+        desk.use(server, formatter=own)
+        assert desk.run("trust").returncode == 0
+        done = desk.run("run", "--format", "json", "go")
+    (state,) = (event["part"]["state"] for event in events(done.stdout) if event["type"] == "tool_use")
+    assert state["output"] == "A a.txt: 1 line; upper changed line 1\nA b.md: 1 line\nfails failed: no such style"
+    assert "+ONE" in state["metadata"]["diff"]
+    assert ((desk.work / "a.txt").read_text(), (desk.work / "b.md").read_text()) == ("ONE\n", "two\n")
+    assert not is_sandboxed() or not (tmp_path / "outside").exists()
+    assert desk.run("undo").returncode == 0
+    assert not (desk.work / "a.txt").exists()
