@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -161,6 +162,32 @@ async def test_escape_rejects_only_when_it_is_pressed_twice(tmp_path: Path) -> N
         assert not app.answers
         await app.typed(pilot, "escape")
         assert app.answers == [FormAnswer("reject")]
+
+
+async def test_always_has_to_be_chosen_twice_where_it_allows_much(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push", always=("git *",)), it)
+        await app.typed(pilot, "a")
+        assert "That is broad: every `git *` in this directory." in " ".join(app.shown().split())
+        await app.typed(pilot, "down", "up", "a")
+        assert not app.answers
+        await app.typed(pilot, "a")
+        assert app.answers == [FormAnswer("always")]
+
+
+async def test_a_change_is_drawn_as_a_diff_and_all_of_a_strange_one_as_text(tmp_path: Path) -> None:
+    diff = "Index: a.py\n===\n--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n x = 1\n-print(x)\n+print(y)\n"
+    request = PermissionRequest(
+        id="per_7", session_id="ses_1", permission="edit", patterns=["a.py"], metadata={"diff": diff}, always=["*"]
+    )
+    async with rig(tmp_path, []) as it, asked() as (app, _):
+        await show(app, request, it)
+        assert "Change a.py" in app.shown()
+        assert "│ 2 + print(y)" in app.shown()
+        strange = msgspec.structs.replace(request, id="per_8", metadata={"diff": diff + "+rm -rf\n+hidden\n"})
+        await show(app, strange, it)
+        assert "│ +rm -rf" in app.shown()
+        assert "│ +hidden" in app.shown()
 
 
 async def test_an_edited_pattern_that_is_wider_is_told_and_sent_as_such(tmp_path: Path) -> None:

@@ -29,10 +29,15 @@ class FormEntry(Struct, frozen=True):
 
 
 class FormText(Struct, frozen=True):
-    """`title`: what will happen, in our own words; `rows`: what it is about, each with its look."""
+    """`title`: what will happen, in our own words; `rows`: what it is about, each with its look.
+
+    `diff`: the change that it is about; `rest`: the rows without it, for where it is drawn as a diff.
+    """
 
     title: str
     rows: list[tuple[Look | None, str]]
+    diff: str = ""
+    rest: tuple[tuple[Look | None, str], ...] = ()
 
 
 class FormAnswer(Struct, frozen=True):

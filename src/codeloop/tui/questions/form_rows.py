@@ -5,7 +5,8 @@ from rich.segment import Segment
 from codeloop.client.numbers import Look
 from codeloop.tui.dialogs.parts.rows import between, on, wrap
 from codeloop.tui.questions.form import Form, FormRow, FormText
-from codeloop.tui.render.canvas import Row
+from codeloop.tui.questions.request_diff import diff_rows
+from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.themes.styles import Styles
 
 _LOOKS: dict[Look | None, tuple[str, str]] = {
@@ -39,9 +40,11 @@ def head_rows(form: Form, title: str, waiting: int, styles: Styles, width: int) 
     return rows
 
 
-def about_rows(text: FormText, styles: Styles) -> list[Row]:
-    """Return what a request is about."""
-    return [[Segment(row, styles.of(*_LOOKS[look]))] for look, row in text.rows]
+def about_rows(text: FormText, canvas: Canvas) -> list[Row]:
+    """Return what a request is about; a change as a diff."""
+    drawn = diff_rows(text.diff, canvas)
+    rows = text.rest if drawn else text.rows
+    return [*drawn, *([Segment(row, canvas.styles.of(*_LOOKS[look]))] for look, row in rows)]
 
 
 def choice_rows(form: Form, styles: Styles, width: int, *, is_ready: bool) -> tuple[list[Row], list[int]]:

@@ -22,7 +22,7 @@ from codeloop.tui.questions.form import Form, FormAnswer, FormEntry, Request
 from codeloop.tui.questions.form_rows import about_rows, choice_rows, head_rows
 from codeloop.tui.questions.permission_form import PermissionForm
 from codeloop.tui.questions.question_form import QuestionForm
-from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.canvas import Canvas, DiffView, Row
 from codeloop.tui.themes.styles import Styles
 
 WITHDRAWN = "A question was answered elsewhere, or withdrawn."
@@ -75,6 +75,7 @@ class RequestPanel(Widget, can_focus=True):
         """When the question can have been read (monotonic seconds)."""
         self._owners: list[int] = []
         self._typing: FormEntry | None = None
+        self.diff_view: DiffView = "auto"
 
     def compose(self) -> ComposeResult:
         """Yield what is asked, what it is about, the choices, and a line to type in."""
@@ -123,11 +124,11 @@ class RequestPanel(Widget, can_focus=True):
         width = self.content_size.width
         if form is None or width < 1:
             return
-        text = form.text(width)
+        text, canvas = form.text(width), Canvas(width, styles, diff=self.diff_view)
         head = head_rows(form, text.title, self._waiting, styles, width)
         choices, self._owners = choice_rows(form, styles, width, is_ready=self.is_ready)
         foot = [*choices, *self._hint(form, styles, width)]
-        about = about_rows(text, styles)
+        about = about_rows(text, canvas)
         most = max(self.screen.size.height - OTHERS - len(head) - (form.entry is not None), LEAST)
         foot_height = min(len(foot), max(most - min(len(about), LEAST), LEAST))
         self.query_one("#request-head", RowsView).show(head, len(head))

@@ -1,5 +1,7 @@
 """A permission request: allow once or always, reject, or reject with words. What "always" remembers can be edited."""
 
+import re
+
 from codeloop.client.permission_text import EVERYTHING, Asking, in_words, remembered
 from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
@@ -8,7 +10,11 @@ from codeloop.schema.wire import replace
 from codeloop.tui.questions.form import MOVES, FormAnswer, FormEntry, FormRow, FormText
 
 WIDER = "That is wider than what was offered: it allows more than this request is about."
+BROAD = "That is broad: {}. Press it once more to allow it from now on, or e to edit it."
 SURE = "Press escape or Enter once more to reject it, and stop the {}."
+
+_FREE = re.compile(r"\A[^ *?]*( )?[*?]")
+"""A pattern that leaves all but the first word free."""
 
 
 class PermissionForm:
@@ -24,13 +30,21 @@ class PermissionForm:
         self._request = request
         self._offered = tuple(request.always)
         self._asking = asking
+        self._is_warned = False
+        """Whether it was said that "always" allows much."""
         self._typed: list[str] | None = None
         """The patterns that were edited so far, while that goes on."""
 
     def text(self, width: int) -> FormText:
         """Return what will happen, and all of the command or the diff."""
-        words = in_words(self._request, self._asking, width, EVERYTHING)
-        return FormText(words.title, list(words.rows))
+        request = self._request
+        words = in_words(request, self._asking, width, EVERYTHING)
+        diff = request.metadata.get("diff")
+        if not isinstance(diff, str) or not diff:
+            return FormText(words.title, list(words.rows))
+        bare = replace(request, metadata={key: value for key, value in request.metadata.items() if key != "diff"})
+        rest = in_words(bare, self._asking, width, EVERYTHING).rows
+        return FormText(words.title, list(words.rows), diff, tuple(rest))
 
     def rows(self) -> list[FormRow]:
         """Return the choices."""
@@ -56,14 +70,15 @@ class PermissionForm:
         """Take a key. Escape only rejects when it is pressed twice."""
         choices = self._choices
         is_second, self.notice = self.notice.startswith(SURE[:12]), ""
+        was_warned, self._is_warned = self._is_warned, False
         if key in MOVES:
             self.cursor = (self.cursor + MOVES[key]) % len(choices)
         elif key == "enter":
-            self.choose(self.cursor)
+            self.choose(self.cursor, is_warned=was_warned)
         elif key.isdecimal() and 0 < int(key) <= len(choices):
-            self.choose(int(key) - 1)
+            self.choose(int(key) - 1, is_warned=was_warned)
         elif key in _KEYS and _KEYS[key] in choices:
-            self.choose(choices.index(_KEYS[key]))
+            self.choose(choices.index(_KEYS[key]), is_warned=was_warned)
         elif key == "e" and self._can_edit:
             self.cursor = choices.index("always")
             self._typed = []
@@ -77,12 +92,15 @@ class PermissionForm:
             return False
         return True
 
-    def choose(self, row: int) -> None:
-        """Take a choice."""
+    def choose(self, row: int, *, is_warned: bool = False) -> None:
+        """Take a choice; what allows much for good has to be chosen twice."""
         self.cursor = row
         match self._choices[row]:
             case "once":
                 self._end("once")
+            case "always" if self._is_broad and not is_warned:
+                self._is_warned = True
+                self.notice = BROAD.format(remembered(self._request))
             case "always":
                 self._end("always")
             case "reject":
@@ -119,6 +137,15 @@ class PermissionForm:
         if patterns:
             self._request = replace(self._request, always=list(patterns))
         self.notice = WIDER if self._is_wider else ""
+
+    @property
+    def _is_broad(self) -> bool:
+        """Whether "always", as it was offered, allows everything of a kind, or all that a program can do."""
+        always = tuple(self._request.always)
+        one_word = self._request.permission in {"bash", "sandbox"}
+        return always == self._offered and any(
+            pattern == "*" or (one_word and _FREE.search(pattern) is not None) for pattern in always
+        )
 
     @property
     def _is_wider(self) -> bool:

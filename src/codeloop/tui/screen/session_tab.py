@@ -37,6 +37,7 @@ class SessionTab(BareWidget):
         self.transcript = Transcript(canvas)
         self.prompt = prompt
         self.panel = RequestPanel(colours)
+        self.panel.diff_view = canvas.diff
         self.agent: str | None = None
         """For the next prompts; None: as the session's last one."""
         self.model: ModelRef | None = None
@@ -77,6 +78,7 @@ class SessionTab(BareWidget):
     def restyle(self, canvas: Canvas) -> None:
         """Draw everything for another canvas."""
         self.transcript.restyle(canvas)
+        self.panel.diff_view = canvas.diff
         self.panel.draw()
 
     def take_focus(self) -> None:

@@ -15,6 +15,8 @@ from codeloop.tui.themes.styles import Styles
 
 AnyPick = Pick[Any]
 _LONGEST = 400
+_NARROW, _SHORT = 50, 14
+"""Cells of a list under which only a hint of so few cells is shown, such as a key."""
 _SAMPLE = 500
 
 
@@ -70,7 +72,7 @@ class PickRows(Sequence[Row]):
         look = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _LONGEST)
         hint = fit(one_line(pick.problem, 60), width * 2 // 5) if pick.problem else one_line(pick.hint, 60)
-        hint = hint if width >= 50 else ""
+        hint = hint if width >= _NARROW or cell_len(hint) <= _SHORT else ""
         room = width - 4 - (cell_len(hint) + 2 if hint else 0)
         shown = fit(title, room)
         marks = places(shown, self._query) if self._query.strip() else set[int]()
