@@ -65,6 +65,5 @@ def change_between(before: str, after: str, encoding: Encoding) -> TextChange:
     end, column = len(old) - tail, 0
     if not tail and old and not old[-1].endswith(("\n", "\r")):
         end, column = len(old) - 1, units(old[-1], encoding)
-        if first == len(old):  # what is added begins in the last line
-            return TextChange(end, end, column, "".join(new[first - 1 :])[len(old[-1]) :])
+        first = min(first, end)
     return TextChange(first, end, column, "".join(new[first : len(new) - tail]))
