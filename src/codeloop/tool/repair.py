@@ -33,6 +33,7 @@ NAMES: dict[str, str] = {
     "task_output": "taskresult gettaskoutput taskstatus agentoutput agentoutputtool",
     "question": "askuser askuserquestion askquestion",
     "plan_exit": "exitplanmode exitplan",
+    "lsp": "languageserver codeintelligence",
 }
 """What others call our tools, in small letters and without underscores."""
 
@@ -75,18 +76,22 @@ PARAMETERS: dict[str, str] = {
     "status": "state",
     "multiple": "multiselect allowmultiple",
     "label": "value text name",
+    "operation": "action method",
+    "line": "linenumber row",
+    "symbol": "name identifier query",
+    "newName": "newsymbol to",
 }
 """What others call our parameters, in small letters and without underscores; each counts where ours exists."""
 
 _VALUES = {
-    "files_with_matches": "files",
-    "files_only": "files",
+    "fileswithmatches": "files",
+    "filesonly": "files",
     "done": "completed",
     "complete": "completed",
     "finished": "completed",
     "todo": "pending",
     "open": "pending",
-    "not_started": "pending",
+    "notstarted": "pending",
     "doing": "in_progress",
     "active": "in_progress",
     "started": "in_progress",
@@ -99,7 +104,17 @@ _VALUES = {
     "plain": "text",
     "json": "text",
     "raw": "html",
+    "gotodefinition": "definition",
+    "gotoimplementation": "implementation",
+    "findreferences": "references",
+    "documentsymbol": "documentSymbols",
+    "outline": "documentSymbols",
+    "workspacesymbol": "workspaceSymbols",
+    "preparecallhierarchy": "incomingCalls",
+    "callers": "incomingCalls",
+    "callees": "outgoingCalls",
 }
+"""What others call the values of ours, in small letters and without underscores."""
 _LINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("offset", "startline", "linestart", "start", "from"), ("first",)),
     **dict.fromkeys(("endline", "lineend", "end", "to"), ("last",)),
@@ -165,11 +180,11 @@ def _meant_value(value: Any, schema: JSON, notes: list[str]) -> Any:
     if isinstance(value, str) and schema.get("type") == "array" and schema["items"].get("type") == "string":
         return value if value[:1] in {"[", "{"} else [value]
     if isinstance(value, str) and value not in schema.get("enum", [value]):
-        folded = re.sub(r"[ -]", "_", value.strip().lower())
-        meant = _VALUES.get(folded, folded)
-        if meant not in schema["enum"]:
+        folded = _folded(value)
+        meant = {_folded(ours): ours for ours in schema["enum"]}.get(_folded(_VALUES.get(folded, folded)))
+        if meant is None:
             return value
-        notes += [f"`{value}` was taken for `{meant}`"] if meant != folded else []
+        notes += [f"`{value}` was taken for `{meant}`"] if _folded(meant) != folded else []
         return meant
     if schema.get("type") == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -22,7 +22,9 @@ class IgnoredFiles:
     def __init__(self, root: Path, git: Path | None, more: Sequence[str], environment: Mapping[str, str]) -> None:
         """`more`: further patterns as in `.gitignore`."""
         self._root = root
-        files = [*([git / "info" / "exclude"] if git else []), *user_excludes(environment)]
+        files = user_excludes(environment)
+        if git is not None:
+            files = (git / "info" / "exclude", *files)
         above = [parse(read_small(file, _BYTES), "") for file in files]
         self._first = (parse("\n".join(more).encode(), ""),)
         self._chains: dict[str, tuple[Patterns, ...]] = {"": tuple(above)}

@@ -1,5 +1,6 @@
 """Ask a language server: definitions, references, calls, outlines, renames."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -95,15 +96,16 @@ class LspParams(msgspec.Struct, frozen=True, rename="camel"):
 async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     """Return what a language server knows."""
     path, line = params.file_path, params.line
-    if (named := _PLACE.fullmatch(path)) and not (ctx.workspace.directory / path).exists():
+    if (named := _PLACE.fullmatch(path)) and not os.path.lexists(ctx.workspace.directory / path):
         path, line = named[1], line or int(named[2])
     target = await resolve_allowed(ctx, path)
     await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
     with failures(ctx.workspace, target):
         loaded = load_text(target.real)
-    if loaded is None:
-        raise ToolFailure(await missing(ctx, target))
+        if loaded is None:
+            raise ToolFailure(await missing(ctx, target))
     text = loaded[1].content
+    _check(params, line)
     if len(text) > LSP_FILE.value:
         raise ToolFailure(f"{shown(ctx.workspace, target.path)} is too large for language servers; search in it")
     servers = await _servers(ctx, target)
@@ -120,6 +122,16 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
         ) from error
     title = f"{params.operation} {params.symbol or ''}".strip()
     return ToolResult(title, readable(output), {"operation": params.operation})
+
+
+def _check(params: LspParams, line: int | None) -> None:
+    """Raise ToolFailure when something is missing that the operation needs."""
+    if params.operation == "workspaceSymbols" and not params.symbol:
+        raise ToolFailure("workspaceSymbols needs `symbol`: a name, or a part of one")
+    if params.operation not in _OF_FILE and (line is None or not params.symbol):
+        raise ToolFailure("give the line (`filePath` as path:line) and `symbol`, the name on that line")
+    if params.operation == "rename" and not params.new_name:
+        raise ToolFailure("rename needs `newName`")
 
 
 async def _servers(ctx: ToolContext, target: ResolvedPath) -> list[ServerNews]:
@@ -163,19 +175,15 @@ async def _answered(
             rows = outline_rows(await outline(client, target.real))
             return "\n".join(rows) or f"{name} has no symbols.", ()
         case "workspaceSymbols":
-            if not params.symbol:
-                raise ToolFailure("workspaceSymbols needs `symbol`: a name, or a part of one")
-            found = [spot for _, spot in await workspace_symbols(client, params.symbol)]
+            found = [spot for _, spot in await workspace_symbols(client, params.symbol or "")]
             return _listed(ctx, found) or f"Nothing is named like {params.symbol}.", ()
         case "diagnostics":
             return await _diagnostics(client, target, name), ()
         case _:
             pass
-    at = _position(client.documents[target.real].text, name, line, params.symbol)
+    at = _position(client.documents[target.real].text, name, line or 1, params.symbol or "")
     place = place_of(client, target.real, at)
     if params.operation == "rename":
-        if not params.new_name:
-            raise ToolFailure("rename needs `newName`")
         return await rename(ctx, client, {**place, "newName": params.new_name}), ()
     if params.operation == "hover":
         return await hover(client, place) or f"Nothing is known of {params.symbol}.", ()
@@ -190,10 +198,8 @@ async def _answered(
     return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
 
 
-def _position(text: str, name: str, line: int | None, symbol: str | None) -> TextPosition:
+def _position(text: str, name: str, line: int, symbol: str) -> TextPosition:
     """Return where a symbol stands: on the line that was named, or one near it."""
-    if line is None or not symbol:
-        raise ToolFailure("give the line (`filePath` as path:line) and `symbol`, the name on that line")
     lines = lines_of(text)
     wanted = symbol.rpartition(".")[2].rpartition("::")[2]
     pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
