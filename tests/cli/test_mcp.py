@@ -101,6 +101,42 @@ def test_a_server_that_does_not_work_is_not_written(tmp_path: Path) -> None:
     assert not (desk.home / "config" / "codeloop.json").exists()
 
 
+def added(desk: Desk, *words: str, code: int = 0, **environment: str) -> str:
+    """Add a server without trying it; return what is said."""
+    done = desk.run("mcp", "add", *words, "--no-try", **environment)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_what_people_paste_is_taken(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.configure(share="disabled")
+    added(desk, "plain", "npx", "-y", "@scope/server-plain", ".")
+    added(desk, '{"mcpServers": {"one": {"command": "npx", "args": ["one"]}, "two": {"url": "https://b"}}}')
+    assert configured(desk) == {
+        "plain": {"type": "local", "command": ["npx", "-y", "@scope/server-plain", "."]},
+        "one": {"type": "local", "command": ["npx", "one"]},
+        "two": {"type": "remote", "url": "https://b"},
+    }
+    placeholder = ("a", "https://b", "--header", "Authorization: Bearer <your-token>")
+    assert "or {env:YOUR_TOKEN} to take it" in added(desk, *placeholder, code=2)
+    assert "For an address there is --header" in added(desk, "a", "https://b", "--env", "A=b", code=2)
+
+
+def test_a_variable_is_put_in_when_a_server_is_tried(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.configure(share="disabled")
+    done = desk.run("mcp", "add", "p", "--env", "MINE={env:MY_VALUE}", "--", *SERVER, MY_VALUE="1")
+    assert done.returncode == 0, done.stderr
+    assert configured(desk)["p"] == {
+        "type": "local",
+        "command": [*SERVER],
+        "environment": {"MINE": "{env:MY_VALUE}"},
+    }
+    unset = desk.run("mcp", "add", "q", "--env", "MINE={env:NOT_THERE}", "--", *SERVER)
+    assert (unset.returncode, "The variable NOT_THERE is not set" in unset.stderr) == (1, True)
+
+
 def test_servers_of_other_programs_are_taken_over_when_asked_for(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / ".mcp.json").write_text(

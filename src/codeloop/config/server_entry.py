@@ -1,13 +1,18 @@
 """An MCP server's entry in a configuration file: put in, taken out, with everything else left as it is."""
 
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from codeloop.config.edit_file import NotPlain, edited
 from codeloop.config.files import read_text, reason, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import OWN_FILES
+from codeloop.config.substitute import REFERENCE
+from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 from codeloop.schema.wire import JSON
@@ -18,6 +23,31 @@ def entry_file(paths: Paths, place: ProjectRoot | None) -> Path:
     folder = paths.config if place is None else place.root
     there = [folder / name for name in OWN_FILES if os.path.lexists(folder / name)]
     return there[-1] if there else folder / OWN_FILES[0]
+
+
+def resolved(value: Any, folder: Path, environment: Mapping[str, str]) -> Any:
+    """Return an entry with its `{env:}` and `{file:}` replaced, as when it is read from a file in `folder`.
+
+    Raises CodeloopError for a variable that is not set and a file that can't be read.
+    """
+
+    def content(found: re.Match[str]) -> str:
+        kind, name = found[1], found[2].strip()
+        if kind == "env":
+            if name not in environment:
+                raise CodeloopError(f"The variable {name} is not set, which the entry takes a value from.")
+            return environment[name]
+        file = folder / Path(name).expanduser()
+        text = read_text(file, CONFIG_BYTES.value)
+        if text is None:
+            raise CodeloopError(f"There is no file {file}, which the entry takes a value from.")
+        return text.strip()
+
+    if isinstance(value, str):
+        return REFERENCE.sub(content, value)
+    if is_object(value):
+        return {key: resolved(each, folder, environment) for key, each in value.items()}
+    return [resolved(each, folder, environment) for each in value] if is_list(value) else value
 
 
 def write_entry(file: Path, name: str, entry: JSON | None) -> None:

@@ -1,6 +1,7 @@
 """`codeloop mcp`: add servers, list what they are doing, look at one, remove them."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -19,10 +20,12 @@ from codeloop.cli.group import Group
 from codeloop.cli.options import JSON as AS_JSON
 from codeloop.cli.output.style import columns, print_json
 from codeloop.cli.target.project import open_settings
-from codeloop.config.server_entry import entry_file, write_entry
+from codeloop.config.server_entry import entry_file, resolved, write_entry
 from codeloop.config.trust.store import amend
 from codeloop.extend.mcp.known.definition import LocalDefinition, RemoteDefinition, ServerDefinition, definition_of
+from codeloop.extend.mcp.known.importing import FoundServer
 from codeloop.extend.mcp.known.listing import Listing
+from codeloop.extend.mcp.known.pasted import check_values, is_json, servers_of_json, words_of
 from codeloop.extend.mcp.link.failures import ServerFailed
 from codeloop.extend.mcp.server import McpServer
 from codeloop.extend.mcp.servers import McpServers
@@ -53,9 +56,9 @@ def mcp() -> None:
     """Add, list, try and remove MCP servers."""
 
 
-@mcp.command()
+@mcp.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name")
-@click.argument("what", nargs=-1, required=True)
+@click.argument("what", nargs=-1, type=click.UNPROCESSED)
 @click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="Variable for the program. Repeatable.")
 @click.option("--header", "headers", metavar="NAME: VALUE", multiple=True, help="Header for the address. Repeatable.")
 @click.option("--cwd", metavar="DIRECTORY", help="Directory that the program works in. [default: the project's]")
@@ -65,10 +68,28 @@ def mcp() -> None:
 def add(name: str, what: tuple[str, ...], **flags: Any) -> None:
     """Add an MCP server: NAME, then its address, or `--` and the command that starts it.
 
+    The JSON that a README gives for other programs is taken as well, with a NAME or without.
     The server is tried first, and only written to the configuration when it works.
     """
     options = AddOptions(**flags)
-    entry = _entry(what, options)
+    for each in _given(name, what, options):
+        _add(each.name, each.entry, options)
+
+
+def _given(name: str, what: tuple[str, ...], options: AddOptions) -> list[FoundServer]:
+    if not what and is_json(name):
+        found = servers_of_json(name)
+    elif len(what) == 1 and is_json(what[0]):
+        found = servers_of_json(what[0], name)
+    else:
+        return [FoundServer(name, Path(), _entry(name, what, options))]
+    if wrong := next((each for each in found if each.problem), None):
+        raise UsageProblem(f"{inert(wrong.name)} can't be added: {inert(wrong.problem)}.")
+    return found
+
+
+def _add(name: str, entry: JSON, options: AddOptions) -> None:
+    check_values(name, entry)
     definition = definition_of(name, entry)
     if definition.problem:
         raise UsageProblem(f"{inert(definition.problem)}.")
@@ -77,7 +98,8 @@ def add(name: str, what: tuple[str, ...], **flags: Any) -> None:
         raise UsageProblem(f"There is a server {inert(name)!r} already. Remove it first: codeloop mcp remove {name}")
     file = entry_file(settings.paths, settings.place if options.for_project else None)
     if not options.no_try:
-        click.echo(_in_project(lambda project: _tried(project, definition)))
+        usable = definition_of(name, resolved(entry, file.parent, os.environ))
+        click.echo(_in_project(lambda project: _tried(project, usable)))
     write_entry(file, name, entry)
     if options.for_project and settings.trusted:  # it is the person's own change
         amend(settings.paths, settings.place.root, settings.place.directory, file)
@@ -86,17 +108,19 @@ def add(name: str, what: tuple[str, ...], **flags: Any) -> None:
         click.echo("This directory is not trusted, so its servers are ignored. Trust it: codeloop trust")
 
 
-def _entry(what: Sequence[str], options: AddOptions) -> JSON:
+def _entry(name: str, what: Sequence[str], options: AddOptions) -> JSON:
     variables, headers = _pairs(options.variables, "="), _pairs(options.headers, ":")
     more: JSON = {"timeout": options.timeout} if options.timeout else {}
     if len(what) == 1 and what[0].startswith(("http://", "https://")):
         if variables or options.cwd:
             raise UsageProblem("--env and --cwd are for a program. For an address there is --header.")
         return {"type": "remote", "url": what[0], **({"headers": headers} if headers else {}), **more}
+    words, before = words_of(name, what)
     if headers:
         raise UsageProblem("--header is for an address. For a program there is --env.")
+    variables = {**before, **variables}
     more |= {"cwd": options.cwd} if options.cwd else {}
-    return {"type": "local", "command": [*what], **({"environment": variables} if variables else {}), **more}
+    return {"type": "local", "command": words, **({"environment": variables} if variables else {}), **more}
 
 
 def _pairs(given: Sequence[str], mark: str) -> dict[str, str]:

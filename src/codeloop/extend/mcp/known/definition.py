@@ -2,13 +2,21 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import msgspec
 from msgspec import Struct
 
 from codeloop.schema.wire import JSON, Wire
 
+_OTHERS = {
+    "args": "part of `command`, a list of all words",
+    "env": "`environment`",
+    "disabled": "`enabled`",
+    "serverUrl": "`url`",
+    "httpUrl": "`url`",
+}
+"""Keys of other programs' entries, and what stands for them here."""
 Timeout = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
 
@@ -96,11 +104,25 @@ def definition_of(name: str, entry: object, scope: str = "") -> ServerDefinition
     if isinstance(entry, dict) and entry.keys() <= {"enabled"}:
         is_off = entry == {"enabled": False}
         return ServerDefinition(name, None, scope, "" if is_off else "it has neither a command nor a url")
+    if wrong := _mistaken(cast("object", entry)):
+        return ServerDefinition(name, None, scope, f"mcp.{name} is not a server: {wrong}")
     try:
         how = msgspec.convert(entry, LocalDefinition | RemoteDefinition)
     except msgspec.ValidationError as error:
         return ServerDefinition(name, None, scope, f"mcp.{name} is not a server: {error}")
     return ServerDefinition(name, how, scope)
+
+
+def _mistaken(entry: object) -> str:
+    """Return what to write instead of another program's key; "" when there is none."""
+    if not isinstance(entry, dict):
+        return ""
+    given = cast("JSON", entry)
+    if isinstance(given.get("command"), str):
+        return "its `command` is one text, and has to be a list of words"
+    if wrong := next((key for key in _OTHERS if key in given), None):
+        return f"`{wrong}` is another program's key; here that is {_OTHERS[wrong]}"
+    return "" if given.get("type") in {"local", "remote"} else 'its `type` has to be "local" or "remote"'
 
 
 def definitions_of(mcp: Mapping[str, object], scopes: Mapping[str, str]) -> dict[str, ServerDefinition]:

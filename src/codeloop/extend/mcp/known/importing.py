@@ -40,7 +40,7 @@ def servers_of_others(paths: Paths, root: Path, directory: Path) -> tuple[list[F
             continue
         for section in sections:
             for name, entry in _object(section(value)).items():
-                found.append(_server(name, file, _object(entry)))
+                found.append(found_server(name, file, _object(entry)))
     return found, problems
 
 
@@ -72,24 +72,29 @@ def _places(paths: Paths, root: Path, directory: Path) -> Iterator[tuple[Path, t
     yield paths.home / ".cursor" / "mcp.json", (usual,)
     yield root / ".vscode" / "mcp.json", (of_editor,)
     yield paths.home / ".config" / "Code" / "User" / "mcp.json", (of_editor,)
+    yield paths.home / "Library" / "Application Support" / "Code" / "User" / "mcp.json", (of_editor,)
 
 
-def _server(name: str, source: Path, given: JSON) -> FoundServer:
+def found_server(name: str, source: Path, given: JSON) -> FoundServer:
+    """Return an entry of another program, or of ours, as one of ours."""
     entry: JSON
-    if isinstance(given.get("url"), str):
-        entry = {"type": "remote", "url": given["url"]}
+    address = next((given[key] for key in ("url", "serverUrl", "httpUrl") if isinstance(given.get(key), str)), None)
+    if address is not None:
+        entry = {"type": "remote", "url": address}
         if headers := _object(given.get("headers")):
             entry["headers"] = headers
-    elif isinstance(given.get("command"), str):
+    elif given.get("command") and isinstance(given["command"], str | list):
         arguments = given.get("args")
         words = cast("list[Any]", arguments) if isinstance(arguments, list) else []
-        entry = {"type": "local", "command": [given["command"], *map(str, words)]}
-        if environment := _object(given.get("env")):
+        first = [given["command"]] if isinstance(given["command"], str) else cast("list[Any]", given["command"])
+        entry = {"type": "local", "command": [*map(str, first), *map(str, words)]}
+        if environment := _object(given.get("env")) or _object(given.get("environment")):
             entry["environment"] = {key: str(value) for key, value in environment.items()}
         if isinstance(given.get("cwd"), str):
             entry["cwd"] = given["cwd"]
     else:
         return FoundServer(name, source, {}, "it has neither a command nor a url")
+    entry |= {key: given[key] for key in ("enabled", "timeout", "tools", "oauth") if key in given}
     if given.get("disabled") is True:
         entry["enabled"] = False
     if _INPUT.search(str(entry)):
