@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from textual import events, on
 from textual.app import ComposeResult
 
-from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.heard import Hearing
 from codeloop.tui.actions.opening import open_target
 from codeloop.tui.actions.sending import run_slash, send
@@ -74,8 +73,8 @@ class TerminalUI(Ui):
     def show_tab(self, tab: SessionTab) -> None:
         """Show one of the tabs, and what stands beside it."""
         super().show_tab(tab)
-        if self.sessions is not None:
-            self.aside(refresh(self))
+        if self.hearing is not None:
+            self.hearing.turned()
 
     async def closed(self) -> None:
         """Wait until the project is closed."""
@@ -103,7 +102,7 @@ class TerminalUI(Ui):
                 return
         await super().on_event(event)
         if isinstance(event, events.Resize) and self.hearing is not None:
-            self.hearing.resized()
+            self.hearing.turned()
 
     def on_key(self, event: events.Key) -> None:
         """Run the command of a key that nothing else has taken."""

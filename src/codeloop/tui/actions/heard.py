@@ -51,8 +51,8 @@ class Hearing:
                 pass
         self._frames.want()
 
-    def resized(self) -> None:
-        """Draw what another size gives room for: there may be some for the sidebar."""
+    def turned(self) -> None:
+        """Draw what another size or another tab has room for; what the sidebar shows of it is asked for afterwards."""
         self._frames.want()
         self._beside.want()
 

@@ -70,10 +70,10 @@ async def get(project: Project, args: MessageId) -> MessageWithParts:
 
 async def waiting(project: Project, args: SessionId) -> list[MessageWithParts]:
     """Return the prompts that wait for a running turn, here or in another process, to take them up."""
-    view = project.store.conversation(args.session_id)
+    project.store.session(args.session_id)
     if not project.runs.is_running(args.session_id) and project.store.leases.other(args.session_id) is None:
         return []
-    return _listed(queued(view))
+    return _listed(queued(project.store.conversation(args.session_id)))
 
 
 async def delete(project: Project, args: MessageId) -> bool:
