@@ -22,10 +22,10 @@ def test_a_server_is_tried_added_shown_and_removed(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(share="disabled")
     added = desk.run("mcp", "add", "p", "--env", "MINE=1", "--", *SERVER)
-    assert added.stdout.startswith("p (plain 1) works: 23 tools: "), added.stderr
+    assert added.stdout.startswith("p (plain 1) works: 24 tools: "), added.stderr
     assert configured(desk) == {"p": {"type": "local", "command": [*SERVER], "environment": {"MINE": "1"}}}
     listed = desk.run("mcp", "list", "--json")
-    assert [(row["name"], row["state"], row["tools"]) for row in json.loads(listed.stdout)] == [("p", "known", 23)]
+    assert [(row["name"], row["state"], row["tools"]) for row in json.loads(listed.stdout)] == [("p", "known", 24)]
     again = desk.run("mcp", "add", "p", "--", *SERVER)
     assert (again.returncode, again.stderr.count("There is a server 'p' already")) == (2, 1)
     shown = desk.run("mcp", "debug", "p")

@@ -132,6 +132,7 @@ FORM = {
     },
     "required": ["name"],
 }
+VISIT = {"mode": "url", "message": "Sign in there.", "url": "https://x.example/a", "elicitationId": "e1"}
 SECRET = {"type": "object", "properties": {"api_key": {"type": "string"}}}
 CALLS: dict[str, Any] = {
     "echo": lambda given: text(f"echo: {given.get('text')}"),
@@ -157,6 +158,7 @@ CALLS: dict[str, Any] = {
     "secret": lambda given: text(
         json.dumps(ask("elicitation/create", {"message": "Your key?", "requestedSchema": SECRET}))
     ),
+    "visit": lambda given: text(json.dumps(ask("elicitation/create", VISIT))),
     "sample": lambda given: text(
         json.dumps(
             ask(

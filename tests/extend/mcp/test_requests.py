@@ -11,7 +11,7 @@ from codeloop.extend.mcp.asked.form import SecretAsked, answers_of, questions_of
 from codeloop.permission.gate import Denied
 from codeloop.schema.event import QuestionAnswers, QuestionReplied
 from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
-from tests.extend.mcp.world import World, world
+from tests.extend.mcp.world import World, plain, world
 from tests.support.project import until
 
 
@@ -45,6 +45,15 @@ async def test_a_secret_is_never_asked_for(tmp_path: Path) -> None:
         assert json.loads((await it.call("secret")).output) == {"action": "decline"}
         assert it.ctx.store.pending_questions() == []
         assert "it asks for 'api_key', a secret" in it.server().log.read()
+
+
+@pytest.mark.parametrize(("answer", "action"), [("I have opened it", "accept"), ("No", "decline")])
+async def test_an_address_is_shown_and_never_opened_by_itself(tmp_path: Path, answer: str, action: str) -> None:
+    local = plain(tmp_path)
+    async with world(tmp_path, {"p": {**local, "command": [*local["command"], "2025-11-25"]}}) as it:
+        request, told = await answered(it, "visit", [[answer]])
+        assert request.questions[0].question == ("The MCP server p asks: Sign in there.\nOpen https://x.example/a")
+        assert told == {"action": action}
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.model.testing.script import Count, ScriptedAnswer
 from codeloop.schema.api.project import AddMcp, McpName, McpResource, MCPStatus
-from codeloop.schema.api.session_inputs import InvokeCommand
+from codeloop.schema.api.session_inputs import InvokeCommand, RunLimits
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import McpToolsChanged
 from codeloop.schema.message import UserMessage
@@ -126,3 +126,18 @@ async def test_a_servers_prompt_is_a_command(tmp_path: Path) -> None:
             assert part.text == text
         with pytest.raises(OperationError, match="/p:greet was not sent: /p:greet needs who"):
             await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="p:greet", arguments=""))
+
+
+async def test_a_model_that_a_server_asks_for_costs_what_it_costs_within_the_limits(tmp_path: Path) -> None:
+    sample = calls(call("mcp", "a", tool="p_sample"))
+    said = ScriptedAnswer(text="Hi!", kind="side", tokens=Count(input=1_000, output=500))
+    script = [sample, said, ScriptedAnswer(text="done"), sample, said, said, ScriptedAnswer(text="done")]
+    async with rig(tmp_path, script, mcp={"p": WORKS}, permission={"mcp_sampling": "allow"}) as it:
+        await it.prompt()
+        assert '"text": "Hi!"' in it.results()[0]
+        tokens = it.project.store.session(it.session_id).tokens
+        assert tokens is not None
+        assert tokens.output >= 500, "the session's sums include it"
+        await it.prompt(limits=RunLimits(tokens=100))
+        assert "Hi!" not in it.results()[1]
+        assert "It was not done. The subagent stopped: The limit of 0 tokens is reached" in it.results()[1]
