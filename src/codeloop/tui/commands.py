@@ -8,6 +8,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("command_list", "Show all commands", APP, "actions.dialogs:show_palette", "ctrl+p", early=True),
     UiCommand("session_list", "Switch session", SESSION, "actions.dialogs:sessions", "<leader>l", "sessions"),
     UiCommand("session_timeline", "Go to a prompt", SESSION, "actions.dialogs:timeline", "<leader>g", "timeline"),
+    UiCommand("session_changes", "Show the changed files", SESSION, "actions.changes:show", slash="diff"),
     UiCommand("session_delete", "Delete the session", SESSION, "actions.dialogs:delete"),
     UiCommand("session_export", "Export the session", SESSION, "actions.dialogs:export", "<leader>x", "export"),
     UiCommand("session_child_first", "Show a subagent", SESSION, "actions.dialogs:children", "<leader>down"),

@@ -87,6 +87,7 @@ async def timeline(ui: Ui, _words: str) -> None:
         ui.notify("The prompt is copied.")
     elif step.what == "fork":
         await ui.open_tab(await ui.client.call(SESSION_GET, SessionId(session_id=step.session_id)))
+        ui.tab.prompt.set_entry(PromptEntry(step.text))
     else:
         ui.tab.prompt.set_entry(PromptEntry(step.text))
 
