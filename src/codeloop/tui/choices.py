@@ -120,7 +120,10 @@ class Choices:
         if self.model_of(tab) is not None or self._own_model(tab) is not None or self._configured is not None:
             return False
         details = self.details(tab)
-        return details is None or (urlsplit(details.api.url).hostname in _HERE and not self.memory.read().recent)
+        if details is None or self.providers is None:
+            return True
+        is_found = any(each.id == details.provider_id and each.source == "custom" for each in self.providers.providers)
+        return is_found and urlsplit(details.api.url).hostname in _HERE and not self.memory.read().recent
 
     def usable(self, names: Sequence[str]) -> list[ModelRef]:
         """Return those of some models (`provider/model`) that can be used, each with its last effort."""
