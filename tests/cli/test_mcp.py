@@ -1,14 +1,17 @@
 """`codeloop mcp` as a person types it, with a real server."""
 
 import json
+import re
 import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Desk
-from tests.extend.mcp.remote import opened, serving
+from tests.cli.program import Desk, steps
+from tests.cli.terminal import Terminal
+from tests.cli.test_attach import stage
+from tests.extend.mcp.remote import led_to, opened, serving
 from tests.extend.mcp.world import PLAIN
 
 SERVER = (sys.executable, str(PLAIN))
@@ -72,6 +75,25 @@ def test_a_person_signs_in_and_out(tmp_path: Path, oauth: tuple[str, Path]) -> N
     assert listed() == ("needs_auth", "run `codeloop mcp auth p`")
     again = desk.run("mcp", "logout", "p")
     assert (again.returncode, "You are not signed in at p." in again.stderr) == (1, True)
+
+
+@pytest.mark.slow
+def test_a_person_signs_in_from_a_conversation_that_is_attached(tmp_path: Path, oauth: tuple[str, Path]) -> None:
+    mcp = {"p": {"type": "remote", "url": oauth[0]}, "none": {"type": "local", "command": ["false"]}}
+    with stage(tmp_path, steps(), mcp=mcp) as it:
+        terminal = Terminal(it.desk, "attach", it.url)
+        terminal.wait_for("/help lists the commands")
+        terminal.type("/mcp")
+        terminal.wait_for("p: configured")
+        terminal.type("/mcp auth none")
+        terminal.wait_for("none is a program, not a server that one signs in at")
+        terminal.type("/mcp auth p")
+        shown = terminal.wait_for("ADDRESS-THAT-IT-ENDS-AT")
+        address = re.search(r"http://\S+/authorize\S+", re.sub(r"\s*\r?\n", "\n", shown))
+        assert address is not None
+        terminal.type(f"/mcp auth p {led_to(address.group())}")
+        terminal.wait_for("p: connected")
+        terminal.type("/exit")
 
 
 @pytest.mark.slow

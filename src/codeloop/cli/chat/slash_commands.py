@@ -7,6 +7,7 @@ from functools import partial
 from msgspec import Struct
 
 from codeloop.cli.chat.conversation import Chat
+from codeloop.cli.chat.mcp_servers import show_servers
 from codeloop.cli.target.selection import check_agent, check_model, find, model_of, with_profile
 from codeloop.client.client import Client
 from codeloop.client.mentions import mentioned
@@ -255,6 +256,7 @@ COMMANDS: dict[str, SlashCommand] = {
     "compact": SlashCommand("", "replace the conversation with a summary", _compact),
     "status": SlashCommand("", "show directory, session, agent and model", _status),
     "queue": SlashCommand("[edit N WORDS | cancel N]", "list, edit or cancel queued prompts", _queue),
+    "mcp": SlashCommand("[auth NAME [ADDRESS]]", "list the MCP servers, or sign in at one", show_servers),
     "exit": SlashCommand("", "leave; a turn on a server goes on", _exit),
 }
 """They take precedence over the server's commands of the same name."""
