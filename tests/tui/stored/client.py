@@ -58,8 +58,8 @@ class StoredClient:
         return msgspec.convert(self.answers[f"{SESSION_MESSAGES.id} {self.main}"], list[MessageWithParts])
 
 
-def stored_ui(client: StoredClient, state: Path, settings: Path, *, resumed: bool) -> TerminalUI:
-    """Return the UI over what is stored; `settings`: a file of its settings, `state`: a folder for what it keeps."""
+def stored_ui(client: StoredClient, state: Path, *, resumed: bool) -> TerminalUI:
+    """Return the UI over what is stored; `state`: a folder for what it keeps."""
 
     @asynccontextmanager
     async def opened(_ask: AskTrust) -> AsyncGenerator[Target]:
@@ -81,6 +81,5 @@ def stored_ui(client: StoredClient, state: Path, settings: Path, *, resumed: boo
             created=created,
             directory=PLACE,
             state_folder=state,
-            settings_files=(settings,),
         )
     )

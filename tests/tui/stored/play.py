@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from rich.segment import Segment
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.event import (
@@ -55,12 +56,21 @@ class Stored:
         waited = 0
         while (ready is not None and not ready()) or waited < 2:
             waited += 1
-            assert waited < 1500, self.text()
+            assert waited < 500, self.text()
             await self.pilot.pause(0.01)
 
     async def sees(self, *texts: str) -> None:
         """Wait until texts are on the screen."""
         await self.settle(lambda: all(text in self.text() for text in texts))
+
+    async def steady(self) -> list[list[Segment]]:
+        """Return what is on the screen once it stays as it is."""
+        before, same = self.lines(), 0
+        while same < 3:
+            await self.pilot.pause(0.02)
+            now = self.lines()
+            before, same = now, same + 1 if now == before else 0
+        return before
 
     def say(self, *events: Event) -> None:
         """Let the UI hear events."""
@@ -106,14 +116,14 @@ async def stored(
     folder: Path, *, size: tuple[int, int], resumed: bool = True, client: StoredClient | None = None
 ) -> AsyncGenerator[Stored]:
     """Run the UI over what is stored, at a time that stands still."""
-    settings = folder / "tui.json"
-    settings.write_text('{"leader_timeout": 60000, "motion": false, "mode": "dark"}')
     (folder / "state").mkdir()
     (folder / "state" / "tour").write_text("shown\n")
     answering = client or StoredClient()
-    ui = stored_ui(answering, folder / "state", settings, resumed=resumed)
+    ui = stored_ui(answering, folder / "state", resumed=resumed)
+    ui.choices.settings = replace(ui.choices.settings, motion=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "time", lambda: NOW)
+        patch.setattr(Input, "_toggle_cursor", lambda _input: None)  # it would be on some of the pictures
         patch.setenv("TZ", "UTC")
         time.tzset()
         async with ui.run_test(size=size) as pilot:

@@ -19,6 +19,7 @@ from codeloop.tui.dialogs.parts.fuzzy import FuzzyIndex
 from codeloop.tui.dialogs.parts.pick_rows import PickRows
 from codeloop.tui.dialogs.parts.rows_view import RowsView
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.themes.styles import Styles
 
 NARROW, WIDE = 92, 150
 """Cells of the box without and with a preview."""
@@ -74,6 +75,8 @@ class Picker(Dialog[T | None], Generic[T]):
         """What the rows were filtered by."""
         self._shown: T | None = None
         """What the preview is about."""
+        self._drawn_in: Styles | None = None
+        """The colours of the preview."""
 
     def compose(self) -> ComposeResult:
         """Yield the title, the line to type in, the list with its preview, and the keys."""
@@ -141,6 +144,9 @@ class Picker(Dialog[T | None], Generic[T]):
         self.query_one("#picker-keys", RowsView).show([[], *foot], len(foot) + 1)
         room = max(self.size.height - _AROUND - len(foot), 3)
         view, preview = self.query_one("#picker-list", RowsView), self.query_one("#picker-preview", RowsView)
+        if has_preview and (not preview.display or self._drawn_in is not styles):  # no room before, other colours
+            self._shown, self._drawn_in = None, styles
+            self.call_after_refresh(self._tell)
         preview.display = has_preview
         list_width = width * 5 // 9 if has_preview else width
         view.styles.width = list_width

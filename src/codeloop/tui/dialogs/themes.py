@@ -27,7 +27,6 @@ class ThemePicker(Picker[str]):
         if name is not None and name != self._on_screen:
             self._on_screen = name
             self._show(name)
-            self.call_after_refresh(self.draw)
 
     def leave(self) -> None:
         """Show the theme again that there was at first."""

@@ -1,12 +1,13 @@
 """What every dialog has: a box in the middle with a title, a body and a line of keys."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rich.segment import Segment
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
+from textual.theme import Theme
 
 from codeloop.tui.dialogs.parts.rows import between, wrap
 from codeloop.tui.render.canvas import Row
@@ -35,6 +36,14 @@ class Dialog(ModalScreen[Result]):
         self.colours = colours
         self.is_over = False
         """Whether it closes: what comes to it from then on is dropped, because its parts may be gone."""
+
+    def on_mount(self) -> None:
+        """Follow the theme."""
+        cast("Any", self).app.theme_changed_signal.subscribe(self, self._in_theme)
+
+    def _in_theme(self, _theme: Theme) -> None:
+        if not self.is_over:
+            self.draw()
 
     def draw(self) -> None:
         """Draw everything anew, as after a change of the size or the theme."""

@@ -24,16 +24,21 @@ def said(message: MessageWithParts) -> str:
 def message_rows(messages: Sequence[MessageWithParts], styles: Styles, width: int) -> list[Row]:
     """Return messages as rows: prompts with a bar, answers, and how many calls were made between."""
     rows: list[Row] = []
+    calls = 0
     for message in messages:
         is_prompt = isinstance(message.info, UserMessage)
         bar = Segment("▎ " if is_prompt else "  ", styles.of("primary"))
         text = inert_answer(said(message)[-_MOST:])
-        calls = sum(isinstance(part, ToolPart) for part in message.parts)
-        lines = wrap(text, width - 2) if text else []
-        rows += [[bar, Segment(line, styles.of("text", "bold" if is_prompt else ""))] for line in lines]
-        if calls:
-            tools = f"  {calls} tool call{'' if calls == 1 else 's'}"
-            rows.append([Segment(tools, styles.of("text_muted"))])
-        if lines or calls:
-            rows.append([])
-    return rows[:-1]
+        if text:
+            rows += [*_calls(calls, styles), *([[]] if rows or calls else [])]
+            look = styles.of("text", "bold" if is_prompt else "")
+            rows += [[bar, Segment(line, look)] for line in wrap(text, width - 2)]
+            calls = 0
+        calls += sum(isinstance(part, ToolPart) for part in message.parts)
+    return rows + _calls(calls, styles)
+
+
+def _calls(count: int, styles: Styles) -> list[Row]:
+    """Return what is said of so many calls in a row."""
+    words = f"  {count} tool call{'' if count == 1 else 's'}"
+    return [[Segment(words, styles.of("text_muted"))]] if count else []

@@ -1,0 +1,189 @@
+"""Every screen at two sizes, in a dark and in a light theme, over a project that is always the same.
+
+CODELOOP_GOLDEN=write renews the files: read the diff. CODELOOP_PICTURES=FOLDER draws each screen: look at them.
+"""
+
+import os
+from collections.abc import Awaitable, Callable
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from codeloop.schema.event import PermissionAsked, QuestionAsked
+from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, NoArguments
+from codeloop.tui.commands import BY_ID
+from codeloop.tui.dialogs.confirm import Confirm
+from codeloop.tui.dialogs.export import FORMATS
+from codeloop.tui.dialogs.trust import TrustScreen
+from codeloop.tui.prompt.entry import PromptEntry
+from codeloop.tui.themes.styles import Styles
+from scripts.terminal_svg import draw
+from tests.tui.screens.snapshot import written
+from tests.tui.stored.play import Stored, stored
+
+GOLDEN = Path(__file__).parent / "golden"
+SIZES = ((80, 24), (140, 45))
+Mode = Literal["dark", "light"]
+TRUST = """codeloop.json wants:
++ hook  after each edit: ./format.sh
++ server  tracker: npx tracker-mcp
++ provider  mine: https://models.example.com/v1
+"""
+DIALOGS = {
+    "palette": ("command_list", "Show all commands"),
+    "help": ("help", "Keys and commands"),
+    "sessions": ("session_list", "Why is the start slow?"),
+    "timeline": ("session_timeline", "ask me"),
+    "models": ("model_list", "Claude Sonnet 5"),
+    "agents": ("agent_list", "plan"),
+    "themes": ("theme_list", "codeloop"),
+    "settings": ("settings", "Settings"),
+    "providers": ("provider_connect", "OpenAI"),
+    "export": ("session_export", FORMATS[0][2]),
+    "rename": ("session_rename", "take it"),
+    "delete": ("session_delete", "Delete “Mending the cart's total”"),
+}
+"""The command that opens each, and what is on the screen when it is complete."""
+
+PREVIEWED = {"sessions", "timeline"}
+"""What has a preview where there is room: that comes later, and has tests of its own."""
+
+
+class Album:
+    """Takes snapshots of what is shown, and compares them with those that are kept."""
+
+    def __init__(self, it: Stored) -> None:
+        self._it = it
+        self.wrong: list[str] = []
+
+    async def take(self, name: str, *texts: str) -> None:
+        """Take one at each size and in each theme, once the texts are there."""
+        it = self._it
+        for columns, rows in SIZES[:1] if name in PREVIEWED else SIZES:
+            await it.pilot.resize_terminal(columns, rows)
+            taken: dict[str, Any] = {}
+            modes: tuple[Mode, ...] = ("light", "dark")
+            for mode in modes:
+                it.ui.appearance.mode = mode
+                it.ui.appearance.choose("codeloop")
+                it.ui.restyle()
+                is_dialog = len(it.ui.screen_stack) > 1
+                await it.sees(*texts, "" if columns == 80 or is_dialog else "tracker disabled")
+                taken[mode] = await it.steady()
+                if folder := os.environ.get("CODELOOP_PICTURES"):
+                    picture = draw([(taken[mode], 1)], it.ui.appearance.styles.theme.background, name)
+                    (Path(folder) / f"{name}-{columns}-{mode}.svg").write_text(picture)
+            self._compare(f"{name}-{columns}", written(taken["dark"], taken["light"]))
+
+    def _compare(self, name: str, text: str) -> None:
+        file = GOLDEN / f"{name}.txt"
+        if os.environ.get("CODELOOP_GOLDEN") == "write":
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+        elif not file.exists() or file.read_text() != text:
+            before = file.read_text() if file.exists() else ""
+            self.wrong += unified_diff(before.splitlines(), text.splitlines(), name, "now", lineterm="", n=1)
+
+
+async def asked(it: Stored) -> tuple[Any, Any]:
+    """Return the question before a command, and the model's question."""
+    permission = await it.client.call(PERMISSION_LIST, NoArguments())
+    question = await it.client.call(QUESTION_LIST, NoArguments())
+    return permission[0], question[0]
+
+
+async def conversation(it: Stored, album: Album) -> None:
+    await album.take("conversation", "Then it is rounded")
+    it.ui.run_command(BY_ID["messages_first"])
+    await album.take("beginning", "Thought")
+    it.ui.run_command(BY_ID["messages_last"])
+    it.ui.run_command(BY_ID["status_view"])
+    await album.take("status", "theme codeloop")
+    it.ui.tab.forget_notices()
+    it.ui.run_command(BY_ID["session_new"])
+    await album.take("tabs", "2 New session", "Ask, or name a task")
+    it.ui.run_command(BY_ID["tab_close"])
+    await it.sees("Then it is rounded")
+
+
+async def typing(it: Stored, album: Album) -> None:
+    prompt = it.ui.tab.prompt
+    prompt.set_entry(
+        PromptEntry("A first line, which is long enough to be wrapped where the terminal is narrow.\nAnd two.")
+    )
+    await album.take("prompt", "And two.")
+    for name, text, shown in (
+        ("commands", "/th", "/themes"),
+        ("files", "see @car", "cart.py"),
+        ("shell", "!make", "make"),
+    ):
+        prompt.clear()
+        await it.pilot.press(
+            *({"/": "slash", "@": "at", "!": "exclamation_mark", " ": "space"}.get(c, c) for c in text)
+        )
+        await album.take(name, shown)
+        await it.pilot.press("escape")
+    prompt.clear()
+    await it.pilot.press("escape")
+
+
+async def dialogs(it: Stored, album: Album) -> None:
+    for name, (command, shown) in DIALOGS.items():
+        it.ui.run_command(BY_ID[command])
+        await it.settle(lambda: len(it.ui.screen_stack) == 2)
+        await album.take(name, shown)
+        await it.pilot.press("escape")
+        await it.settle(lambda: len(it.ui.screen_stack) == 1)
+
+    def colours() -> Styles:
+        return it.ui.appearance.styles
+
+    for name, screen, shown in (
+        ("trust", TrustScreen(TRUST, colours), "tracker-mcp"),
+        ("confirm", Confirm("Write over it?", "notes.md exists.", "write over it", colours), "write over it"),
+    ):
+        it.ui.push_screen(screen)
+        await it.settle(lambda: len(it.ui.screen_stack) == 2)
+        await album.take(name, shown)
+        it.ui.pop_screen()
+        await it.settle(lambda: len(it.ui.screen_stack) == 1)
+
+
+async def questions(it: Stored, album: Album) -> None:
+    command, question = await asked(it)
+    it.is_busy(busy=True)
+    for name, event, shown in (
+        ("permission", PermissionAsked(properties=command), "Allow once"),
+        ("question", QuestionAsked(properties=question), "Half even"),
+    ):
+        it.say(event)
+        await it.settle(lambda: it.ui.tab.panel.is_ready)
+        await album.take(name, shown, "reject")
+        assert it.ui.tab.view is not None
+        it.ui.tab.view.requests.clear()
+        it.ui.tab.sync()
+        await it.settle(lambda: it.ui.tab.panel.request is None)
+
+
+PARTS: tuple[Callable[[Stored, Album], Awaitable[None]], ...] = (conversation, typing, dialogs, questions)
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_every_screen_is_as_it_was_when_somebody_looked_at_it(
+    tmp_path: Path, part: Callable[[Stored, Album], Awaitable[None]]
+) -> None:
+    async with stored(tmp_path, size=SIZES[0]) as it:
+        album = Album(it)
+        await part(it, album)
+    assert not album.wrong, "\n".join(album.wrong)
+
+
+async def test_the_first_screen_is_as_it_was(tmp_path: Path) -> None:
+    async with stored(tmp_path, size=SIZES[0], resumed=False) as it:
+        album = Album(it)
+        await album.take("first", "Ask, or name a task")
+        it.ui.run_command(BY_ID["tour"])
+        await album.take("tour", "Five keys")
+    assert not album.wrong, "\n".join(album.wrong)
