@@ -1,6 +1,7 @@
 """A server written with the package `mcp`, over HTTP: `package_server.py http|sse|oauth|closed PORT [FOLDER]`.
 
-`closed` registers no clients by itself; it knows the one named `known`. While there is a file `down` in the folder, the
+`closed` registers no clients by itself; it knows the one named `known`, which is called back at the port in the
+file `callback` of the folder. While there is a file `down` in the folder, the
 token endpoint answers 503; what was revoked is noted in `revoked`.
 """
 
@@ -34,7 +35,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     """Agrees to everything, keeps everything in memory, and notes each renewal in the folder."""
 
     def __init__(self) -> None:
-        redirect = AnyUrl("http://127.0.0.1:19876/mcp/oauth/callback")
+        port = (FOLDER / "callback").read_text() if FOLDER and (FOLDER / "callback").exists() else "19876"
+        redirect = AnyUrl(f"http://127.0.0.1:{port}/mcp/oauth/callback")
         known = OAuthClientInformationFull(
             client_id="known", redirect_uris=[redirect], token_endpoint_auth_method="none", scope="read"
         )

@@ -200,7 +200,10 @@ async def test_it_works_in_the_directory_that_is_configured(tmp_path: Path) -> N
         ({"type": "local", "command": ["no-such-program-x"]}, "There is no program 'no-such-program-x' on the PATH"),
         ({"type": "local", "command": ["sh", "-c", "echo no >&2; exit 4"]}, "exit code 4; its last line: no"),
         ({"type": "local", "command": ["true"], "cwd": "gone"}, "gone does not exist"),
-        ({"type": "local", "command": "npx x"}, "mcp.p is not a server: Expected `array`, got `str`"),
+        (
+            {"type": "local", "command": "npx x"},
+            "mcp.p is not a server: its `command` is one text, and has to be a list of words",
+        ),
         ({"type": "remote", "url": "ftp://x"}, "mcp.p is not a server"),
         ({"type": "remote", "url": "http://127.0.0.1:9/mcp"}, "(?i)connect"),
         ({"enabled": False}, "`enabled` is false"),

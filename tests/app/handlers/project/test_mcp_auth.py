@@ -1,6 +1,7 @@
 """Signing in at MCP servers by the routes, against a provider that really speaks OAuth."""
 
 import asyncio
+import socket
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from codeloop.extend.mcp.known.definition import OAuthSettings
+from codeloop.extend.mcp.sign_in.callback import redirect_of
 from codeloop.schema.live_events import McpBrowserOpenFailed
 from tests.extend.mcp.remote import led_to, opened, serving
 from tests.server.support.serving import Served, served
@@ -22,9 +25,14 @@ def oauth(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, Path
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    with serving("closed", str(tmp_path_factory.mktemp("closed"))) as url:
-        yield url
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, int]]:
+    folder = tmp_path_factory.mktemp("closed")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (folder / "callback").write_text(str(port))
+    with serving("closed", str(folder)) as url:
+        yield url, port
 
 
 @pytest.fixture(autouse=True)
@@ -130,8 +138,8 @@ async def test_what_is_refused_says_why(tmp_path: Path, oauth: tuple[str, Path])
         assert (await it.http.delete("/mcp/p/auth")).json() == {"success": True}
 
 
-async def test_a_server_that_registers_nobody_says_what_to_configure(tmp_path: Path, closed: str) -> None:
-    async with served(tmp_path, mcp=remote(closed)) as it:
+async def test_a_server_that_registers_nobody_says_what_to_configure(tmp_path: Path, closed: tuple[str, int]) -> None:
+    async with served(tmp_path, mcp=remote(closed[0])) as it:
         assert await it.post("/mcp/p/connect") is False
         now = (await it.get("/mcp"))["p"]
         assert now["status"] == "needs_client_registration"
@@ -141,9 +149,11 @@ async def test_a_server_that_registers_nobody_says_what_to_configure(tmp_path: P
         assert (await it.get("/mcp"))["p"]["status"] == "needs_client_registration"
 
 
-@pytest.mark.xdist_group("port 19876")
-async def test_a_client_that_is_registered_by_hand_signs_in(tmp_path: Path, closed: str) -> None:
-    async with served(tmp_path, mcp=remote(closed, oauth={"clientId": "known", "scope": "read"})) as it:
+async def test_a_client_that_is_registered_by_hand_signs_in(tmp_path: Path, closed: tuple[str, int]) -> None:
+    assert redirect_of(OAuthSettings(client_id="known")).port == 19876
+    url, port = closed
+    oauth = {"clientId": "known", "scope": "read", "callbackPort": port}
+    async with served(tmp_path, mcp=remote(url, oauth=oauth)) as it:
         address = await begun(it)
         asked = parse_qs(urlsplit(address).query)
         assert (asked["client_id"], asked["scope"]) == (["known"], ["read"])
