@@ -1,6 +1,7 @@
 """The conversation on the screen: rows of a document, of which only those in sight are drawn."""
 
 from collections.abc import Callable, Iterable, Sequence
+from math import ceil
 from typing import cast
 
 from rich.cells import cell_len
@@ -23,6 +24,8 @@ from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 ItemsOf = Callable[[str], list[Item]]
 MARGIN = 2
 """Columns on the left and the right of what is said."""
+EIGHTHS = 8
+"""Of a row: how finely the scroll bar is drawn."""
 KEPT = 4
 """Screens of rows that are kept as they were drawn."""
 
@@ -61,6 +64,8 @@ class Transcript(ScrollView, can_focus=False):
         self._renderer = Renderer(canvas)
         self._blocks = Blocks(self._renderer.rows)
         self._base = Style()
+        self._bar = (0, 0, 0)
+        """Where the scroll bar's thumb begins, and how long it is, in eighths of a row; first the bar's own rows."""
         self._strips: dict[int, tuple[Row, Strip]] = {}
         """The rows that were drawn last, by their identity: a row that has only moved is not made again."""
 
@@ -166,7 +171,9 @@ class Transcript(ScrollView, can_focus=False):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Stay at the end once the person has scrolled there; ask for older messages near the top."""
-        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self.refresh(self.size.region)
+        self._move_bar(new_value)
         if new_value < old_value:
             self.follows = new_value >= self.max_scroll_y
         elif new_value >= self.max_scroll_y:
@@ -208,14 +215,27 @@ class Transcript(ScrollView, can_focus=False):
         self.follows = row >= self.max_scroll_y
         self.scroll_to(y=max(row, 0), animate=False)
 
+    def _move_bar(self, position: float) -> None:
+        """Tell the scroll bar where it is, if that looks otherwise: to draw it costs as much as the text."""
+        size, total, window = self.size.height, self._blocks.height, self.container_size.height
+        if not self.show_vertical_scrollbar or not size:
+            return
+        thumb = max(1.0, window * size / total) if total > window else 0.0
+        start = int((size - thumb) * position / (total - window) * EIGHTHS) if thumb else 0
+        look = (size, start, ceil(thumb * EIGHTHS))
+        if look != self._bar:
+            self._bar = look
+            self.vertical_scrollbar.window_virtual_size = total
+            self.vertical_scrollbar.window_size = window
+            self.vertical_scrollbar.position = position
+
     def _resized(self) -> None:
         size = Size(self.size.width, self._blocks.height)
         if size != self.virtual_size:
             self.set_reactive(
                 cast("Reactive[Size]", Widget.virtual_size), size
             )  # nothing around it moves: no new layout
-            self.vertical_scrollbar.window_virtual_size = size.height
-            self.vertical_scrollbar.window_size = self.container_size.height
+            self._move_bar(self.scroll_y)
         if self.follows:
             self.scroll_to(y=self.max_scroll_y, animate=False)
 
