@@ -30,9 +30,8 @@ from codeloop.schema.part import (
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
-from codeloop.tool.notices import Notices
 from codeloop.tool.tool import ToolFailure, ToolResult
-from codeloop.tool.toolbox import Invalid, Prepared
+from codeloop.tool.toolbox import Invalid, Notices, Prepared
 from codeloop.tool.truncate import truncated
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 

@@ -25,6 +25,9 @@ _PATCH_MODELS = ("gpt-5*", "*/gpt-5*", "*codex*")
 _PATCH_TOOLS = frozenset({"apply_patch"})
 _EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
 
+_MOST_NOTICES = 20
+"""Lines that wait for one session; older ones are dropped."""
+
 
 class Prepared(Struct, frozen=True):
     """A call that can run: the tool, its arguments as a struct, and the JSON object they came from."""
@@ -40,6 +43,29 @@ class Prepared(Struct, frozen=True):
         result = await self.tool.run(self.params, ctx)
         note = f"\n\n(Note: {self.note}.)" if self.note else ""
         return replace(result, output=result.output.rstrip("\n") + note) if note else result
+
+
+class Notices:
+    """What a session is told with its next result or prompt, each line once; a part of the work tree."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[str]] = {}
+
+    def add(self, session_id: str, line: str) -> None:
+        """Let a line wait for the session's next result or prompt."""
+        waiting = self._waiting.setdefault(session_id, [])
+        if line not in waiting:
+            waiting.append(line)
+            del waiting[:-_MOST_NOTICES]
+
+    def take(self, session_id: str) -> str:
+        """Return what waits, as one text, and forget it; "": nothing."""
+        return "\n".join(self._waiting.pop(session_id, ()))
+
+    def with_result(self, session_id: str, result: ToolResult) -> ToolResult:
+        """Return a result with what waits below it."""
+        told = self.take(session_id)
+        return replace(result, output=f"{result.output}\n\n{told}") if told else result
 
 
 class Invalid(Struct, frozen=True):

@@ -39,7 +39,7 @@ from codeloop.schema.part import CompactionPart, Part, TextPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry, next_created
-from codeloop.tool.notices import Notices
+from codeloop.tool.toolbox import Notices
 
 CUT_OFF = "The server ended while it worked on this. What was done is kept; say how to go on."
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")

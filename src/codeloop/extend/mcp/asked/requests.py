@@ -16,8 +16,8 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need
 from codeloop.schema.question import QuestionInfo, QuestionOption
 from codeloop.schema.wire import JSON
-from codeloop.tool.notices import Notices
 from codeloop.tool.tool import Subtask, ToolContext, ToolFailure
+from codeloop.tool.toolbox import Notices
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
