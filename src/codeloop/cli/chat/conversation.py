@@ -246,18 +246,18 @@ class Chat:
 
     def _lost(self, error: BaseException) -> None:
         """End the conversation if nothing can be shown any more."""
-        self._failed(error)
+        self._failed(error, is_end=True)
         self._code = exit_codes.ERROR
-        if self.session is not None and not self._screen.is_attended:  # who is at a terminal reads it at the end
-            self.say(self._resume(self.session), "red")
         self.leave()
 
     def _resume(self, session: Session) -> str:
         again = f"codeloop attach {self.options.attach}" if self.options.attach else "codeloop"
         return f"Resume with: {again} --session {session.id}"
 
-    def _failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException, *, is_end: bool = False) -> None:
         """Show an error, unless the conversation is over; without a person it also sets the exit code.
+
+        At the end a pipe is told how to go on; who is at a terminal reads it when the program ends.
 
         That the server is gone is heard from everything that waits for it, and shown once.
         """
@@ -270,6 +270,8 @@ class Chat:
         self._code = self._code if self._screen.is_attended else code
         self._pending.is_given_up = isinstance(error, ServerLost)
         self.say(text, "red")
+        if (is_end or self._pending.is_given_up) and self.session is not None and not self._screen.is_attended:
+            self.say(self._resume(self.session), "red")
 
     def _over(self) -> None:
         """Hear that a call is over; after the last one the session should become idle."""
