@@ -82,7 +82,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
             ),
             ["Change 2 files (apply_patch)", "  │ calc.py", "  │ +    return a + b", "  │ two.py", "  │ +x = 1"],
         ),
-        (call("read", filePath=".env"), ["Read .env (read)", "  a  allow always: reading any file in this directory"]),
+        (call("read", filePath=".env"), ["Read .env (read)", "  a  allow always: reading `.env` in this directory"]),
         (
             call("read", filePath="/etc/hostname"),
             [

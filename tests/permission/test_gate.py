@@ -27,7 +27,7 @@ from codeloop.schema.permission import (
 )
 from codeloop.schema.wire import replace
 from codeloop.store import permission_records
-from codeloop.store.permission_records import PLACE
+from codeloop.store.permission_records import ADDRESS, PLACE
 from codeloop.store.store import Store
 
 TOOL = QuestionTool(message_id="msg_1", call_id="call_1")
@@ -78,7 +78,7 @@ async def waiting(store: Store, count: int, session_id: str | None = None) -> li
     return pending
 
 
-def ask(gate: Gate, wanted: Need, session_id: str = "ses_a") -> asyncio.Task[None]:
+def ask(gate: Gate, wanted: Need, session_id: str = "ses_a") -> asyncio.Task[bool]:
     return asyncio.create_task(gate.pass_through([wanted], session_id, TOOL, ASK))
 
 
@@ -126,6 +126,48 @@ async def test_always_holds_for_the_directory_it_was_given_in_and_no_other(store
     assert gate.grants("ses_a", need("ls")) == []
     with pytest.raises(Denied):
         await gate.pass_through([need("ls -la", always=LS)], "ses_a", TOOL, rules(rule("ls *", "deny")))
+
+
+async def test_always_for_a_host_holds_while_its_name_leads_to_the_same_addresses(store: Store) -> None:
+    gate, host = Gate(store), ("wiki.test:443",)
+
+    def private(address: str) -> Need:
+        return Need(permission="webfetch_private", patterns=host, always=host, metadata={ADDRESS: address})
+
+    task = ask(gate, private("10.0.0.5 (private)"))
+    waits = ask(gate, private("169.254.169.254 (link-local)"))
+    first = next(each for each in await waiting(store, 2) if "10.0.0.5" in each.metadata[ADDRESS])
+    reply(gate, first, "always")
+    await task
+    assert not waits.done(), "the other question is about another address"
+    assert not await gate.pass_through([private("10.0.0.5 (private)")], "ses_a", TOOL, ASK)
+    assert gate.grants("ses_a", private("169.254.169.254 (link-local)")) == []
+    waits.cancel()
+    await asyncio.gather(waits, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("permission", "plain", "guarded"), [("read", "a.txt", ".env"), ("edit", "a.txt", "AGENTS.md")]
+)
+async def test_always_for_any_file_leaves_guarded_ones_asked(
+    store: Store, permission: str, plain: str, guarded: str
+) -> None:
+    gate = Gate(store)
+
+    def use(name: str, always: str) -> Need:
+        return Need(permission=permission, patterns=(name,), always=(always,))
+
+    task, secret = ask(gate, use(plain, "*")), ask(gate, use(guarded, "*"))
+    reply(gate, next(each for each in await waiting(store, 2) if each.patterns == [plain]), "always")
+    await task
+    assert not await gate.pass_through([use("b.txt", "*")], "ses_a", TOOL, ASK)
+    assert not secret.done(), "what is guarded waits for its own answer"
+    reply(gate, (await waiting(store, 1))[0], "always")
+    await secret
+    again = ask(gate, use(guarded, guarded))
+    reply(gate, (await waiting(store, 1))[0], "always")
+    await again
+    assert not await gate.pass_through([use(guarded, guarded)], "ses_a", TOOL, ASK)
 
 
 async def test_a_revoked_always_is_asked_again(store: Store) -> None:

@@ -8,6 +8,7 @@ from codeloop.agent.tool_context import CallContext
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import is_mention
 from codeloop.kit.lazy import load
+from codeloop.kit.wildcard import literal
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
@@ -72,7 +73,7 @@ async def _allowed(project: Project, agent: Agent, message: UserMessage, part: P
         target = await resolve_allowed(context, path)
         pattern = permission_path(context.workspace, target)
         metadata = {"filepath": str(target.real)}
-        await context.ask(Need(permission="read", patterns=(pattern,), always=(pattern,), metadata=metadata))
+        await context.ask(Need(permission="read", patterns=(pattern,), always=literal((pattern,)), metadata=metadata))
     except (Denied, Rejected) as error:
         return _refused(f"The file {name}", error)
     if target.real == target.path:

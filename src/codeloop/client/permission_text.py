@@ -188,6 +188,8 @@ def remembered(request: PermissionRequest) -> str:
     if request.always == ["*"]:
         return f"{_EVERYTHING.get(request.permission, f'every {request.permission}')} {where}"
     names = _listed(request.always, "`{}`")
+    address = request.metadata.get("address")
+    names += f" while it is {one_line(address, LABEL)}," if isinstance(address, str) and address else ""
     return f"{_EVERY.get(request.permission, 'every')} {names} {where}"
 
 
@@ -295,7 +297,7 @@ _EVERY = {
 }
 _EVERYTHING = {
     "edit": "every file change",
-    "read": "reading any file",
+    "read": "reading any file that holds no keys",
     "list": "listing any folder",
     "glob": "every file search",
     "grep": "every search in files",

@@ -27,7 +27,7 @@ from codeloop.schema.permission import (
     QuestionTool,
 )
 from codeloop.schema.wire import replace
-from codeloop.store.permission_records import PLACE
+from codeloop.store.permission_records import place_of
 from codeloop.store.store import Store
 
 ALSO = "also"
@@ -137,7 +137,7 @@ class Gate(Struct, frozen=True):
         """Return the earlier answers "always" that may count for a need: those for where it is to happen."""
         if not need.always:
             return []
-        place = need.metadata.get(PLACE, "")
+        place = place_of(need.metadata)
         return [grant for grant in self.store.permissions.granted(session_id) if grant.place == place]
 
     def reply(self, answer: PermissionAnswer, always: Sequence[str] = ()) -> bool:
@@ -306,7 +306,7 @@ def _covers(settled: PermissionRequest, other: PermissionRequest) -> bool:
     """Return whether the "always" of one question answers another: one that could be answered so, at that place."""
     if other.metadata.get(DOUBTFUL) or other.metadata.get(ALSO) or not other.always:
         return False
-    if other.metadata.get(PLACE) != settled.metadata.get(PLACE):
+    if place_of(other.metadata) != place_of(settled.metadata):
         return False
     need = Need(permission=other.permission, patterns=tuple(other.patterns))
     allowed = tuple(PermissionRule(permission=settled.permission, pattern=p, action="allow") for p in settled.always)

@@ -8,6 +8,7 @@ import msgspec
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import STORE_DECISIONS
 from codeloop.schema.permission import Decision, Grant, PermissionRequest
+from codeloop.schema.wire import JSON
 from codeloop.store.database import Database, StoreError
 
 _encode = msgspec.json.Encoder().encode
@@ -16,6 +17,8 @@ _decision = msgspec.json.Decoder(Decision).decode
 
 PLACE = "workdir"
 """In the metadata of a question about a command: where it would run, if that is not the session's directory."""
+ADDRESS = "address"
+"""In the metadata of a question about a host: the addresses that it has now, and why these are not public."""
 _PRUNE_EVERY = 100
 _GRANTS = "SELECT id, session_id, directory, time, permission, patterns, place FROM remembered ORDER BY time, id"
 _GRANTED = """
@@ -26,6 +29,12 @@ _GRANTED = """
     ORDER BY time, id"""
 
 
+def place_of(metadata: JSON) -> str:
+    """Return what an "always" is bound to besides its patterns: where a command runs, what a host's name leads to."""
+    place = metadata.get(PLACE) or metadata.get(ADDRESS)
+    return place if isinstance(place, str) else ""
+
+
 class PermissionRecords:
     """The grants and decisions of one project. Each method raises StoreError when the file fails."""
 
@@ -34,12 +43,11 @@ class PermissionRecords:
 
     def remember(self, request: PermissionRequest) -> None:
         """Remember what an "always" allows, for the directory of the session that asked."""
-        place = request.metadata.get(PLACE)
         values = (request.id, request.session_id, now_ms(), request.permission, _encode(request.always).decode())
         if request.always:
             self._db.execute(
                 "INSERT OR IGNORE INTO remembered SELECT ?1, id, directory, ?3, ?4, ?5, ?6 FROM session WHERE id = ?2",
-                (*values, place if isinstance(place, str) else ""),
+                (*values, place_of(request.metadata)),
             )
 
     def remember_for_session(self, grant: Grant) -> None:

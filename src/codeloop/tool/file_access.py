@@ -155,6 +155,12 @@ def permission_name(workspace: Workspace, real: Path) -> str:
     return folded(name) if is_protected(name) or is_secret(name) else name
 
 
+def read_need(workspace: Workspace, target: ResolvedPath) -> Need:
+    """Return what reading a file needs. "Always" means any file, but of one that holds keys this file alone."""
+    name = permission_path(workspace, target)
+    return Need(permission="read", patterns=(name,), always=literal((name,)) if is_secret(name) else ("*",))
+
+
 def edit_needs(
     workspace: Workspace, files: Iterable[Path], metadata: JSON, possible: tuple[str, ...] = ()
 ) -> list[Need]:

@@ -18,6 +18,7 @@ from codeloop.net.tls import tls_context
 from codeloop.schema.limits import WEB_ADDRESSES, WEB_BYTES, WEB_CONNECT, WEB_HOPS, WEB_UPGRADE
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
+from codeloop.store.permission_records import ADDRESS
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.address import WebUrl, parse, redirected
 from codeloop.tool.web.body import ENCODINGS, read_body
@@ -188,7 +189,7 @@ class _Fetch:
             concerns = ["unknown (only the proxy can look the name up)"]
         if concerns and place.endpoint not in self._admitted:
             target = (place.endpoint,)
-            metadata: JSON = {"url": place.url, "address": ", ".join(concerns)}
+            metadata: JSON = {"url": place.url, ADDRESS: ", ".join(sorted(concerns))}
             await self._ask(Need(permission="webfetch_private", patterns=target, always=target, metadata=metadata))
             self._admitted.add(place.endpoint)
         return addresses[: WEB_ADDRESSES.value], not concerns

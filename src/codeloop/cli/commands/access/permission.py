@@ -81,8 +81,10 @@ def log(session: str | None, limit: int, *, denied: bool, as_json: bool) -> None
 
 
 def _row(grant: Grant) -> tuple[str, str, str, str, str]:
-    allows = one_line(f"{grant.permission} {', '.join(grant.patterns)}", WIDTH)
-    where = grant.place or grant.directory or "its session only"
+    is_host = grant.permission == "webfetch_private"
+    at = f" ({grant.place})" if is_host and grant.place else ""
+    allows = one_line(f"{grant.permission} {', '.join(grant.patterns)}{at}", WIDTH)
+    where = (not is_host and grant.place) or grant.directory or "its session only"
     return grant.id, when(grant.time), allows, where, grant.session_id
 
 

@@ -23,14 +23,13 @@ from codeloop.schema.limits import (
     READ_PDF,
 )
 from codeloop.schema.part import FilePart
-from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import INSTRUCTIONS
 from codeloop.tool.file_access import (
     check_unmoved,
     failures,
     missing,
-    permission_path,
+    read_need,
     readable,
     resolve_allowed,
     shown,
@@ -63,7 +62,7 @@ class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
 async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     """Return numbered lines, the entries of a directory, or an attachment."""
     target = await resolve_allowed(ctx, params.file_path)
-    await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
+    await ctx.ask(read_need(ctx.workspace, target))
     check_unmoved(ctx, target)
     first, limit = params.offset or 1, params.limit
     with failures(ctx.workspace, target):

@@ -27,7 +27,6 @@ from codeloop.lsp.symbols import (
     workspace_symbols,
 )
 from codeloop.schema.language_limits import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_REQUEST
-from codeloop.schema.permission import Need
 from codeloop.tool.builtin.language.outline import outline_rows
 from codeloop.tool.builtin.language.rename import rename
 from codeloop.tool.file_access import (
@@ -35,7 +34,7 @@ from codeloop.tool.file_access import (
     load_text,
     missing,
     permission_name,
-    permission_path,
+    read_need,
     readable,
     resolve_allowed,
     shown,
@@ -99,7 +98,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     if (named := _PLACE.fullmatch(path)) and not os.path.lexists(ctx.workspace.directory / path):
         path, line = named[1], line or int(named[2])
     target = await resolve_allowed(ctx, path)
-    await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
+    await ctx.ask(read_need(ctx.workspace, target))
     with failures(ctx.workspace, target):
         loaded = load_text(target.real)
         if loaded is None:

@@ -12,7 +12,7 @@ from codeloop.kit.glob import has_magic, split_root
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.file_access import TWICE, check_unmoved, named_twice, permission_name, permission_path, search_target
+from codeloop.tool.file_access import TWICE, check_unmoved, named_twice, permission_name, read_need, search_target
 from codeloop.tool.tool import READ_ONLY, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.rg_matches import FileMatches, GrepResult, MatchLine, Mode, Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep, printable
@@ -53,7 +53,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     await ctx.ask(Need(permission="grep", patterns=(params.pattern,), always=("*",), metadata=given))
     is_named = not target.path.is_dir()
     if is_named:
-        await ctx.ask(Need(permission="read", patterns=(permission_path(ctx.workspace, target),), always=("*",)))
+        await ctx.ask(read_need(ctx.workspace, target))
     check_unmoved(ctx, target)
     query = Query(
         pattern=params.pattern,
