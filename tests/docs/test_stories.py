@@ -15,7 +15,7 @@ from tests.docs.story import KEY, difference, tell
 from tests.support.provider import ModelServer
 
 TOLD = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if blocks(page)]
-LONG = {"docs/cli.md", "docs/mcp.md", "docs/sessions.md"}
+LONG = {"README.md", "docs/cli.md", "docs/mcp.md", "docs/sessions.md"}
 """Pages that take more than two seconds."""
 KEYLESS = {"README.md", "docs/getting-started.md", "docs/models.md"}
 """Pages that begin without a key, since they tell how to get one in."""

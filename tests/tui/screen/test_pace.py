@@ -1,9 +1,8 @@
 """Many events, few drawings."""
 
 import asyncio
-from itertools import pairwise
 
-from codeloop.tui.screen.pace import Frames, Lull
+from codeloop.tui.screen.pace import FRAME, Frames, Lull
 
 
 async def test_a_burst_is_drawn_at_once_and_then_thirty_times_a_second() -> None:
@@ -11,11 +10,13 @@ async def test_a_burst_is_drawn_at_once_and_then_thirty_times_a_second() -> None
     clock = asyncio.get_running_loop().time
     frames = Frames(lambda: drawn.append(clock()))
     began = clock()
+    turns = 0
     while len(drawn) < 3:
         frames.want()
         await asyncio.sleep(0)
-    assert drawn[0] - began < 1 / 30
-    assert all(later - earlier >= 0.03 for earlier, later in pairwise(drawn))
+        turns += not drawn
+    assert turns < 3, "the first one waits for nothing"
+    assert drawn[-1] - began >= 2 * FRAME
 
 
 async def test_work_is_begun_once_for_a_burst_and_again_for_what_comes_while_it_goes_on() -> None:

@@ -167,7 +167,7 @@ async def questions(it: Stored, album: Album) -> None:
         await it.settle(lambda: it.ui.tab.panel.request is None)
 
 
-PARTS: tuple[Callable[[Stored, Album], Awaitable[None]], ...] = (conversation, typing, dialogs, questions)
+PARTS = (conversation, typing, pytest.param(dialogs, marks=pytest.mark.slow), questions)
 
 
 @pytest.mark.parametrize("part", PARTS)
