@@ -75,6 +75,7 @@ HANDLERS: dict[str, str] = {
     operation.MCP_AUTH_REMOVE.id: "app.handlers.project.mcp_auth:remove",
     operation.MCP_AUTH_CALLBACK.id: "app.handlers.project.mcp_auth:callback",
     operation.MCP_AUTH_AUTHENTICATE.id: "app.handlers.project.mcp_auth:authenticate",
+    operation.MCP_COMPLETE.id: "app.handlers.project.mcp:complete",
     operation.RESOURCE_LIST.id: "app.handlers.project.mcp:resources",
     operation.LSP_STATUS.id: "app.handlers.project.lsp:status",
     operation.FIND_SYMBOLS.id: "app.handlers.project.lsp:symbols",

@@ -43,6 +43,11 @@ def words(arguments: str) -> list[str]:
     ]
 
 
+def word_spans(arguments: str) -> list[tuple[int, int]]:
+    """Return where the words of what was typed begin and end."""
+    return [match.span() for match in re.finditer(_WORD, arguments)]
+
+
 def expand(template: str, arguments: str) -> tuple[Piece, ...]:
     """Fill in a template and return its pieces.
 

@@ -39,9 +39,7 @@ SKILLS = Limit("extend.skills", 200, "count", "skills that are found; further on
 SKILL_HEAD = Limit("extend.skill_head", 16 * 1024, "bytes", "the head of a skill ends here, or it is left out")
 SKILL_DESCRIPTION = Limit("extend.skill_description", 1_024, "characters", "shown of a skill's description")
 SKILL_LISTING = Limit("extend.skill_listing", 6 * 1024, "bytes", "the list of skills for the model; then names only")
-SUBAGENT_LISTING = Limit(
-    "extend.subagent_listing", 4 * 1024, "bytes", "the list of subagents for the model; then names"
-)
+SUBAGENT_LISTING = Limit("extend.subagent_listing", 4 * 1024, "bytes", "subagents listed for the model; then names")
 SKILL_FILES = Limit("extend.skill_files", 50, "count", "files of a skill that are listed when it is loaded")
 COMMAND_SHELLS = Limit("extend.command_shells", 20, "count", "shell pieces of one command; with more it is refused")
 COMMAND_FILES = Limit("extend.command_files", 50, "count", "files that one command attaches; others stay text")
@@ -49,6 +47,7 @@ MCP_START = Limit("mcp.start", 30_000, "ms", "starting a server and greeting it,
 MCP_SIGN_IN = Limit("mcp.sign_in", 300_000, "ms", "a person signing in at a server, then it is given up")
 MCP_LIST = Limit("mcp.list", 15_000, "ms", "a server listing what it offers, then it counts as failed")
 MCP_CALL = Limit("mcp.call", 600_000, "ms", "a server working on a call without a sign of progress, then an error")
+MCP_COMPLETE = Limit("mcp.complete", 2_000, "ms", "a server completing an argument, then nothing is offered")
 MCP_STOP = Limit("mcp.stop", 1_000, "ms", "a server ending by itself when its input ends; then it is killed")
 MCP_RETRY = Limit("mcp.retry", 1_000, "ms", "before a server that failed is started again; doubled with each failure")
 MCP_RETRY_MOST = Limit("mcp.retry_most", 60_000, "ms", "the longest wait before a server that failed is started again")

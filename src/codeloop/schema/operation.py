@@ -24,6 +24,7 @@ from codeloop.schema.api.files import (
 )
 from codeloop.schema.api.project import (
     AddMcp,
+    CompleteMcpPrompt,
     ConsoleState,
     ExperimentalCapabilities,
     FormatterStatus,
@@ -34,6 +35,7 @@ from codeloop.schema.api.project import (
     McpAuthRemoved,
     McpAuthStart,
     McpName,
+    McpPromptCompletion,
     McpResource,
     MCPStatus,
     PathInfo,
@@ -203,6 +205,7 @@ MCP_AUTH_START = Operation("mcp.auth.start", "POST", "/mcp/{name}/auth", McpName
 MCP_AUTH_REMOVE = Operation("mcp.auth.remove", "DELETE", "/mcp/{name}/auth", McpName, McpAuthRemoved)
 MCP_AUTH_CALLBACK = Operation("mcp.auth.callback", "POST", "/mcp/{name}/auth/callback", McpAuthCode, MCPStatus)
 MCP_AUTH_AUTHENTICATE = Operation("mcp.auth.authenticate", "POST", "/mcp/{name}/auth/authenticate", McpName, MCPStatus)
+MCP_COMPLETE = Operation("mcp.complete", "POST", "/mcp/complete", CompleteMcpPrompt, McpPromptCompletion)
 VCS_GET = Operation("vcs.get", "GET", "/vcs", NoArguments, VcsInfo)
 VCS_STATUS = Operation("vcs.status", "GET", "/vcs/status", NoArguments, list[VcsFileStatus])
 VCS_DIFF = Operation("vcs.diff", "GET", "/vcs/diff", VcsDiffQuery, list[VcsFileDiff])

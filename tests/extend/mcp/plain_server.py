@@ -199,6 +199,16 @@ def contents(uri: str) -> dict[str, Any]:
             return {"uri": uri, "text": f"the text of {uri}"}
 
 
+def completed(params: dict[str, Any]) -> list[str]:
+    """Return what an argument can be; one that is to hang gets no answer."""
+    argument, given = params["argument"], (params.get("context") or {}).get("arguments", {})
+    if argument["value"] == "hang":
+        time.sleep(300)
+    people = ["Ada", "Alan", "Grace Hopper", 'the "Hopper"', "Gra\u200bce", "G\nH"]
+    values = people if argument["name"] == "who" else [f"like {given.get('who')}", "loudly"]
+    return [value for value in values if value.startswith(argument["value"])]
+
+
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a request."""
     match method:
@@ -233,7 +243,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
             words = f"Greet {given.get('who')} {given.get('how', 'kindly')}."
             return {"messages": [{"role": "user", "content": {"type": "text", "text": words}}]}
         case "completion/complete":
-            return {"completion": {"values": ["Ada", "Alan"]}}
+            return {"completion": {"values": completed(params)}}
         case "tools/call":
             token = (params.get("_meta") or {}).get("progressToken")
             given = params.get("arguments") or {}

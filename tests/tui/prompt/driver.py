@@ -9,6 +9,7 @@ from textual._xterm_parser import XTermParser
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
+from codeloop.schema.api.project import McpPromptCompletion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, MessageWithParts
 from codeloop.schema.api.session_requests import MessageId
 from codeloop.schema.errors import OperationError
@@ -31,6 +32,8 @@ class Answers:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.names = list(FILES)
+        self.wanted: list[tuple[str, str, bool]] = []
+        self.is_connected = True
 
     async def files(self, query: str) -> list[str]:
         self.asked.append(query)
@@ -51,7 +54,15 @@ class Answers:
             PromptCommand("new", "", "start a new session"),
             PromptCommand("model", "PROVIDER/MODEL", "set the model"),
             PromptCommand("models", "", "list the models"),
+            PromptCommand("p:greet", "$1 $2", "greets somebody (who [how])", is_completed=True),
         ]
+
+    async def arguments(self, command: str, typed: str, *, is_wanted: bool) -> McpPromptCompletion:
+        self.wanted.append((command, typed, is_wanted))
+        *before, word = typed.split(" ")
+        people = ["Ada", "Alan", "Alan Kay"] if self.is_connected or is_wanted else []
+        values = [each for each in people if each.startswith(word)]
+        return McpPromptCompletion(argument="how" if before else "who", replaces=word, values=values)
 
     async def mentioned(
         self, text: str, note: Callable[[str], object]

@@ -16,6 +16,7 @@ async def test_commands_are_listed_with_what_they_do(tmp_path: Path) -> None:
             "  /new                   start a new session\n"
             "  /model PROVIDER/MODEL  set the model\n"
             "  /models                list the models\n"
+            "  /p:greet $1 $2         greets somebody (who [how])\n"
             "▌ /"
         )
         await hand.type("mo")
@@ -41,6 +42,38 @@ async def test_commands_are_listed_with_what_they_do(tmp_path: Path) -> None:
         await hand.type("/model")
         await hand.press("enter")
         await hand.until(lambda: hand.app.texts[2:] == ["/model "])
+
+
+async def test_arguments_of_a_command_are_completed_and_enter_sends_what_is_typed(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        await hand.type("/p:greet Al")
+        await hand.until(lambda: "Alan Kay" in hand.screen())
+        assert hand.screen() == "  Alan      who\n  Alan Kay  who\n▌ /p:greet Al"
+        await hand.press("down", "down", "enter")
+        assert hand.app.text == "/p:greet Alan Kay "
+        await hand.type("A")
+        await hand.until(lambda: "  Ada" in hand.screen() and "how" in hand.screen())
+        await hand.press("tab")
+        assert hand.app.text == "/p:greet Alan Kay Ada "
+        await hand.type("x")
+        await hand.press("enter")
+        await hand.until(lambda: hand.app.texts == ["/p:greet Alan Kay Ada x"])
+
+
+async def test_tab_asks_a_server_that_typing_does_not_start(tmp_path: Path) -> None:
+    completer = Answers()
+    completer.is_connected = False
+    async with prompting(tmp_path, completer=completer) as hand:
+        await hand.type("/p:greet Ad")
+        await hand.until(lambda: ("p:greet", "Ad", False) in completer.wanted)
+        assert hand.screen().splitlines()[0].startswith("  /p:greet $1 $2")
+        await hand.press("tab")
+        await hand.until(lambda: "  Ada  who" in hand.screen())
+        assert completer.wanted[-1] == ("p:greet", "Ad", True)
+        await hand.press("tab")
+        assert hand.app.text == "/p:greet Ada "
+        await hand.type("/model x")
+        assert not [each for each in completer.wanted if each[0] == "model"]
 
 
 async def test_escape_closes_the_list_until_another_word_begins(tmp_path: Path) -> None:

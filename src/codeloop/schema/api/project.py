@@ -156,6 +156,25 @@ class MCPStatus(Wire):
     state: Literal["configured", "known", "starting"] | None = None
 
 
+class CompleteMcpPrompt(Wire):
+    """Asks how an argument of an MCP server's prompt goes on. `typed`: what stands behind the command's name.
+
+    A server that is not connected is not asked, unless `connect` says that it shall be started for this.
+    """
+
+    command: str
+    typed: str = ""
+    connect: bool = False
+
+
+class McpPromptCompletion(Wire):
+    """What an argument of a prompt can be. `replaces`: the end of what was typed, in whose place a value is put."""
+
+    argument: str = ""
+    replaces: str = ""
+    values: list[str] = []
+
+
 class McpResource(Wire):
     """Something that an MCP server has to read; `client` is the server's name."""
 

@@ -9,14 +9,23 @@ from msgspec import Struct
 from codeloop.client.client import Client
 from codeloop.client.mentions import mentioned
 from codeloop.schema.api.files import FindFiles, FindSymbols
+from codeloop.schema.api.project import CompleteMcpPrompt, McpPromptCompletion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_QUERY
-from codeloop.schema.operation import AGENT_LIST, COMMAND_LIST, FIND_FILES, FIND_SYMBOLS, RESOURCE_LIST, NoArguments
+from codeloop.schema.operation import (
+    AGENT_LIST,
+    COMMAND_LIST,
+    FIND_FILES,
+    FIND_SYMBOLS,
+    MCP_COMPLETE,
+    RESOURCE_LIST,
+    NoArguments,
+)
 from codeloop.schema.tui_limits import PROMPT_FOUND
 from codeloop.tui.prompt.completions.trigger import mention
 
-Kind = Literal["file", "folder", "agent", "symbol", "resource", "command", "prompt"]
+Kind = Literal["file", "folder", "agent", "symbol", "resource", "command", "argument", "prompt"]
 
 
 class CompletionRow(Struct, frozen=True):
@@ -29,11 +38,15 @@ class CompletionRow(Struct, frozen=True):
 
 
 class PromptCommand(Struct, frozen=True):
-    """A command for `/`: its name, its arguments as they are written in the help, and what it does."""
+    """A command for `/`: its name, its arguments as they are written in the help, and what it does.
+
+    `is_completed`: whoever it is from can say what its arguments can be.
+    """
 
     name: str
     arguments: str = ""
     text: str = ""
+    is_completed: bool = False
 
 
 class Completer(Protocol):
@@ -57,6 +70,10 @@ class Completer(Protocol):
 
     async def commands(self) -> list[PromptCommand]:
         """Return the commands, those of the program first."""
+        ...
+
+    async def arguments(self, command: str, typed: str, *, is_wanted: bool) -> McpPromptCompletion:
+        """Return what the argument can be that is typed behind a command; `is_wanted`: a server is started for it."""
         ...
 
     async def mentioned(
@@ -114,10 +131,18 @@ class ClientCompleter:
         with suppress(CodeloopError):
             found = await self._client.call(COMMAND_LIST, NoArguments())
             theirs = [
-                PromptCommand(row.name, " ".join(row.hints), row.description or row.source or "") for row in found
+                PromptCommand(row.name, " ".join(row.hints), row.description or row.source or "", row.source == "mcp")
+                for row in found
             ]
             return [*self._own, *(row for row in theirs if row.name not in names)]
         return list(self._own)
+
+    async def arguments(self, command: str, typed: str, *, is_wanted: bool) -> McpPromptCompletion:
+        """Return what the argument can be, as its server says."""
+        with suppress(CodeloopError):
+            asked = CompleteMcpPrompt(command=command, typed=typed, connect=is_wanted)
+            return await self._client.call(MCP_COMPLETE, asked)
+        return McpPromptCompletion()
 
     async def mentioned(
         self, text: str, note: Callable[[str], object]

@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.extend.mcp.offer import prompt_values
+from codeloop.kit.limit import Limit
 from codeloop.model.testing.script import Count, ScriptedAnswer
-from codeloop.schema.api.project import AddMcp, McpName, McpResource, MCPStatus
+from codeloop.schema.api.project import (
+    AddMcp,
+    CompleteMcpPrompt,
+    McpName,
+    McpPromptCompletion,
+    McpResource,
+    MCPStatus,
+)
 from codeloop.schema.api.session_inputs import InvokeCommand, RunLimits
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import McpToolsChanged
@@ -16,6 +25,7 @@ from codeloop.schema.operation import (
     COMMAND,
     COMMAND_LIST,
     MCP_ADD,
+    MCP_COMPLETE,
     MCP_CONNECT,
     MCP_DISCONNECT,
     MCP_STATUS,
@@ -23,6 +33,7 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.schema.part import TextPart
+from codeloop.schema.wire import replace
 from tests.extend.mcp.world import PLAIN
 from tests.server.support.serving import served
 from tests.support.project import call, calls, rig, until
@@ -126,6 +137,47 @@ async def test_a_servers_prompt_is_a_command(tmp_path: Path) -> None:
             assert part.text == text
         with pytest.raises(OperationError, match="/p:greet was not sent: /p:greet needs who"):
             await it.client.call(COMMAND, InvokeCommand(session_id=it.session_id, command="p:greet", arguments=""))
+
+
+COMPLETED = (
+    ("", "who", "", ["Ada", "Alan", '"Grace Hopper"', "'the \"Hopper\"'"]),
+    ("A", "who", "A", ["Ada", "Alan"]),
+    ('"Grace H', "who", '"Grace H', ['"Grace Hopper"']),
+    ("how=lo", "how", "lo", ["loudly"]),
+    ("how=loudly Al", "who", "Al", ["Alan"]),
+    ("who=Ada ", "how", "", ['"like Ada"', "loudly"]),
+    ("Ada ", "how", "", ['"like Ada"', "loudly"]),
+    ("Ada like A", "how", "like A", ['"like Ada"']),
+    ("who=Ada how=x y", "", "", []),
+    ("hang", "who", "hang", []),
+)
+"""What is typed behind `/p:greet`, which argument that is, what of it is replaced, and by what."""
+
+
+async def test_arguments_of_prompts_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_values, "MCP_COMPLETE", Limit("test", 300, "ms", "for a test"))
+    async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
+        await it.client.call(MCP_CONNECT, McpName(name="p"))
+        for typed, argument, replaces, values in COMPLETED:
+            found = await it.client.call(MCP_COMPLETE, CompleteMcpPrompt(command="p:greet", typed=typed))
+            expected = McpPromptCompletion(argument=argument, replaces=replaces, values=values)
+            assert found == expected, typed
+
+
+async def test_typing_starts_no_server_unless_that_is_asked_for(tmp_path: Path) -> None:
+    async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
+        await it.client.call(MCP_CONNECT, McpName(name="p"))
+    async with rig(tmp_path, [], mcp={"p": WORKS}) as it:
+        typed = CompleteMcpPrompt(command="p:greet", typed="Al")
+        assert (await it.client.call(MCP_COMPLETE, typed)).values == []
+        assert (await it.client.call(MCP_STATUS, NoArguments()))["p"].state == "known"
+        wanted = replace(typed, connect=True)
+        assert (await it.client.call(MCP_COMPLETE, wanted)).values == ["Alan"]
+        assert (await it.client.call(MCP_COMPLETE, typed)).values == ["Alan"]
+        await it.client.call(MCP_DISCONNECT, McpName(name="p"))
+        assert (await it.client.call(MCP_COMPLETE, wanted)).values == [], "it was switched off"
+        for other in ("p:none", "q:greet", "init"):
+            assert await it.client.call(MCP_COMPLETE, CompleteMcpPrompt(command=other)) == McpPromptCompletion()
 
 
 async def test_a_model_that_a_server_asks_for_costs_what_it_costs_within_the_limits(tmp_path: Path) -> None:

@@ -5,9 +5,17 @@ from codeloop.app.project import Project
 from codeloop.extend.mcp.known.definition import definition_of
 from codeloop.extend.mcp.known.table import McpTable
 from codeloop.extend.mcp.link.failures import ServerFailed
+from codeloop.extend.mcp.offer.prompt_values import argument_values
 from codeloop.extend.mcp.server import McpServer, State
 from codeloop.extend.mcp.servers import McpServers
-from codeloop.schema.api.project import AddMcp, McpName, McpResource, MCPStatus
+from codeloop.schema.api.project import (
+    AddMcp,
+    CompleteMcpPrompt,
+    McpName,
+    McpPromptCompletion,
+    McpResource,
+    MCPStatus,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 
@@ -83,6 +91,12 @@ async def resources(project: Project, _args: NoArguments) -> dict[str, McpResour
         for each in listing.resources
         if not each.is_template
     }
+
+
+async def complete(project: Project, args: CompleteMcpPrompt) -> McpPromptCompletion:
+    """Return what an argument of a server's prompt can be; nothing where the server does not say, or not in time."""
+    table = project.workspace.part(McpTable)
+    return await argument_values(table, args) if table is not None else McpPromptCompletion()
 
 
 def _has_any(project: Project) -> bool:

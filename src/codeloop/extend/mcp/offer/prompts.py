@@ -40,23 +40,30 @@ async def prompt_text(table: McpTable, command: str, typed: str, ctx: ToolContex
 
     Words are given in the order of the arguments, `name=value` to the one of that name; the last one takes the rest.
     """
-    name, _, prompt = command.partition(":")
-    while (name not in table.definitions) and ":" in prompt:
-        more, _, prompt = prompt.partition(":")
-        name = f"{name}:{more}"
-    listed = next(each for each in table.listings[name].prompts if each.name == prompt)
-    given = _arguments(listed, words(typed))
+    name, listed = prompt_named(table, command)
+    given = arguments_of(listed, words(typed))
     if missing := [each.name for each in listed.arguments if each.required and each.name not in given]:
         raise ToolFailure(f"/{command} needs {', '.join(missing)}. Write: /{command} {_described(listed)}")
     server = table.running.by_name[name]
     if needs := server.needs():
         await ctx.ask(*needs)
-    answer: JSON = await server.request(partial(_got, prompt, given), ctx)
+    answer: JSON = await server.request(partial(_got, listed.name, given), ctx)
     messages: list[JSON] = answer.get("messages") or []
     return "\n\n".join(filter(None, (_text(message) for message in messages)))
 
 
-def _arguments(prompt: ListedPrompt, typed: list[str]) -> dict[str, str]:
+def prompt_named(table: McpTable, command: str) -> tuple[str, ListedPrompt]:
+    """Return the server of a command and its prompt. Raises LookupError: there is no such command."""
+    name, _, prompt = command.partition(":")
+    while (name not in table.definitions) and ":" in prompt:
+        more, _, prompt = prompt.partition(":")
+        name = f"{name}:{more}"
+    found = {each.name: each for each in table.listings[name].prompts}
+    return name, found[prompt]
+
+
+def arguments_of(prompt: ListedPrompt, typed: list[str]) -> dict[str, str]:
+    """Return the arguments that words give to a prompt."""
     names = [each.name for each in prompt.arguments]
     given: dict[str, str] = {}
     plain: list[str] = []

@@ -1,5 +1,7 @@
 """What can stand in the place of what is typed, best first."""
 
+from msgspec import Struct
+
 from codeloop.schema.tui_limits import PROMPT_FOUND
 from codeloop.tui.prompt.completion import Completer, CompletionRow, PromptCommand
 from codeloop.tui.prompt.completions.fuzzy import fit, ranked
@@ -10,6 +12,26 @@ _SYMBOL = 2
 """Letters from which on symbols are looked for."""
 _USED = 5
 """Names that were mentioned before and are offered first."""
+
+
+class ArgumentValues(Struct, frozen=True):
+    """What the argument of a command can be. `typed`: what was typed behind its name; `base`: all before the value."""
+
+    command: str = ""
+    typed: str = ""
+    base: str = ""
+    argument: str = ""
+    values: tuple[str, ...] = ()
+
+    def rows(self, now: Trigger) -> list[CompletionRow]:
+        """Return the values for what is typed now; until a new answer comes, those that still fit."""
+        if now.query != self.command or not now.typed.startswith(self.base):
+            return []
+        more = now.typed[len(self.base) :]
+        fitting = self.values if now.typed == self.typed else [each for each in self.values if each.startswith(more)]
+        return [
+            CompletionRow(f"/{self.command} {self.base}{value}", "argument", value, self.argument) for value in fitting
+        ]
 
 
 class Candidates:
@@ -23,9 +45,12 @@ class Candidates:
         self._resources: list[CompletionRow] = []
         self._files: list[str] = []
         self._symbols: list[CompletionRow] = []
+        self._values = ArgumentValues()
 
     def rows(self, now: Trigger) -> tuple[list[CompletionRow], int]:
         """Return what fits, and which row is chosen at first: none where only a usage is shown."""
+        if now.kind == "arguments" and (values := self._values.rows(now)):
+            return values, -1
         if now.kind == "arguments":
             return [_command(row) for row in self.commands if row.name == now.query and row.arguments], -1
         if now.kind == "command":
@@ -41,6 +66,16 @@ class Candidates:
         else:
             self.commands = await self._completer.commands()
 
+    def is_completed(self, now: Trigger) -> bool:
+        """Return whether the arguments that are typed can be completed."""
+        return now.kind == "arguments" and any(row.name == now.query and row.is_completed for row in self.commands)
+
+    async def values(self, now: Trigger, *, is_wanted: bool = False) -> None:
+        """Ask what the argument can be that is typed; `is_wanted`: also of a server that is not connected."""
+        found = await self._completer.arguments(now.query, now.typed, is_wanted=is_wanted)
+        base = now.typed[: len(now.typed) - len(found.replaces)]
+        self._values = ArgumentValues(now.query, now.typed, base, found.argument, tuple(found.values))
+
     async def search(self, query: str) -> None:
         """Ask for files and symbols."""
         files = await self._completer.files(query)
@@ -50,6 +85,7 @@ class Candidates:
     def forget(self) -> None:
         """Forget what was found for another word."""
         self._files, self._symbols = [], []
+        self._values = ArgumentValues()
 
     def _mentions(self, now: Trigger) -> list[CompletionRow]:
         known = {row.label: row for row in self._agents}

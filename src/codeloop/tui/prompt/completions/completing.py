@@ -58,8 +58,11 @@ class Completing:
                 self._asked = None
                 self._candidates.forget()
                 self._spawn(self._load(now))
-            elif now.query != before.query:
+            elif (now.query, now.typed) != (before.query, before.typed):
                 self._is_moved = False
+            if now.kind == "arguments" and now != self._asked:
+                self._asked = now
+                self._spawn(self._complete(now))
             if now.kind == "mention" and (self._asked is None or self._asked.query != now.query):
                 self._asked, self._is_waiting = now, True
                 self._spawn(self._search(now))
@@ -93,8 +96,16 @@ class Completing:
             if self._takes_first and self._popup.rows:
                 self._put(self._popup.rows[0])
 
+    async def _complete(self, now: Trigger, *, is_wanted: bool = False) -> None:
+        """Ask what the argument can be that is typed."""
+        await asyncio.sleep(PROMPT_DEBOUNCE.seconds)
+        if self._asked is now and self._candidates.is_completed(now):
+            await self._candidates.values(now, is_wanted=is_wanted)
+            if self._asked is now and self._trigger is not None and self._trigger.kind == "arguments":
+                self._show()
+
     def _move(self, step: int) -> bool:
-        if not self._popup.rows or self._popup.chosen < 0:
+        if not self._popup.rows or (self._popup.chosen < 0 and self._popup.rows[0].kind != "argument"):
             return False
         self._is_moved = True
         self._popup.move(step)
@@ -110,6 +121,12 @@ class Completing:
     def _accept(self) -> bool:
         if self._popup.rows and self._popup.chosen >= 0:
             return self.take(self._popup.chosen)
+        if self._trigger is not None and self._trigger.kind == "arguments" and not self._is_closed:
+            if self._popup.rows and self._popup.rows[0].kind == "argument":
+                return self.take(0)
+            self._asked = self._trigger
+            self._spawn(self._complete(self._trigger, is_wanted=True))
+            return True
         if self._is_waiting and self._trigger is not None and self._trigger.kind == "mention" and not self._is_closed:
             self._takes_first = True
             return True

@@ -63,7 +63,7 @@ class CompletionPopup(Widget):
 
     def move(self, step: int) -> None:
         """Choose another row; behind the last one comes the first."""
-        self.chosen = (self.chosen + step) % len(self.rows)
+        self.chosen = (max(self.chosen, -1 if step > 0 else 0) + step) % len(self.rows)
         self._follow()
         self.refresh()
 

@@ -14,13 +14,17 @@ _WINDOW = 400
 
 
 class Trigger(Struct, frozen=True):
-    """What is completed between two places of the text. `query`: what was typed of it; `range`: `#10-20` behind it."""
+    """What is completed between two places of the text. `query`: what was typed of it; `range`: `#10-20` behind it.
+
+    Of arguments, `query` is the command's name and `typed` what stands behind it.
+    """
 
     kind: Literal["command", "arguments", "mention"]
     start: int
     end: int
     query: str
     range: str = ""
+    typed: str = ""
 
 
 def trigger(text: str, cursor: int) -> Trigger | None:
@@ -30,7 +34,7 @@ def trigger(text: str, cursor: int) -> Trigger | None:
         if (found := _COMMAND.match(head)) is not None:
             return Trigger("command", 0, cursor, found[1])
         if (found := _ARGUMENTS.match(head)) is not None and "\n" not in head and "@" not in head:
-            return Trigger("arguments", 0, cursor, found[1])
+            return Trigger("arguments", 0, cursor, found[1], typed=text[found.end() : cursor])
     start = max(cursor - _WINDOW, 0)
     if (found := _MENTION.search(text[start:cursor])) is None:
         return None
