@@ -1,10 +1,15 @@
 """The tool `lsp`, as a model calls it, on a server that knows where words stand."""
 
+import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from codeloop.lsp.client.client import path_of
+from codeloop.lsp.client.document import on_disk
+from codeloop.lsp.symbols import edited
 from codeloop.permission.gate import Denied
 from tests.lsp.world import world
 from tests.tool.context import make_context
@@ -61,6 +66,40 @@ async def test_a_rename_that_is_forbidden_changes_nothing(tmp_path: Path) -> Non
         with pytest.raises(Denied):
             await answer(ctx, "lsp", {"operation": "rename", "filePath": "a.x:1", "symbol": "double", "newName": "z"})
         assert (root / "a.x").read_text() == A
+
+
+async def test_a_link_that_a_server_names_shows_nothing_of_keys_or_of_other_places(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    ctx.rules = ()
+    root = ctx.workspace.root
+    (tmp_path / "outside").write_text("double(OUTSIDE)\n")
+    (root / ".env").write_text("double(KEY)\n")
+    (root / "a.x").write_text(A)
+    (root / "env.x").symlink_to(".env")
+    (root / "out.x").symlink_to(tmp_path / "outside")
+    async with world(tmp_path, "knows", workspace=ctx.workspace):
+        text, _ = await answer(ctx, "lsp", {"operation": "references", "filePath": "a.x:1", "symbol": "double"})
+    assert "env.x:1" in text
+    assert "OUTSIDE" not in text
+    assert "KEY" not in text
+
+
+def test_what_a_server_names_is_read_only_where_it_is_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path), str(tmp_path / "none"), "/a\0b"):
+        assert on_disk(Path(path)) is None, path
+    assert path_of("file:///a%00b") is None
+    assert path_of("file:a/b") is None
+
+
+def test_a_hundred_thousand_edits_are_made_in_one_go() -> None:
+    text, client = "a\n" * 100_000, Mock(encoding="utf-16")
+    place = [{"line": line, "character": 0} for line in range(100_000)]
+    edits = [{"range": {"start": at, "end": {**at, "character": 1}}, "newText": "bb"} for at in place]
+    assert edited(client, text, edits) == "bb\n" * 100_000
+    for line in (-1, "x", None):
+        with pytest.raises(ValueError, match=r"edit|literal"):
+            edited(client, text, [{"range": {"start": {"line": line, "character": 0}, "end": place[0]}, "newText": ""}])
 
 
 async def test_what_is_changed_beside_us_is_seen(tmp_path: Path) -> None:

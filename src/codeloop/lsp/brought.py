@@ -11,6 +11,7 @@ from msgspec import Struct
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, LanguageClient
 from codeloop.lsp.client.connection import FENCE, ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, Diagnostic
+from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
 from codeloop.schema.language_limits import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST
 
@@ -206,14 +207,6 @@ class ServerNews:
         except (ServerGone, TimeoutError):
             return False
         return True
-
-
-def on_disk(path: Path) -> str | None:
-    """Return the text of a file; None when there is none."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace") if path.stat().st_size <= LSP_FILE.value else None
-    except OSError:
-        return None
 
 
 def brought(before: Iterable[Diagnostic], now: Iterable[Diagnostic]) -> list[Diagnostic]:

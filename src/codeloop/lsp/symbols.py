@@ -133,18 +133,21 @@ def edited(client: LanguageClient, text: str, edits: Sequence[JSON]) -> str:
         number = int(place["line"])
         if number >= len(lines):
             return len(text)
+        if number < 0:
+            raise ValueError("an edit before the first line")
         return starts[number] + index_at(lines[number], int(place["character"]), client.encoding)
 
     try:
         rows = [(offset(each["range"]["start"]), offset(each["range"]["end"]), str(each["newText"])) for each in edits]
     except (KeyError, TypeError) as error:
         raise ValueError("an edit without a place") from error
-    after, last = text, len(text) + 1
-    for start, end, new in sorted(rows, reverse=True):
-        if not start <= end <= last:
+    pieces, done = list[str](), 0
+    for start, end, new in sorted(rows):
+        if not done <= start <= end:
             raise ValueError("edits that overlap")
-        after, last = after[:start] + new + after[end:], start
-    return after
+        pieces += (text[done:start], new)
+        done = end
+    return "".join((*pieces, text[done:]))
 
 
 def _at(lines: Sequence[str], number: int) -> str:
@@ -166,12 +169,13 @@ def _spot(row: Any) -> Spot | None:
         first, last = int(own["start"]["line"]), int(whole["end"]["line"])
     except (KeyError, TypeError, ValueError):
         return None
-    return None if path is None else Spot(path, first, max(first, last))
+    return None if path is None or first < 0 else Spot(path, first, max(first, last))
 
 
 def _of_hierarchy(row: JSON, path: Path) -> Iterator[Spot]:
     """Yield the places of a call, or that of a type. Calls that go out are places in the file that was asked about."""
-    other: JSON = row.get("from") or row.get("to") or row
+    named = row.get("from") or row.get("to") or row
+    other: JSON = named if is_object(named) else {}
     where = path if "to" in row else path_of(other.get("uri"))
     name = str(other.get("name") or "")
     ranges = row.get("fromRanges")

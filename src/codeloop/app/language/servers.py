@@ -8,6 +8,7 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.lsp.brought import FileEdit
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
+from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.languages import Languages, shown
 from codeloop.lsp.server import ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
@@ -136,11 +137,8 @@ class EditDiagnoser:
         for path in self._workspace.read_log.known():
             if path.suffix not in kinds or path in edited or not self._workspace.contains(path):
                 continue
-            try:
-                if path.stat().st_size <= LSP_FILE.value:
-                    found[path] = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):
-                continue
+            if (text := on_disk(path)) is not None:
+                found[path] = text
             if len(found) >= LSP_KNOWN.value:
                 break
         return found

@@ -14,11 +14,11 @@ from codeloop.kit.jsonc import is_list, is_object
 from codeloop.lsp.client.capabilities import initialize_params
 from codeloop.lsp.client.connection import LOST, ErrorAnswer, LspConnection, ServerGone, ServerPipes
 from codeloop.lsp.client.diagnostic import Diagnostic, diagnostics_of
-from codeloop.lsp.client.document import OpenDocument
+from codeloop.lsp.client.document import OpenDocument, on_disk
 from codeloop.lsp.client.server_requests import Registered
 from codeloop.lsp.client.text import Encoding, change_between, lines_of
 from codeloop.lsp.client.tsserver import tsserver_diagnostics
-from codeloop.schema.language_limits import LSP_FILE, LSP_FILES, LSP_REQUEST, LSP_STOP
+from codeloop.schema.language_limits import LSP_FILES, LSP_REQUEST, LSP_STOP
 from codeloop.schema.wire import JSON
 
 FileEvent = Literal[1, 2, 3]
@@ -144,7 +144,7 @@ class LanguageClient:
         if document is not None:
             return document.diagnostics(self.encoding) if self._is_fresh(document) else None
         raw = self._others.get(path)
-        return None if raw is None else diagnostics_of(raw, _on_disk(path), self.encoding)
+        return None if raw is None else diagnostics_of(raw, lines_of(on_disk(path) or ""), self.encoding)
 
     def outdate(self, path: Path) -> None:
         """Ask about a file again when it is next looked at, since another one changed that it may depend on."""
@@ -247,16 +247,7 @@ def path_of(uri: Any) -> Path | None:
     if not isinstance(uri, str) or not uri.startswith("file:"):
         return None
     try:
-        return Path(unquote(urlsplit(uri).path))
+        path = Path(unquote(urlsplit(uri).path))
     except ValueError:
         return None
-
-
-def _on_disk(path: Path) -> list[str]:
-    """Return the lines of a file that is not open."""
-    try:
-        if path.stat().st_size > LSP_FILE.value:
-            return []
-        return lines_of(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return []
+    return path if path.is_absolute() and "\0" not in str(path) else None

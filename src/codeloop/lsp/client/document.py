@@ -4,9 +4,20 @@ import time
 from pathlib import Path
 from typing import Any
 
+from codeloop.kit.small_files import read_start
 from codeloop.lsp.client.diagnostic import Diagnostic, diagnostics_of
 from codeloop.lsp.client.text import Encoding, lines_of
+from codeloop.schema.language_limits import LSP_FILE
 from codeloop.schema.wire import JSON
+
+
+def on_disk(path: Path) -> str | None:
+    """Return the text of a file; None when there is none, it is too large, or no file at all: a server names it."""
+    try:
+        data = read_start(path, LSP_FILE.value + 1)
+    except (OSError, ValueError):
+        return None
+    return data.decode("utf-8", "replace") if len(data) <= LSP_FILE.value else None
 
 
 class OpenDocument:

@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from codeloop.lsp.brought import ServerNews, on_disk
+from codeloop.lsp.brought import ServerNews
 from codeloop.lsp.client.client import LanguageClient
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import WARNING
+from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.client.text import lines_of
 from codeloop.lsp.languages import Languages, row
 from codeloop.lsp.server import ServerUnavailable
@@ -193,7 +194,7 @@ async def _answered(
         found = await spots(client, params.operation, {**place, **more})
     if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
         found = [await _whole(ctx, client, spot, target) for spot in found]
-    files = [spot.path for spot in found if ctx.workspace.contains(spot.path)]
+    files = [spot.path for spot in found if _is_free(ctx, spot.path)]
     return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
 
 
@@ -221,7 +222,7 @@ async def _diagnostics(client: LanguageClient, target: ResolvedPath, name: str) 
 
 async def _whole(ctx: ToolContext, client: LanguageClient, spot: Spot, target: ResolvedPath) -> Spot:
     """Return a place with all the lines of what is defined there."""
-    if spot.end > spot.line or not client.can("documentSymbolProvider") or not ctx.workspace.contains(spot.path):
+    if spot.end > spot.line or not client.can("documentSymbolProvider") or not _is_free(ctx, spot.path):
         return spot
     text = on_disk(spot.path)
     if spot.path not in client.documents and text is not None and spot.path.suffix == target.real.suffix:
@@ -245,20 +246,19 @@ def _listed(ctx: ToolContext, found: Sequence[Spot]) -> str:
             rows += [f"{number + 1}: {lines[number]}" for number in range(spot.line, end + 1) if number < len(lines)]
             rows += [f"(to line {spot.end + 1})"] if end < spot.end else []
         else:
-            text = lines[spot.line].strip() if spot.line < len(lines) else ""
+            text = lines[spot.line].strip() if 0 <= spot.line < len(lines) else ""
             rows.append(f"{name}{own}{text and f': {text}'}")
     rest = len(found) - LSP_FOUND.value
     return "\n".join([*rows, *([f"({rest} more)"] if rest > 0 else [])])
 
 
+def _is_free(ctx: ToolContext, path: Path) -> bool:
+    """Return whether a file that a server names is free to read: the file itself, not a link's name."""
+    workspace, real = ctx.workspace, Path(os.path.realpath(path))
+    return workspace.contains(real) and not ctx.session.judge("read", [permission_name(workspace, real)])
+
+
 def _lines(ctx: ToolContext, path: Path) -> list[str]:
     """Return the lines of a file that is free to read; of others none."""
-    workspace = ctx.workspace
-    if not workspace.contains(path) or ctx.session.judge("read", [permission_name(workspace, path)]):
-        return []
-    try:
-        if path.stat().st_size > LSP_FILE.value:
-            return []
-        return [line.rstrip("\r\n") for line in lines_of(path.read_text(encoding="utf-8", errors="replace"))]
-    except OSError:
-        return []
+    text = on_disk(Path(os.path.realpath(path))) if _is_free(ctx, path) else None
+    return [line.rstrip("\r\n") for line in lines_of(text or "")]

@@ -4,8 +4,8 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
-from codeloop.lsp.brought import on_disk
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
+from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.languages import Languages
 from codeloop.lsp.server import ServerUnavailable
 from codeloop.lsp.symbols import OutlineRow, outline
