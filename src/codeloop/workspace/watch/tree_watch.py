@@ -60,13 +60,13 @@ class TreeWatch:
             self._check_root()
             if self._watch.broken:
                 return await self._again()
-            events = [event for folder, name in touched if (event := self._event(folder, name))]
+            events = await self._events(list(touched))
             for path in gone:
                 self._names.pop(path, None)
                 self._ignored.forget(path)
-            if folders:
-                await self._enter(list(folders))
-                events += [FileEvent(self._path(each, name), "add") for each in folders for name in self._below(each)]
+            if entered := await self._unknown(list(folders)):
+                await self._enter(entered.copy())
+                events += [FileEvent(self._path(each, name), "add") for each in entered for name in self._below(each)]
             if events:
                 return events[: WATCH_BURST.value]
 
@@ -91,6 +91,32 @@ class TreeWatch:
         finally:
             loop.remove_reader(self._watch)
 
+    async def _events(self, touched: list[tuple[str, str]]) -> list[FileEvent]:
+        """Return what happened to files. Ignore files may make it slow: it is done piece by piece, off the loop."""
+        events: list[FileEvent] = []
+        waiting = touched[::-1]
+
+        def some(until: float) -> None:
+            while waiting and time.monotonic() < until:
+                if event := self._event(*waiting.pop()):
+                    events.append(event)
+
+        while waiting:
+            began = time.monotonic()
+            await asyncio.to_thread(some, began + _SLICE)
+            if waiting:
+                await asyncio.sleep(time.monotonic() - began)
+        return events
+
+    async def _unknown(self, folders: list[str]) -> list[str]:
+        """Return the folders that are not ignored."""
+
+        def is_watched(path: str) -> bool:
+            folder, _, name = path.rpartition("/")
+            return not self._ignored.has(folder, name, is_folder=True)
+
+        return [path for path in folders if await asyncio.to_thread(is_watched, path)]
+
     def _drain(self) -> tuple[dict[tuple[str, str], None], dict[str, None], list[str]]:
         """Return the files that something happened to, the folders that are new, and those that are gone."""
         touched: dict[tuple[str, str], None] = {}
@@ -106,7 +132,7 @@ class TreeWatch:
                 continue
             path = f"{folder}/{name}" if folder else name
             if (self._root / path).is_dir():
-                if path not in self._names and not self._ignored.has(folder, name, is_folder=True):
+                if path not in self._names:
                     folders[path] = None
             else:
                 gone.append(path)
