@@ -56,6 +56,14 @@ def test_a_killed_one_is_cleaned_up_after_and_its_draft_comes_back(desk: Desk) -
     assert again.end() == 0
 
 
+def test_enter_sends_also_what_was_typed_before_the_start(desk: Desk) -> None:
+    terminal = ScreenTerminal(desk)
+    terminal.type("count\r")
+    terminal.wait_for("word")
+    terminal.child.send_signal(signal.SIGTERM)
+    assert terminal.end() == 0
+
+
 def test_a_closed_terminal_ends_it(desk: Desk) -> None:
     terminal = ScreenTerminal(desk)
     terminal.wait_for(READY)

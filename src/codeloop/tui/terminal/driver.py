@@ -1,7 +1,10 @@
 """The terminal as the UI uses it: given back after any end, also when it is closed or the process is killed."""
 
+import fcntl
 import os
 import select
+import struct
+import termios
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from contextlib import suppress
@@ -82,6 +85,7 @@ class WatchedDriver(LinuxDriver):
             return
         wake, decode = self._wake[0], getincrementaldecoder("utf-8")(errors="replace").decode
         arrivals, parser = Arrivals(), XTermParser()
+        early = _waiting(self.fileno)
         wait: float | None = None
         while True:
             ready, _, _ = select.select([self.fileno, wake], [], [], wait)
@@ -98,6 +102,9 @@ class WatchedDriver(LinuxDriver):
             if not data:
                 self.send_message(TerminalGone())
                 return
+            if early:  # until just now the terminal made a line feed of Enter
+                data = data[:early].replace(b"\n", b"\r") + data[early:]
+                early = max(early - len(data), 0)
             self._arrived(arrivals.take(decode(data)), parser)
             wait = PATIENCE
 
@@ -114,6 +121,15 @@ class WatchedDriver(LinuxDriver):
     def _send(self, messages: Iterable[Message]) -> None:
         for message in messages:
             self.process_message(message)
+
+
+def _waiting(descriptor: int) -> int:
+    """Return how many bytes were typed that nobody has read."""
+    try:
+        (count,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))
+    except OSError:
+        return 0
+    return count
 
 
 class _LastingFile:
