@@ -341,3 +341,20 @@ async def test_a_folder_that_cannot_be_written_costs_no_word(tmp_path: Path) -> 
         await hand.press("enter")
         await hand.until(lambda: hand.app.texts == ["hello"])
         await hand.until(lambda: any("can't be" in note.message for note in hand.app._notifications))
+
+
+async def test_a_command_is_typed_in_the_place_of_a_prompt_that_an_undo_put_back(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        back = PromptEntry("fix it")
+        hand.app.prompt.set_entry(back, is_undone=True)
+        await hand.type("/")
+        assert hand.app.text == "/"
+        await hand.press("ctrl+underscore")
+        assert hand.app.text == "fix it"
+        hand.app.prompt.set_entry(back, is_undone=True)
+        await hand.type(" in src/")
+        assert hand.app.text == "fix it in src/"
+        hand.app.prompt.set_entry(back, is_undone=True)
+        await hand.press("home")
+        await hand.type("/")
+        assert hand.app.text == "/fix it"

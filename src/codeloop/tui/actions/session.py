@@ -48,8 +48,7 @@ async def redo(ui: Ui, _words: str) -> None:
 async def _write_on_undone(ui: Ui) -> None:
     """Put the prompt that is undone into the editor."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
-    ui.tab.prompt.clear()
-    ui.tab.prompt.set_entry(PromptEntry(_undone_prompt(ui, session)))
+    ui.tab.prompt.set_entry(PromptEntry(_undone_prompt(ui, session)), is_undone=True)
 
 
 def _undone_prompt(ui: Ui, session: Session) -> str:

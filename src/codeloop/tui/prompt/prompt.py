@@ -114,11 +114,15 @@ class PromptInput(BareWidget):
         kept = self.editor.kept
         return PromptEntry(expanded(kept.chips, kept.text), kept.mode)
 
-    def set_entry(self, entry: PromptEntry) -> None:
-        """Write on a prompt that was sent or waits; what is being written is put aside."""
-        if self.editor.buffer.text.strip():
+    def set_entry(self, entry: PromptEntry, *, is_undone: bool = False) -> None:
+        """Write on a prompt that was sent or waits; what is being written is put aside.
+
+        `is_undone`: it takes the place of what stands here, and a command that is typed next takes its place.
+        """
+        if not is_undone and self.editor.buffer.text.strip():
             self.keeping.push()
         self.editor.load(kept_of(entry))
+        self.editor.buffer.put_back = self.editor.buffer.text if is_undone else None
 
     def insert(self, text: str) -> None:
         """Insert a text at the cursor, as if it were pasted."""

@@ -32,6 +32,8 @@ class Buffer:
         """What was cut last, for yank."""
         self.column: int | None = None
         """Cells from the left where the cursor wants to be when it moves up and down."""
+        self.put_back: str | None = None
+        """A prompt that an undo put here: while nothing of it was changed, a command begins in its place."""
         self._undo: list[list[Change]] = []
         self._redo: list[list[Change]] = []
         self._joins = False
@@ -74,6 +76,8 @@ class Buffer:
     def type(self, text: str) -> None:
         """Insert in place of the selection what a person typed: letters of a word are undone together."""
         start, end = self.selection
+        if text == "/" and self.text == self.put_back and start == len(self.text):
+            start, self.put_back = 0, None
         joins = self._joins and start == end and len(text) == 1 and not (text.isspace() and self._is_after_word())
         self.replace(start, end, foreign(self.chips, text), joins=joins)
         self._joins = True
