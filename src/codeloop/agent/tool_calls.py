@@ -27,7 +27,7 @@ from codeloop.schema.part import (
     ToolStateRunning,
     ToolTime,
 )
-from codeloop.schema.permission import Need
+from codeloop.schema.permission import NOBODY, Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 from codeloop.tool.tool import ToolFailure, ToolResult
@@ -162,9 +162,11 @@ class ToolCalls:
         except Denied as error:
             self._store_error(part, start, str(error), {"denied": True})
         except Rejected as error:
-            words = error.message is not None
-            self._rejected = self._rejected or not words
-            self._store_error(part, start, str(error), {"denied": True} if words else {REJECTED: True})
+            words = error.message
+            self._rejected = self._rejected or words is None
+            given = {REJECTED: True} if words is None else {"denied": True}
+            said = {"said": words} if words not in {None, NOBODY} else {}
+            self._store_error(part, start, str(error), given | said)
         except ToolFailure as error:
             self._store_error(part, start, str(error), error.metadata)
         except Exception as error:

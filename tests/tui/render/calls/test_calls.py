@@ -72,6 +72,12 @@ def test_how_a_call_ended_without_a_result(metadata: dict[str, bool], word: str)
     )
 
 
+def test_a_rejection_shows_what_the_person_said() -> None:
+    given = {"denied": True, "said": "use pip"}
+    rows = plain(draw(failed("bash", {"command": "x"}, "The user rejected this bash call and said: use pip", given)))
+    assert rows == "✗ bash x  not allowed\n  “use pip”"
+
+
 def test_what_was_asked_is_not_shown_twice() -> None:
     assert len(draw(running("edit", {"filePath": "a.py"}, {"diff": DIFF}, is_asking=True))) == 1
 

@@ -213,5 +213,7 @@ def failure(call: ToolCall) -> list[Row]:
     """Return the rows that say why a call failed."""
     if not call.error or call.status == "interrupted":
         return []
+    if said := call.metadata.get("said"):  # by whoever rejected it; the error says it to the model
+        return call.folded(call.plain(f"“{said}”", "text"))
     colour = "error" if call.status == "failed" else "text_muted"
     return call.folded(call.plain(call.error.strip("\n"), colour))
