@@ -33,6 +33,9 @@ def entry(hand: Hand):
 async def test_a_long_text_is_a_chip_that_moves_and_goes_as_one(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         await paste(hand, "short\r\ntext ")
+        await paste(hand, LONG + "\n")
+        assert hand.screen() == "▌ short\n▌ text [Pasted 120 lines]"
+        await hand.press("backspace")
         await paste(hand, LONG)
         await hand.type(" then")
         assert hand.screen() == "▌ short\n▌ text [Pasted 120 lines] then"

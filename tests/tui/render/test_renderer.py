@@ -4,6 +4,7 @@ import pytest
 
 from codeloop.schema.errors import ErrorText, MessageAbortedError, ProviderAuthData, ProviderAuthError
 from codeloop.schema.part import AgentPart
+from codeloop.schema.wire import replace
 from codeloop.tui.state.items import Item, NoticeItem, SummaryItem
 from tests.tui.drawing import draw, plain, renderer, styled
 from tests.tui.gallery import ITEMS
@@ -87,3 +88,14 @@ def test_nothing_foreign_reaches_the_terminal_as_a_control() -> None:
         shown = plain(draw(item))
         assert "\x1b" not in shown
         assert "\u202e" not in shown
+
+
+def test_a_long_prompt_shows_its_beginning_and_its_end_until_it_is_opened() -> None:
+    said = prompt(text("\n".join(f"line {number}" for number in range(1, 201))))
+    folded = plain(draw(said))
+    assert len(folded.split("\n")) == 21
+    assert "line 10\n▌ … 180 more rows\n▌ line 191" in folded.replace(" \n", "\n")
+    assert f"toggle={said.key}" in styled(draw(said))
+    opened = plain(draw(replace(said, is_open=True)))
+    assert "line 100" in opened
+    assert opened.endswith("show less")

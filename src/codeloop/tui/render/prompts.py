@@ -6,12 +6,14 @@ from rich.style import Style
 from codeloop.kit.terminal_text import inert_answer, one_line
 from codeloop.schema.part import AgentPart, FilePart, Part, SubtaskPart, TextPart
 from codeloop.tui.render.canvas import Canvas, Row
-from codeloop.tui.render.layout import expand_tabs, padded, wrap
+from codeloop.tui.render.layout import cut, expand_tabs, padded, wrap
 from codeloop.tui.state.items import PromptItem
 from codeloop.tui.terminal.images import placeholder
 
 BAR = "▌"
 _CHIP = 60
+_MOST, _ENDS = 30, 10
+"""Rows from which on a prompt is folded, and how many are shown of its beginning and of its end."""
 
 
 def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
@@ -27,6 +29,13 @@ def prompt_rows(item: PromptItem, canvas: Canvas) -> list[Row]:
             for line in inert_answer(part.text.strip("\n")).split("\n"):
                 rows += wrap([Segment(expand_tabs(line), text_style)], inner)
     muted = styles.of("text_muted", "", ground)
+    if len(rows) > _MOST:
+        note = muted + styles.of("text_muted", "italic") + Style(meta={"toggle": item.key})
+        if item.is_open:
+            rows.append([Segment("▴ show less", note)])
+        else:
+            more = [Segment(f"… {len(rows) - 2 * _ENDS:,} more rows", note)]
+            rows = [*rows[:_ENDS], cut(more, inner), *rows[-_ENDS:]]
     chips = [chip for part in item.parts for chip in _chip(part, muted)]
     rows += wrap(chips, inner) if chips else []
     fill = styles.of("text", "", ground)

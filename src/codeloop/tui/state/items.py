@@ -13,13 +13,14 @@ Look = Literal["info", "success", "warning", "error"]
 class PromptItem(Struct, frozen=True):
     """What a person (or the program in their name) said; `key` is the message's id.
 
-    `is_undone`: it was taken back and can be redone.
+    `is_undone`: it was taken back and can be redone. `is_open`: all of it is shown, however long it is.
     """
 
     key: str
     message: UserMessage
     parts: tuple[Part, ...]
     is_undone: bool = False
+    is_open: bool = False
 
 
 class TextItem(Struct, frozen=True):

@@ -64,12 +64,10 @@ def _prompt(info: UserMessage, known: Known, showing: Showing, *, undone: bool) 
     parts = tuple(part for part in known.parts.values() if not (isinstance(part, TextPart) and part.synthetic))
     if info.id in showing.queued or not parts or all(isinstance(part, CompactionPart) for part in parts):
         return []
+    prompt = PromptItem(info.id, info, parts, is_undone=undone, is_open=info.id in showing.opened)
     if undone and info.id == showing.undone_from:
-        return [
-            NoticeItem(f"{info.id}:undone", _undone(showing.undone_files), "warning"),
-            PromptItem(info.id, info, parts, is_undone=True),
-        ]
-    return [PromptItem(info.id, info, parts, is_undone=undone)]
+        return [NoticeItem(f"{info.id}:undone", _undone(showing.undone_files), "warning"), prompt]
+    return [prompt]
 
 
 def _undone(files: Sequence[str]) -> str:

@@ -67,7 +67,7 @@ class Pasting:
             self._note("The clipboard is empty.")
 
     def _insert(self, text: str) -> None:
-        lines = text.count("\n") + 1
+        lines = len(text.removesuffix("\n").split("\n"))
         buffer = self._editor.buffer
         if lines > self._settings.chip_lines:
             buffer.insert_chip(Chip(f"[Pasted {lines} lines]", text))
