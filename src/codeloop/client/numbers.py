@@ -20,10 +20,12 @@ def duration(ms: float) -> str:
 
 
 def count(number: int) -> str:
-    """Return a count as people read it: 950, 12.3k, 1.2M."""
+    """Return a count as people read it: 950, 12.3k, 128k, 1.2M."""
     if number < 1_000:
         return str(number)
-    return f"{number / 1_000:.1f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+    if number < 1_000_000:
+        return f"{number / 1_000:.0f}k" if number >= 100_000 else f"{number / 1_000:.1f}k"
+    return f"{number / 1_000_000:.1f}M"
 
 
 def dollars(cost: float, tokens: Tokens | None = None) -> str:

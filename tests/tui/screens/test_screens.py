@@ -32,7 +32,7 @@ TRUST = """codeloop.json wants:
 + provider  mine: https://models.example.com/v1
 """
 DIALOGS = {
-    "palette": ("command_list", "Show all commands"),
+    "palette": ("command_list", "Switch session"),
     "help": ("help", "Keys and commands"),
     "sessions": ("session_list", "Why is the start slow?"),
     "timeline": ("session_timeline", "ask me"),

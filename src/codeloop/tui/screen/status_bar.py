@@ -11,6 +11,7 @@ from codeloop.client.numbers import count, dollars
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.live_events import Retry
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.layout import cut_path
 from codeloop.tui.screen.bare import SteadyWidget
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
@@ -85,10 +86,13 @@ class StatusBar(SteadyWidget):
         if self._view is not None and self._view.is_busy:
             row = [*self._busy(self._view, styles), Segment("  ")]
         who = " ".join(filter(None, (standing.agent, standing.model)))
-        for text, style in ((who, styles.of("text")), (standing.place, styles.of("text_muted"))):
+        for text, style, fit in (
+            (who, styles.of("text"), _cut),
+            (standing.place, styles.of("text_muted"), cut_path),
+        ):
             left = room - sum(cell_len(each.text) for each in row)
             if text and left > 8:
-                row += [Segment(_cut(text, left - 2), style), Segment("  ")]
+                row += [Segment(fit(text, left - 2), style), Segment("  ")]
         return row
 
     def _busy(self, view: SessionView, styles: Styles) -> Row:
