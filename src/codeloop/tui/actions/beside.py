@@ -1,7 +1,7 @@
 """What the sidebar shows is asked for: after a turn, when another session is shown, when it is opened."""
 
 from codeloop.schema.api.session_requests import SessionDiffQuery
-from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, NoArguments
+from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, VCS_GET, NoArguments
 from codeloop.tui.screen.sidebar import Sidebar, SideInfo
 from codeloop.tui.ui import Ui
 
@@ -14,9 +14,10 @@ async def refresh(ui: Ui, _words: str = "") -> None:
     files = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True)) if session else []
     mcp = {name: each.status for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
     lsp = {each.name: each.status for each in await client.call(LSP_STATUS, NoArguments())}
+    branch = (await client.call(VCS_GET, NoArguments())).branch or ""
     if not ui.screen_stack:  # the program has ended meanwhile
         return
-    ui.query_one(Sidebar).beside = SideInfo(session.id if session else "", files, mcp, lsp)
+    ui.query_one(Sidebar).beside = SideInfo(session.id if session else "", branch, files, mcp, lsp)
     ui.draw()
 
 

@@ -3,7 +3,7 @@
 import time
 
 from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked
-from codeloop.schema.live_events import FileEdited, Idle, SessionDiff, SessionIdle, StatusChanged
+from codeloop.schema.live_events import BranchUpdated, FileEdited, Idle, SessionDiff, SessionIdle, StatusChanged
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.sending import look_for_queued, send_next
 from codeloop.tui.screen.pace import Frames, Lull
@@ -43,7 +43,7 @@ class Hearing:
                     self._call(p.session_id, "The turn is over")
                 self._beside.want()
                 ui.aside(send_next(ui, p.session_id))
-            case FileEdited() | SessionDiff():
+            case FileEdited() | SessionDiff() | BranchUpdated():
                 self._beside.want()
             case MessageUpdated():
                 self._queued.want()

@@ -13,6 +13,7 @@ from codeloop.client.numbers import count, dollars
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.layout import cut_text
 from codeloop.tui.screen.bare import SteadyWidget
 from codeloop.tui.screen.status_bar import Standing
 from codeloop.tui.state.session_view import SessionView
@@ -25,9 +26,10 @@ SHOWN = 30
 
 
 class SideInfo(Struct, frozen=True):
-    """What the sidebar shows besides the session: the files it changed, and the state of servers by their names."""
+    """What the sidebar shows besides the session: git's branch, the files it changed, the state of servers by name."""
 
     session_id: str = ""
+    branch: str = ""
     files: Sequence[SnapshotFileDiff] = ()
     mcp: Mapping[str, str] = {}
     lsp: Mapping[str, str] = {}
@@ -66,6 +68,8 @@ class Sidebar(SteadyWidget, ScrollView):
         styles = self._colours
         title = view.session.title if view is not None else "New session"
         rows: list[Row] = [[], *_wrapped(one_line(title, 200), styles, "bold")]
+        if beside.branch:
+            rows.append([Segment(cut_text(f"on {one_line(beside.branch, 200)}", WIDTH - 4), styles.of("text_muted"))])
         if view is not None:
             rows += [[], _heading("Context", styles), *self._used(view, standing)]
             if view.todos:
