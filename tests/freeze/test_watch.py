@@ -1,18 +1,40 @@
-"""The loop keeps turning while a watched project's files change, whatever its ignore files say."""
+"""The loop keeps turning while a project is looked at and watched, whatever its ignore files say."""
 
 import asyncio
 import time
 from pathlib import Path
 
+from codeloop.workspace.git.tree_state import tree_state
 from codeloop.workspace.watch.ignored import IgnoredFiles
 from codeloop.workspace.watch.tree_watch import TreeWatch
 from tests.freeze.ticker import LONGEST
+from tests.workspace.snapshot.trees_on_disk import git
+
+HOSTILE = "\n".join(f"**/*a*{number:03}" for number in range(700))
+DEEP = "/".join(["ab" * 60] * 4)
+
+
+def test_the_state_of_a_project_is_given_up_below_hostile_patterns(tmp_path: Path) -> None:
+    folder = tmp_path / DEEP
+    folder.mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text(HOSTILE)
+    (folder / "tracked").touch()
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    for number in range(150):
+        (folder / f"{'ab' * 100}{number}").touch()
+    before = time.thread_time()
+    state = tree_state(tmp_path, {})
+    taken = time.thread_time() - before
+    assert state is not None
+    assert state.untracked is None
+    assert taken < LONGEST, f"it took {taken * 1000:.0f} ms"
 
 
 async def test_the_loop_turns_while_many_files_appear_below_hostile_patterns(tmp_path: Path) -> None:
-    folder = tmp_path / "/".join(["ab" * 60] * 4)
+    folder = tmp_path / DEEP
     folder.mkdir(parents=True)
-    (tmp_path / ".gitignore").write_text("\n".join(f"**/*a*{number:03}" for number in range(700)))
+    (tmp_path / ".gitignore").write_text(HOSTILE)
     tree = TreeWatch(tmp_path, None, IgnoredFiles(tmp_path, None, (), {}))
     try:
         await tree.scan()

@@ -1,6 +1,7 @@
 """What of a work tree differs from its commit, as `git status` has it, from a few bounded reads and without git."""
 
 import os
+import time
 from collections.abc import Mapping
 from hashlib import sha1
 from itertools import islice
@@ -22,6 +23,8 @@ _ENTRIES = 2_000
 _UNKNOWN = 200
 """Of them, that are not tracked."""
 _TREES = 50
+_CPU = 0.02
+"""Seconds of the processor's time for what is not tracked; hostile ignore files take milliseconds for each name."""
 _UNUSUAL = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "info/sparse-checkout")
 """What says that an index holds more than one row a file, or files that are not there on purpose."""
 _SUBMODULE, _FOLDER = 0o160000, 0o40000
@@ -148,6 +151,7 @@ class _Untracked:
         self._tracked = repository.tracked
         self._folders = _folders(repository)
         self._entries, self._unknown = _ENTRIES, _UNKNOWN
+        self._until = time.thread_time() + _CPU
 
     def found(self) -> list[str] | None:
         """Return the paths; None: there is too much to look at."""
@@ -163,6 +167,7 @@ class _Untracked:
         rules = self._with_own(path, entries, rules)
         for name, is_folder in entries.items():
             here = _joined(path, name)
+            self._check_time()
             if is_folder and name in folders:
                 found += [] if is_ignored(rules, here, name, is_folder=True) else self._in(here, rules)
             elif name not in tracked and name != ".git" and self._is_new(here, name, rules, is_folder=is_folder):
@@ -174,6 +179,7 @@ class _Untracked:
         self._unknown -= 1
         if self._unknown < 0:
             raise _TooMuch
+        self._check_time()
         if is_ignored(rules, path, name, is_folder=is_folder):
             return False
         if not is_folder:
@@ -183,6 +189,10 @@ class _Untracked:
         return ".git" in entries or any(
             self._is_new(f"{path}/{each}", each, rules, is_folder=below) for each, below in entries.items()
         )
+
+    def _check_time(self) -> None:
+        if time.thread_time() > self._until:
+            raise _TooMuch
 
     def _listed(self, path: str) -> dict[str, bool]:
         with os.scandir(f"{self._root}/{path}") as rows:
