@@ -36,14 +36,23 @@ def test_in_a_terminal_a_conversation_begins_here_and_can_be_resumed(tmp_path: P
         terminal.type("/exit")
         assert terminal.end() == 0
         assert "Resume with: codeloop --session ses_" in terminal.shown
-        again = Terminal(desk, "-c")
+        again = Terminal(desk, "-c", "--prompt", "and now")
         again.wait_for("> say hi")
+        again.wait_for("> and now")
         again.wait_for("Everything is done.")
         again.type("/exit")
         assert again.end() == 0
 
 
-@pytest.mark.parametrize("words", [("fix the bug",), ("fix", "the", "bug"), ("--agent", "build", "fix the bug")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fix the bug",),
+        ("fix", "the", "bug"),
+        ("--agent", "build", "fix the bug"),
+        (".", "--prompt", "fix the bug"),
+    ],
+)
 def test_words_are_the_first_prompt(tmp_path: Path, words: tuple[str, ...]) -> None:
     desk = Desk(tmp_path)
     with serving(steps(DONE)) as server:
@@ -97,6 +106,8 @@ def test_without_anything_to_do_it_says_what_to_do(tmp_path: Path) -> None:
         (("./nowhere",), "./nowhere does not exist. Name a directory"),
         (("src/nowhere",), "src/nowhere does not exist. Name a directory"),
         (("made.py",), "made.py is a file. Name a directory"),
+        (("nowhere", "--prompt", "hi"), "nowhere is no directory: with --prompt"),
+        (("fix", "it", "--prompt", "hi"), "fix it is no directory: with --prompt"),
         (("session", "lsit"), "Unknown command: lsit. Did you mean `list`?"),
         (
             ("run", "--sesion", "x", "hi"),

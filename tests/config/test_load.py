@@ -168,7 +168,7 @@ def test_keys_of_the_reference_that_do_nothing_yet_are_named_in_one_line(world: 
     named = re.findall(r"[ ,]([\w.$]+) \(", line.partition(":")[2])
     assert named == [
         *("experimental", "subagent_depth", "theme", "keybinds", "tui", "layout", "compaction.tail_turns"),
-        *("server.mdns", "provider.x.models.m.variants", "provider.x.models.m.cost.context_over_200k"),
+        *("server.mdns", "provider.x.models.m.cost.context_over_200k"),
     ]
     assert loaded.config.provider["x"].models["m"].interleaved == "reasoning"
 
@@ -191,8 +191,6 @@ def test_an_unknown_key_is_a_warning_that_names_its_place(world: World) -> None:
         ({"share": "auto"}, "share"),
         ({"autoshare": True}, "autoshare"),
         ({"compaction": {"prune": False}}, "compaction.prune"),
-        ({"agent": {"build": {"variant": "high"}}}, "agent.build.variant"),
-        ({"command": {"c": {"template": "x", "variant": "high"}}}, "command.c.variant"),
     ],
 )
 def test_what_is_not_supported_yet_is_named_with_its_place(world: World, settings: dict[str, Any], name: str) -> None:

@@ -31,7 +31,7 @@ from codeloop.workspace.workspace import Workspace
 
 
 class Models(Protocol):
-    """Where the models come from. Both raise CodeloopError, which says what to do, when a model is not available."""
+    """Where the models come from. All raise CodeloopError, which says what to do, when a model is not available."""
 
     def open(self, ref: str) -> ChatModel:
         """Return the model `provider/model`, ready to stream."""
@@ -39,6 +39,10 @@ class Models(Protocol):
 
     def small(self, ref: str) -> str | None:
         """Return the small model to use beside `ref` for titles, if there is one."""
+        ...
+
+    def variant(self, ref: str, name: str) -> str | None:
+        """Return the variant to store for the one that was chosen; None: none. Raises also for one that is unknown."""
         ...
 
 

@@ -16,6 +16,7 @@ from codeloop.agent.request.projection import CHANGED_FILES, changed_turn
 from codeloop.agent.tool_calls import ToolCalls
 from codeloop.agent.usage import Usage
 from codeloop.kit import fault_injection
+from codeloop.kit.lazy import load
 from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import (
     CallDelta,
@@ -138,6 +139,9 @@ def make_request(
     rulesets, *ceilings = engine.rulesets(session_id, agent)
     if not engine.policy.attended:
         ceilings.append((UNATTENDED,))
+    options = {**model.info.options, **agent.options}
+    if info.variant is not None:
+        options = load("model.catalog.variants:with_variant")(options, model.info, info.variant)
     return ModelRequest(
         system=cache.system(engine, view.session, agent, model.info),
         turns=cache.turns(view, model.info, info.time.created),
@@ -145,7 +149,7 @@ def make_request(
         session_id=session_id,
         temperature=agent.temperature,
         top_p=agent.top_p,
-        options={**model.info.options, **agent.options},
+        options=options,
     )
 
 

@@ -52,6 +52,10 @@ class OpenModels:
         """Raise UnknownModel when there is no such model."""
         self._providers.info(ref)
 
+    def variant(self, ref: str, name: str) -> str | None:
+        """Return the variant to store for the one that was chosen; None: none. Raises UnknownModel."""
+        return load("model.catalog.variants:chosen_variant")(self._providers.info(ref), name)
+
     def small(self, ref: str) -> str | None:
         """Return the small model to use beside `ref`."""
         return self._providers.small(ref)
@@ -86,6 +90,11 @@ class OneModel:
     def check(self, ref: str) -> None:
         """Accept every name."""
         del ref
+
+    def variant(self, ref: str, name: str) -> str | None:
+        """Accept every variant: what the model says does not depend on it."""
+        del ref
+        return name
 
     def small(self, ref: str) -> str | None:
         """Return none: a recording holds no titles that were not asked for."""

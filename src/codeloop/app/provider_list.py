@@ -9,6 +9,7 @@ from codeloop.app.open_models import OneModel, Source
 from codeloop.config.redact import open_address, open_options, open_settings
 from codeloop.model.catalog.default_model import local_model, preferred_model
 from codeloop.model.catalog.local_servers import DiscoveredServer
+from codeloop.model.catalog.variants import variants_of
 from codeloop.model.catalog.vendors import PROTOCOLS
 from codeloop.model.chat import ModelInfo
 from codeloop.model.errors import ModelUnavailable, UnknownModel
@@ -194,5 +195,5 @@ def _model(info: ModelInfo, url: str) -> Model:
         options=open_settings(info.options) if info.options else {},
         headers={},
         release_date=info.release_date,
-        variants={},
+        variants={name: open_settings(options) for name, options in variants_of(info).items()},
     )

@@ -19,6 +19,7 @@ from codeloop.cli.options import (
     MODEL,
     PLAIN,
     PROFILE,
+    PROMPT,
     SESSION,
     THINKING,
     TRUST,
@@ -94,6 +95,7 @@ IS_PROMPT = "codeloop.is_prompt"
 @CONTINUE
 @SESSION
 @FORK
+@PROMPT
 @AUTO
 @PROFILE
 @TRUST

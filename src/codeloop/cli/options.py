@@ -36,6 +36,7 @@ FORK = click.option("--fork", is_flag=True, help="Resume a copy and leave the se
 AUTO = click.option("--auto", is_flag=True, help="Approve every request; deny rules still apply.")
 PROFILE = click.option("--profile", type=click.Choice(PROFILES), help="What the session may do without asking.")
 TRUST = click.option("--trust", is_flag=True, help="Trust this directory's configuration, for this run only.")
+PROMPT = click.option("--prompt", metavar="TEXT", help="Begin with this prompt, as with the words of PROMPT.")
 PLAIN = click.option("--plain", is_flag=True, help="Converse line by line, as in a simple terminal.")
 THINKING = click.option("--thinking", is_flag=True, help="Show the model's thinking.")
 DIR = click.option("--dir", "directory", type=DIRECTORY, help="Directory to work in.")
@@ -60,6 +61,7 @@ class Options(Struct, frozen=True, kw_only=True):
     username: str | None = None
     password: str | None = None
     model: str | None = None
+    variant: str | None = None
     agent: str | None = None
     go_on: bool = False
     session: str | None = None

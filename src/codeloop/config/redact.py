@@ -181,6 +181,8 @@ def _model(model: JSON, hidden: set[str]) -> JSON:
     found = {key: value for key, value in model.items() if key not in {"headers", "disabled", "options"}}
     if "options" in model:
         found["options"] = _options(model["options"], hidden)
+    if "variants" in model:
+        found["variants"] = {name: _options(options, hidden) for name, options in model["variants"].items()}
     for key, needed in (("cost", {"input", "output"}), ("limit", {"context", "output"})):
         if key in found and not needed <= found[key].keys():
             del found[key]

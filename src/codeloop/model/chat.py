@@ -63,6 +63,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     family: str = ""
     options: JSON = {}
     headers: dict[str, str] = {}
+    variants: dict[str, JSON] = {}
+    """What the configuration says of variants: options by name, `disabled` takes one away."""
 
     @property
     def ref(self) -> str:

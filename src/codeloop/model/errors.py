@@ -8,7 +8,7 @@ class ModelUnavailable(CodeloopError):
 
 
 class UnknownModel(ModelUnavailable):
-    """There is no such provider or model."""
+    """There is no such provider or model, or the model has no such variant."""
 
 
 class NoModel(ModelUnavailable):

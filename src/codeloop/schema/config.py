@@ -50,6 +50,7 @@ class ModelConfig(Wire, rename=None):
     cost: ModelCostConfig | None = None
     options: JSON = {}
     headers: dict[str, str] = {}
+    variants: dict[str, JSON] = {}
     disabled: bool = False
 
 

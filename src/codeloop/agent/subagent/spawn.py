@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from codeloop.agent.engine import Engine, Policy
+from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop, used_tokens
 from codeloop.agent.step import show_status
@@ -149,7 +149,7 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within:
             )
         called = with_ceilings(found.metadata, within)
         return engine.store.update_session(found.id, lambda now: replace(now, metadata=called))
-    own = task.model or agent.model
+    own = _own_model(engine, agent, task)
     model = SessionModel(id=own.model_id, provider_id=own.provider_id, variant=own.variant) if own else parent.model
     now = now_ms()
     child = Session(
@@ -171,6 +171,16 @@ def _child(engine: Engine, parent: Session, agent: Agent, task: Subtask, within:
     )
     engine.store.append(session_created(child))
     return child
+
+
+def _own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | None:
+    """Return the model of a subagent that is not its parent's: the task's, else the agent's with its variant."""
+    if task.model is not None or agent.model is None or agent.variant is None:
+        return task.model or agent.model
+    try:
+        return replace(agent.model, variant=engine.models.variant(model_ref(agent.model), agent.variant))
+    except CodeloopError as error:
+        raise ToolFailure(str(error)) from error
 
 
 def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:

@@ -29,10 +29,15 @@ def begin(words: Sequence[str], flags: dict[str, Any], commands: Collection[str]
 
     `is_prompt`: the words are the prompt, whatever they look like. Raises CodeloopError if it can't begin.
     """
-    directory, prompt = (None, list(words)) if is_prompt else read_words(words, commands)
+    text: str | None = flags["prompt"]
+    if text is not None:
+        directory, prompt = directory_beside(words), [text]
+    else:
+        directory, prompt = (None, list(words)) if is_prompt else read_words(words, commands)
     if directory is not None and flags.get("directory"):
         raise UsageProblem(f"{directory} and --dir name two directories. Leave one of them out.")
     given: dict[str, Any] = {**flags, "directory": directory or flags.get("directory")}
+    del given["prompt"]
     options = Options(message=tuple(prompt), **given)
     if not has_terminal():
         return load("cli.run.one_shot:run_once")(options)
@@ -68,6 +73,16 @@ def read_words(words: Sequence[str], commands: Collection[str]) -> tuple[Path | 
         suggestion = meant(f"codeloop {name}" for name in close)
         raise UsageProblem(f"Unknown command: {first}.{suggestion} `codeloop --help` lists them. {as_prompt}")
     return None, list(words)
+
+
+def directory_beside(words: Sequence[str]) -> Path | None:
+    """Return the directory that the words beside `--prompt` name, if there are any. Raises UsageProblem."""
+    if not words:
+        return None
+    path = Path(words[0]).expanduser()
+    if len(words) > 1 or not path.is_dir():
+        raise UsageProblem(f"{shlex.join(words)} is no directory: with --prompt, only a directory may stand beside it.")
+    return path
 
 
 async def converse(options: Options, open_target: OpenTarget) -> int:

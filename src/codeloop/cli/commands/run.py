@@ -45,6 +45,9 @@ class JsonUsageCommand(click.Command):
 @click.command(cls=JsonUsageCommand)
 @click.argument("message", nargs=-1)
 @MODEL
+@click.option(
+    "--variant", metavar="NAME", help="How much the model thinks: low, high, max, ...; `default` for neither."
+)
 @AGENT
 @CONTINUE
 @SESSION

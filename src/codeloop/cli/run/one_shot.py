@@ -173,6 +173,7 @@ class OneShot:
             parts=[*parts, *attachments],
             model=model_of(options.model),
             agent=options.agent,
+            variant=options.variant,
             limits=_limits(options),
         )
         return await client.call(PROMPT, prompt)
@@ -189,6 +190,7 @@ class OneShot:
             parts=[*([piped_file(piped)] if piped else []), *attachments],
             model=options.model,
             agent=options.agent,
+            variant=options.variant,
             limits=_limits(options),
         )
         return await client.call(COMMAND, call)

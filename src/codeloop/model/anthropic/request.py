@@ -65,8 +65,9 @@ class AnthropicBody:
         options = options_of(info, request, self._quirks)
         thinking: Any = options.get("thinking")
         match thinking:
-            case {"type": "enabled", "budget_tokens": int(budget)} if budget >= longest:
-                head["max_tokens"] = budget + longest
+            case {"type": "enabled", "budget_tokens": int(budget)} if budget > longest // 2:
+                whole, most = budget + longest, info.limits.output  # the answer needs room beside it
+                head["max_tokens"] = min(whole, most) if most > budget else whole
             case {"type": "enabled" | "adaptive"}:
                 pass
             case _:

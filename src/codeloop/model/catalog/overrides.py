@@ -55,6 +55,7 @@ def _model(model: ModelInfo, name: str, row: ModelConfig) -> ModelInfo:
         reasoning_field=str(field) if field is not None else model.reasoning_field,
         options={**model.options, **row.options},
         headers={**model.headers, **row.headers},
+        variants={**model.variants, **row.variants},
     )
 
 

@@ -81,6 +81,7 @@ async def run_slash(ui: Ui, tab: SessionTab, name: str, words: str, files: tuple
         message_id=new_id("msg"),
         model=f"{model.provider_id}/{model.model_id}" if model else None,
         agent=ui.choices.agent_of(tab),
+        variant=model.variant if model else None,
         parts=list(files),
         limits=LIMITS,
     )

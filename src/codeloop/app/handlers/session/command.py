@@ -97,7 +97,8 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
             session_id=args.session_id,
             parts=[*parts, *args.parts],
             message_id=message_id,
-            model=replace(parse_ref(model), variant=found.variant or args.variant) if model else None,
+            model=parse_ref(model) if model else None,
+            variant=found.variant or args.variant,
             agent=args.agent if is_subtask else agent.name,
             limits=args.limits,
         ),
@@ -191,7 +192,7 @@ def _parts(project: Project, args: InvokeCommand, found: Command, text: str, age
     if found.subtask or (agent.mode == "subagent" and found.subtask is not False):
         described = found.description or f"/{found.name}"
         worker = agent.name if agent.mode != "primary" else "general"
-        model = parse_ref(found.model) if found.model else None
+        model = replace(parse_ref(found.model), variant=found.variant) if found.model else None
         return [SubtaskPartInput(prompt=text, description=described, agent=worker, model=model, command=found.name)]
     if found.source in {"skill", "mcp"}:
         return [TextPartInput(text=text)]

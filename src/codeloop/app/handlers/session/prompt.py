@@ -255,11 +255,17 @@ def _check_format(args: Prompt) -> None:
 async def model_of(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
     """Return the model to use: as asked for, else the agent's when the agent was, else the session's, else the default.
 
-    Raises CodeloopError when there is none, UnknownModel when it does not exist.
+    Its variant: as asked for, else the session's with its model, else the agent's with its model.
+    Raises CodeloopError when there is none, UnknownModel when it, or its variant, does not exist.
     """
     model = await _chosen(project, args, session, agent)
-    variant = args.variant if isinstance(args, Prompt) else None
-    return replace(model, variant=variant) if variant is not None else model
+    asked = (args.variant if isinstance(args, Prompt) else None) or model.variant
+    is_agents = agent.model is not None and model_ref(agent.model) == model_ref(model)
+    name = asked or (agent.variant if is_agents else None)
+    if name is None:
+        return model
+    with _naming(project, () if asked else ("agent", agent.name, "variant")):
+        return replace(model, variant=project.models.variant(model_ref(model), name))
 
 
 async def _chosen(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:

@@ -1,0 +1,35 @@
+"""How much the model thinks: chosen with a key, it is in the status bar and in the next request."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.support.answers import Answer
+from tests.support.project import Rig, in_process, startup
+from tests.support.provider import ModelServer
+from tests.tui.app.played import played
+
+
+async def test_an_effort_that_is_chosen_arrives_at_the_service(tmp_path: Path) -> None:
+    work, config = tmp_path / "work", tmp_path / "home" / "config" / "codeloop.json"
+    work.mkdir()
+    config.parent.mkdir(parents=True)
+    nothing: Any = None
+    async with ModelServer([Answer(text="Hello.")]) as server:
+        options = {"baseURL": server.url, "apiKey": "sk-0123456789"}
+        provider = {"options": options, "models": {"m": {"reasoning": True, "limit": {"context": 9_000}}}}
+        config.write_text(json.dumps({"model": "p/m", "provider": {"p": provider}, "snapshot": False}))
+        async with (
+            in_process(startup(tmp_path / "home", work), None) as (project, client),
+            played(Rig(project, nothing, "", client), tmp_path / "state", prompt="one") as ui,
+        ):
+            await ui.sees("Hello.")
+            for keys, shown in ((1, "p/m (low)"), (2, "p/m (high)"), (1, "p/m ")):
+                await ui.pilot.press(*["ctrl+t"] * keys)
+                await ui.sees(shown)
+                before = len(server.requests)
+                await ui.type("go", "enter")
+                await ui.until(lambda before=before: len(server.requests) > before)
+                await ui.until(lambda: ui.ui.tab.view is not None and not ui.ui.tab.view.is_busy)
+        chats = [each.json for each in server.requests if b'"tools"' in each.body]
+    assert [each.get("reasoning_effort") for each in chats] == [None, "low", "high", None]
