@@ -1,9 +1,11 @@
 """What the model is told of what the sandbox kept a command from, by what common tools print then."""
 
+import socket
 from pathlib import Path
 
 import pytest
 
+from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.blocked import ASK_OUTSIDE, blocked
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
@@ -50,3 +52,29 @@ def test_what_tools_print_is_told_as_what_was_blocked(
     for note in notes:
         assert note.startswith(f"blocked: {told}")
         assert note.endswith(ASK_OUTSIDE)
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="which ports are served can't be seen here")
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "curl: (7) Failed to connect to localhost port {} after 0 ms: Couldn't connect to server",
+        'connection to server at "localhost" (127.0.0.1), port {} failed: Connection refused',
+        "Error: connect ECONNREFUSED 127.0.0.1:{}",
+        "dial tcp [::1]:{}: connect: connection refused",
+        "bash: /dev/tcp/127.0.0.1/{}: Connection refused",
+        "Connecting to localhost (localhost)|127.0.0.1|:{}... failed: Connection refused.",
+    ],
+)
+def test_a_service_of_this_machine_is_told_as_blocked_if_it_is_there(
+    tmp_path: Path, policy: SandboxPolicy, printed: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        line = printed.format(port)
+        for network in ("off", "hosts"):
+            (note,) = blocked(line, replace(policy, network=network), tmp_path / "work", tmp_path, [])
+            assert note == f"blocked: connection to localhost:{port}, a service outside the sandbox. {ASK_OUTSIDE}"
+        for other in (replace(policy, network="on"), replace(policy, hosts=(f"localhost:{port}",))):
+            assert blocked(line, other, tmp_path / "work", tmp_path, []) == []
+    assert blocked(line, policy, tmp_path / "work", tmp_path, []) == [], "nothing is served there"

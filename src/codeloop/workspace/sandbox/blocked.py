@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from codeloop.schema.limits import SANDBOX_BLOCKED
@@ -17,6 +18,9 @@ _NETWORK = re.compile(
     r"failed to lookup address|temporary failure resolving|nodename nor servname",
     re.IGNORECASE,
 )
+_UNREACHED = re.compile(r"connection refused|ECONNREFUSED|couldn't connect|failed to connect", re.IGNORECASE)
+_PORT = re.compile(r"(?:localhost|127\.0\.0\.1|::1)[^\d\n]{0,20}?(\d{2,5})(?!\d|\.\d)")
+_LISTENS = "0A"  # in /proc/net/tcp
 _SERVICES = (
     (
         r"gpg failed to sign|no (?:default )?secret key",
@@ -63,7 +67,29 @@ def blocked(
     places += [what for words, what in _SERVICES if re.search(words, end, re.IGNORECASE)]
     if policy.network != "on" and not refused and _NETWORK.search(end):
         places.append(_OFF if refused is None else _DIRECT)
+    places += [f"connection to localhost:{port}, a service outside the sandbox" for port in _unreached(end, policy)]
     return [f"blocked: {place}. {ASK_OUTSIDE}" if place is places[-1] else f"blocked: {place}." for place in places]
+
+
+def _unreached(output: str, policy: SandboxPolicy) -> list[int]:
+    """Return the ports of this machine that a command did not reach, and where something listens outside."""
+    if policy.network == "on":
+        return []
+    rows = [line[:2000] for line in output.splitlines()[-_LINES:] if _UNREACHED.search(line[:2000])]
+    named = dict.fromkeys(int(port) for row in rows for port in _PORT.findall(row))
+    named = {port: None for port in named if f"localhost:{port}" not in policy.hosts}
+    outside = _listening() if named else set[int]()
+    return [port for port in named if port in outside][: SANDBOX_BLOCKED.value]
+
+
+def _listening() -> set[int]:
+    """Return the ports of this machine at which something listens; none where that can't be seen."""
+    found: set[int] = set()
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError):
+            rows = [row.split() for row in Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:]]
+            found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENS}
+    return found
 
 
 def _refused(named: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
