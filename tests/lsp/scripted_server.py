@@ -16,6 +16,8 @@ TRACES, *ORDERS = Path(sys.argv[1]), *sys.argv[2:]
 TEXTS: dict[str, tuple[int, str]] = {}
 ROOT: list[Path] = []
 LOCK = threading.Lock()
+HELD: list[tuple[str, int, str]] = []
+"""What is only said when the order comes: the notification `scripted/speak`."""
 
 
 def note(line: str) -> None:
@@ -23,10 +25,10 @@ def note(line: str) -> None:
         file.write(line + "\n")
 
 
-def send(message: dict[str, Any]) -> None:
-    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+def send(*messages: dict[str, Any]) -> None:
+    bodies = [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages]
     with LOCK:
-        sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        sys.stdout.buffer.write(b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies))
         sys.stdout.buffer.flush()
 
 
@@ -37,19 +39,31 @@ def errors(text: str) -> list[dict[str, Any]]:
                 "start": {"line": number, "character": found.start()},
                 "end": {"line": number, "character": found.end()},
             },
-            "severity": 1,
+            "severity": 2 if found[0].startswith("meh") else 1,
             "code": "B1",
             "source": "scripted",
             "message": f"{found[0]} is not good",
         }
         for number, line in enumerate(text.split("\n"))
-        for found in re.finditer(r"bad\w*", line)
+        for found in re.finditer(r"(?:bad|meh)\w*", line)
     ]
 
 
-def publish(uri: str, version: int, text: str) -> None:
+def said(uri: str, version: int, text: str) -> dict[str, Any]:
     named = {} if "versionless" in ORDERS else {"version": version}
-    send({"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": errors(text), **named}})
+    found = errors(text) if "uses" not in ORDERS else misused(text)
+    return {"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": found, **named}}
+
+
+def publish(uri: str, version: int, text: str) -> None:
+    send(said(uri, version, text))
+
+
+def misused(text: str) -> list[dict[str, Any]]:
+    """Return an error for each word `a.NAME` when the text of `a.x` has no NAME."""
+    own = next((known for uri, (_, known) in TEXTS.items() if uri.endswith("/a.x")), "")
+    wrong = re.sub(r"a\.(\w+)", lambda found: found[1] if found[1] in own else f"bad_{found[1]}", text)
+    return errors(wrong)
 
 
 def changed(uri: str, version: int, text: str, before: str = "") -> None:
@@ -58,7 +72,10 @@ def changed(uri: str, version: int, text: str, before: str = "") -> None:
     if "hang" in ORDERS and "boom" in text:
         time.sleep(600)
     if "stale" in ORDERS and before:
-        publish(uri, version - 1, before)  # what it had been computing when the change came
+        send(
+            said(uri, version - 1, before), said(uri, version, text)
+        )  # what it had been computing when the change came
+        return
     if "flood" in ORDERS and "boom" in text:
         row = errors("bad")[0]
         many = {"uri": uri, "version": version, "diagnostics": [row] * 20_000}
@@ -73,6 +90,13 @@ def changed(uri: str, version: int, text: str, before: str = "") -> None:
         sys.stdout.buffer.write(b"lorem ipsum " * 10_000)
         sys.stdout.buffer.flush()
     if "pull" in ORDERS or ("silent" in ORDERS and "bad" not in text):
+        return
+    if "uses" in ORDERS:
+        for each, (number, known) in TEXTS.items():
+            publish(each, number, text if each == uri else known)
+        return
+    if "held" in ORDERS and before:
+        HELD.append((uri, version, text))
         return
     delay = next((float(each.partition("=")[2]) for each in ORDERS if each.startswith("delay=")), 0.0)
     if delay and before:
@@ -203,6 +227,9 @@ def heard(method: str, params: dict[str, Any]) -> None:
         send({"id": "watch", "method": "client/registerCapability", "params": {"registrations": rows}})
     elif method == "workspace/didChangeWatchedFiles":
         note("; ".join(f"{Path(each['uri']).name} {each['type']}" for each in params["changes"]))
+    elif method == "scripted/speak":
+        while HELD:
+            publish(*HELD.pop(0))
     elif method == "textDocument/didClose":
         TEXTS.pop(uri, None)
     elif method == "exit":

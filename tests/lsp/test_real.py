@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.app.language.servers import users_of
 from codeloop.lsp.brought import FileEdit
 from codeloop.lsp.languages import Languages, shown
 from codeloop.lsp.server import ServerHouse
@@ -149,7 +150,13 @@ async def real(tmp_path: Path, name: str) -> AsyncIterator[tuple[Real, TestConte
         """Nobody follows."""
 
     house = ServerHouse(
-        start=start, log=lambda _, line: logs.append(line), changed=ignore, told=ignore, warn=logs.append, watch=ignore
+        start=start,
+        log=lambda _, line: logs.append(line),
+        changed=ignore,
+        told=ignore,
+        warn=logs.append,
+        watch=ignore,
+        users=lambda path, row: users_of(workspace, path, row),
     )
     place = ProgramPlace(root, root, is_trusted=True, path=path, installed=tmp_path / "none")
     rows = servers_of(None, place)

@@ -12,6 +12,7 @@ from codeloop.lsp.brought import FileEdit
 from codeloop.lsp.languages import Languages, Restarts, shown
 from codeloop.lsp.server import LanguageServer, ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
+from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.config import LspServerConfig
 from codeloop.workspace.process.conversation import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
@@ -49,9 +50,18 @@ class World:
         self.seconds = time.monotonic() - began
         return shown(found, lambda path: path.name)
 
+    def late(self) -> str:
+        """Return what the next result of any tool says."""
+        return shown(self.languages.late(), lambda path: path.name, "Late: ")
+
     @property
     def server(self) -> LanguageServer:
         return next(iter(self.languages.servers.values())).server
+
+    def speak(self) -> None:
+        """Have a server that was ordered to hold back what it has to say, say it."""
+        assert self.server.client is not None
+        self.server.client.connection.notify("scripted/speak", {})
 
     def trace(self) -> list[str]:
         file = self.root.parent / "traces" / "trace"
@@ -63,7 +73,11 @@ class World:
 
 @asynccontextmanager
 async def world(
-    folder: Path, *orders: str, workspace: Workspace | None = None, restarts: Restarts = lambda _: 0.0
+    folder: Path,
+    *orders: str,
+    workspace: Workspace | None = None,
+    restarts: Restarts = lambda _: 0.0,
+    warnings: bool | None = None,
 ) -> AsyncGenerator[World]:
     """Open a work tree whose files `.x` the scripted server serves; it has ended afterwards, with all its processes."""
     root, traces = workspace.root if workspace else folder / "work", folder / "traces"
@@ -76,6 +90,9 @@ async def world(
         launch = Launch(chosen.command, at, place.environment, {})
         return await start_program(place, launch, lambda data: logs.append(data.decode()))
 
+    async def users(path: Path, _row: ServerRow) -> list[Path]:
+        return [each for each in sorted(root.glob("*.x")) if each != path and path.stem in each.read_text().split()]
+
     house = ServerHouse(
         start=start,
         log=lambda _name, line: logs.append(line),
@@ -83,9 +100,10 @@ async def world(
         told=lambda _name, _path: None,
         warn=warned.append,
         watch=watched.append,
+        users=users,
     )
     command = [sys.executable, str(SERVER), str(traces), *orders]
-    configured = {"scripted": LspServerConfig(command=command, extensions=[".x"])}
+    configured = {"scripted": LspServerConfig(command=command, extensions=[".x"], warnings=warnings)}
     chosen = servers_of(configured, ProgramPlace(root, root, is_trusted=True, path="", installed=folder / "none"))
     languages = Languages(chosen, root, house, restarts)
     place.adopt(languages)

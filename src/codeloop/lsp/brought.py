@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent, LanguageClient
 from codeloop.lsp.client.connection import FENCE, ErrorAnswer, ServerGone
-from codeloop.lsp.client.diagnostic import ERROR, Diagnostic
+from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic
 from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
 from codeloop.schema.language_limits import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST
@@ -44,6 +44,8 @@ class ServerNews:
         self._told: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
         self._waiting = 0
+        self._searched: set[Path] = set()
+        """The files whose users were looked for."""
 
     async def prepare(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
         """Learn what is wrong before the edits; `known`: texts of other files in which they may break something."""
@@ -52,7 +54,8 @@ class ServerNews:
             if client is None:
                 return
             self._refresh(client)
-            texts = {**known, **{edit.path: edit.before for edit in edits if edit.before is not None}}
+            users = await self._users(client, edits)
+            texts = {**users, **known, **{edit.path: edit.before for edit in edits if edit.before is not None}}
             for path, text in texts.items():
                 self._sync(client, path, text)
             await asyncio.gather(*(self._learn(client, path) for path in [*client.documents]))
@@ -78,7 +81,7 @@ class ServerNews:
             edited = {edit.path for edit in edits}
             others = [path for path in client.documents if path not in edited]
             for path in others:
-                client.outdate(path)
+                client.documents[path].pulled = None  # asked about again, since it may depend on what changed
             found = await asyncio.gather(*(self._fresh(client, path) for path in edited if path in client.documents))
             self.misses = self.misses + 1 if None in found else 0
             if None in found and not self._waiting:
@@ -102,18 +105,24 @@ class ServerNews:
         return client
 
     def news(self) -> list[tuple[Path, Diagnostic]]:
-        """Return the errors that are new since the last time, all of them of the texts of now."""
+        """Return what is new since the last time, all of it about the texts of now.
+
+        Errors, and warnings where they are wanted. What was said of a text that others have changed since waits.
+        """
         client = self.server.client
         if client is None or client is not self._client:
             return []
+        least = WARNING if self.server.chosen.row.warnings else ERROR
         found: list[tuple[Path, Diagnostic]] = []
         for path in list(self.server.fresh_paths):
             now = client.known(path)
             if now is None:
                 continue
+            new = [each for each in brought(self._told.get(path, now), now) if each.severity <= least]
+            if new and not client.is_current(path):
+                continue
             self.server.fresh_paths.discard(path)
-            if path in self._told:
-                found += [(path, each) for each in brought(self._told[path], now) if each.severity == ERROR]
+            found += [(path, each) for each in new]
             self._told[path] = now
         return found
 
@@ -143,6 +152,8 @@ class ServerNews:
         if client is not self._client:
             self._client = client
             self._told.clear()
+            self._searched.clear()
+            self.misses = 0
             self.server.fresh_paths.clear()
         return client
 
@@ -154,6 +165,17 @@ class ServerNews:
         client.sync(path, language, text)
         while len(client.documents) > LSP_OPEN.value:
             client.close(next(iter(client.documents)))
+
+    async def _users(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
+        """Return the texts of files that use what is edited, read or not; they are looked for once."""
+        found: dict[Path, str] = {}
+        new = [edit.path for edit in edits if edit.before is not None and edit.path not in self._searched]
+        for path in new if client.looks_across_files else ():
+            self._searched.add(path)
+            for user in await self.server.house.users(path, self.server.chosen.row):
+                if user not in client.documents and (text := on_disk(user)) is not None:
+                    found[user] = text
+        return found
 
     def _refresh(self, client: LanguageClient) -> None:
         """Take up what others have made of the open files."""

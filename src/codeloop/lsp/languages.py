@@ -35,6 +35,7 @@ class Languages:
         self._restarts = restarts
         self._work: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
+        self._following = 0
 
     @property
     def is_busy(self) -> bool:
@@ -73,16 +74,29 @@ class Languages:
         """Return what edits brought, as far as that is known in time; what comes later is in the next result."""
         per_server = await self._per_server(edits)
         tasks = {self._begin(news.follow(own)): news for news, own in per_server.items()}
+        self._following += 1
+        try:
+            await self._wait(tasks)
+        finally:
+            self._following -= 1
+        self._house.watch(self.wants_files)
+        return self._news([edit.path for edit in edits])
+
+    def late(self) -> list[tuple[Path, Diagnostic]]:
+        """Return what edits brought and became known after their results; nothing while one waits for its own."""
+        return [] if self._following else self._news(())
+
+    def _news(self, edited: Sequence[Path]) -> list[tuple[Path, Diagnostic]]:
+        found = dict.fromkeys(each for news in self.servers.values() for each in news.news())
+        return sorted(found, key=lambda each: (each[1].severity, each[0] not in edited, str(each[0]), each[1].start))
+
+    async def _wait(self, tasks: Mapping["asyncio.Task[None]", ServerNews]) -> None:
         until = time.monotonic() + LSP_WAIT.seconds
         patient = {task for task, news in tasks.items() if news.misses < 2}
         if patient:
             await asyncio.wait(patient, timeout=until - time.monotonic())
         if hasty := {task for task in tasks if not task.done()} - patient:
             await asyncio.wait(hasty, timeout=min(_IMPATIENT, until - time.monotonic()))
-        self._house.watch(self.wants_files)
-        found = [each for news in self.servers.values() for each in news.news()]
-        edited = [edit.path for edit in edits]
-        return sorted(dict.fromkeys(found), key=lambda each: (each[0] not in edited, str(each[0]), each[1].start))
 
     @property
     def wants_files(self) -> bool:
@@ -148,18 +162,27 @@ class Languages:
             self._house.watch(self.wants_files)
 
 
-def shown(found: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str]) -> str:
-    """Return diagnostics for a model: one a line, `path:line: message`; "" for none. `name`: how it knows a file."""
+def shown(found: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str], lead: str = "") -> str:
+    """Return diagnostics for a model: one a line, `path:line: message`; "" for none.
+
+    `name`: how it knows a file; `lead`: what their number is said after.
+    """
     if not found:
         return ""
-    rows = [row(each, name(path)) for path, each in found[: LSP_SHOWN.value]]
+    rows = [
+        row(each, name(path), "warning: " if each.severity >= WARNING else "")
+        for path, each in found[: LSP_SHOWN.value]
+    ]
     rest = len(found) - len(rows)
     more = [f"({rest} more)"] if rest else []
-    return "\n".join([f"{len(found)} new error{'' if len(found) == 1 else 's'}:", *rows, *more])
+    warnings = sum(each.severity >= WARNING for _, each in found)
+    counts = ((len(found) - warnings, "error"), (warnings, "warning"))
+    told = " and ".join(f"{count} new {kind}{'' if count == 1 else 's'}" for count, kind in counts if count)
+    return "\n".join([f"{lead}{told}:", *rows, *more])
 
 
-def row(diagnostic: Diagnostic, name: str) -> str:
-    """Return one diagnostic as compilers write them."""
+def row(diagnostic: Diagnostic, name: str, kind: str = "") -> str:
+    """Return one diagnostic as compilers write them; `kind` stands before its words."""
     lines = [line.strip() for line in diagnostic.message.splitlines() if line.strip()][:_MESSAGE_LINES]
     by = " ".join(each for each in (diagnostic.source, diagnostic.code) if each)
-    return f"{name}:{diagnostic.start[0] + 1}: {'; '.join(lines)}{f' ({by})' if by else ''}"
+    return f"{name}:{diagnostic.start[0] + 1}: {kind}{'; '.join(lines)}{f' ({by})' if by else ''}"

@@ -12,6 +12,7 @@ from msgspec import Struct
 from codeloop.lsp.client.client import LanguageClient, ServerSetup
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone, ServerPipes
 from codeloop.lsp.servers.choice import ChosenServer
+from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.language_limits import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
 
@@ -27,7 +28,7 @@ class ServerHouse(Struct, frozen=True):
     """What a server needs of who has it. `start`: starts its program. `log`: takes a line for its log.
 
     `changed`: hears that it is in another state; `told`: of which file it spoke; `warn`: shows a person a line.
-    `watch`: hears whether any server wants to know of changed files.
+    `watch`: hears whether any server wants to know of changed files. `users`: finds files that seem to use one.
     """
 
     start: StartServer
@@ -36,6 +37,7 @@ class ServerHouse(Struct, frozen=True):
     told: Callable[[str, Path], None]
     warn: Callable[[str], None]
     watch: Callable[[bool], None]
+    users: Callable[[Path, ServerRow], Awaitable[list[Path]]]
 
 
 class LanguageServer:
@@ -52,7 +54,7 @@ class LanguageServer:
         self.used_at = time.monotonic()
         self.fresh_paths: set[Path] = set()
         """The files of which it has said something since that was last looked at."""
-        self._house = house
+        self.house = house
         self._failures = 0
         self._opening: asyncio.Task[LanguageClient] | None = None
         self._pipes: ServerPipes | None = None
@@ -85,7 +87,7 @@ class LanguageServer:
             raise ServerUnavailable(f"The language server {self.name} was given up: {self.reason}.")
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
-            self._house.changed()
+            self.house.changed()
         opening = self._opening
         try:
             return await asyncio.shield(opening)
@@ -109,7 +111,7 @@ class LanguageServer:
             client.connection.lose("it was ended")
         if pipes is not None:
             await pipes.close()
-            self._house.changed()
+            self.house.changed()
 
     async def restart(self) -> None:
         """End it, and forget what it failed at."""
@@ -132,7 +134,7 @@ class LanguageServer:
         row = self.chosen.row
         began = time.monotonic()
         try:
-            pipes = await self._house.start(self.chosen, self.root)
+            pipes = await self.house.start(self.chosen, self.root)
             setup = ServerSetup(self.root, row.initialization, row.settings, row.settle, row.asked)
             client = LanguageClient(pipes, setup, self._told)
             listening = asyncio.create_task(client.connection.listen())
@@ -151,9 +153,9 @@ class LanguageServer:
         finally:
             self._opening = None
         self.client, self._pipes = client, pipes
-        self._house.log(self.name, f"connected in {time.monotonic() - began:.2f} s: {' '.join(self.chosen.command)}")
+        self.house.log(self.name, f"connected in {time.monotonic() - began:.2f} s: {' '.join(self.chosen.command)}")
         listening.add_done_callback(lambda _: self._ended(client))
-        self._house.changed()
+        self.house.changed()
         return client
 
     def _ended(self, client: LanguageClient) -> None:
@@ -171,18 +173,18 @@ class LanguageServer:
     def _fail(self, why: str) -> None:
         self._failures += 1
         self.reason = why
-        self._house.log(self.name, f"failed: {why}")
+        self.house.log(self.name, f"failed: {why}")
         if self.is_given_up:
-            self._house.warn(
+            self.house.warn(
                 f"The language server {self.name} is given up: {why}. `codeloop lsp log {self.name}` shows what it "
                 f"said, `codeloop lsp restart {self.name}` tries again."
             )
-        self._house.changed()
+        self.house.changed()
 
     def _told(self, path: Path) -> None:
         self.fresh_paths.add(path)
         with suppress(ValueError):
-            self._house.told(self.name, path)
+            self.house.told(self.name, path)
 
 
 _CLOSING: set["asyncio.Future[None]"] = set()

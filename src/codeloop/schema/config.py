@@ -145,6 +145,7 @@ class LspServerConfig(Wire):
     extensions: list[str] | None = None
     env: dict[str, str] = {}
     initialization: JSON | None = None
+    warnings: bool | None = None
 
 
 class ToolOutputConfig(Wire, rename=None):
@@ -176,6 +177,7 @@ class Config(Wire, rename=None):
     """Everything that can be configured. `permission` holds the rules of all trusted layers in their order.
 
     `mcp_share`: how many percent of a model's window the tools of MCP servers may take.
+    `lsp_warnings`: the result of an edit tells new warnings of language servers too, not only errors.
     `restrictions` holds those of untrusted project layers: they can only make a verdict stricter, and mean nothing
     until `config.trust.restrict.configured_rules` has put them together with all others.
     """
@@ -203,6 +205,7 @@ class Config(Wire, rename=None):
     plugin: list[JSON | str | list[JSON | str]] = []
     formatter: bool | dict[str, FormatterConfig] | None = None
     lsp: bool | dict[str, LspServerConfig] | None = None
+    lsp_warnings: bool = False
     skills: JSON = {}
     watcher: WatcherConfig = WatcherConfig()
     search: SearchConfig | None = None

@@ -249,6 +249,26 @@ def filediff(target: ResolvedPath, diff: Diff) -> JSON:
     return {"file": str(target.path), "patch": diff.patch, "additions": diff.additions, "deletions": diff.deletions}
 
 
+def patch_metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]) -> JSON:
+    """Return the metadata of a change of several files, for the screen."""
+    files = [
+        {
+            **filediff(change.target, diff),
+            "relativePath": ctx.workspace.relative(change.target.path),
+            "type": _status(change),
+        }
+        for change, diff in zip(changes, diffs, strict=True)
+    ]
+    first: JSON = {"filediff": filediff(changes[0].target, diffs[0])} if len(changes) == 1 else {}
+    return {"diff": "".join(diff.patch for diff in diffs), "files": files, "diagnostics": {}, **first}
+
+
+def _status(change: FileChange) -> str:
+    if change.before is None:
+        return "added"
+    return "deleted" if change.after is None else "modified"
+
+
 def diff_of(change: FileChange) -> Diff:
     """Return the diff of a change, named by the path as the model named it, without the shared indentation."""
     diff = unified(str(change.target.path), readable(change.text_before), readable(change.text_after))

@@ -46,9 +46,13 @@ class Prepared(Struct, frozen=True):
 
 
 class Notices:
-    """What a session is told with its next result or prompt, each line once; a part of the work tree."""
+    """What a session is told with its next result or prompt, each line once; a part of the work tree.
+
+    `sources` are asked, with the session, what there is to tell at that moment: what would be out of date if it waited.
+    """
 
     def __init__(self) -> None:
+        self.sources: list[Callable[[str], str]] = []
         self._waiting: dict[str, list[str]] = {}
 
     def add(self, session_id: str, line: str) -> None:
@@ -60,7 +64,8 @@ class Notices:
 
     def take(self, session_id: str) -> str:
         """Return what waits, as one text, and forget it; "": nothing."""
-        return "\n".join(self._waiting.pop(session_id, ()))
+        told = [*self._waiting.pop(session_id, ()), *(source(session_id) for source in self.sources)]
+        return "\n".join(filter(None, told))
 
     def with_result(self, session_id: str, result: ToolResult) -> ToolResult:
         """Return a result with what waits below it."""

@@ -1,5 +1,8 @@
 """The language servers of a project: found and started as its configuration and its trust allow."""
 
+import asyncio
+import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,17 +15,23 @@ from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.languages import Languages, shown
 from codeloop.lsp.server import ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
-from codeloop.schema.language_limits import LSP_FILE, LSP_KNOWN
+from codeloop.lsp.servers.row import ServerRow
+from codeloop.schema.language_limits import LSP_FILE, LSP_KNOWN, LSP_USERS, LSP_USERS_TIME
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
 from codeloop.schema.wire import JSON
 from codeloop.tool.after_edit import FileChange
 from codeloop.tool.file_access import shown as shown_path
+from codeloop.tool.toolbox import Notices
 from codeloop.workspace.process.conversation import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.search.rg_matches import Query, SearchFailed
+from codeloop.workspace.search.ripgrep import Ripgrep
 from codeloop.workspace.watch.project_watch import ProjectWatch
 from codeloop.workspace.workspace import Workspace
 
 _EVENTS: dict[str, FileEvent] = {"add": CREATED, "change": CHANGED, "unlink": DELETED}
+_NAMED_BY_FOLDER = frozenset(("__init__", "index", "mod"))
+"""Files that others import by the name of their folder."""
 Tell = Callable[[LiveEvent], None]
 
 
@@ -32,7 +41,7 @@ def chosen_servers(settings: ProjectSettings) -> tuple[ChosenServer, ...]:
     where = ProgramPlace(
         place.root, place.directory, settings.trusted, settings.environment.get("PATH", ""), installed_in(settings)
     )
-    return servers_of(settings.config.lsp, where)
+    return servers_of(settings.config.lsp, where, warnings=settings.config.lsp_warnings)
 
 
 def installed_in(settings: ProjectSettings) -> Path:
@@ -77,6 +86,7 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
         told=lambda name, path: tell(LspDiagnosed(properties=LspFile(server_id=name, path=str(path)))),
         warn=lambda text: tell(ToastShown(properties=Toast(message=text, variant="warning"))),
         watch=lambda is_wanted: watch.switch(on=is_wanted),
+        users=lambda path, row: users_of(workspace, path, row),
     )
     languages = Languages(chosen_servers(settings), workspace.root, house, restarts)
 
@@ -86,6 +96,20 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
 
     watch = ProjectWatch(workspace, settings.config.watcher.ignore, told, lambda: None)
     return languages
+
+
+async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Path]:
+    """Return files that seem to use one, since they name it as imports do; those that were changed last first."""
+    name = path.parent.name if path.stem in _NAMED_BY_FOLDER else path.stem
+    endings = ",".join(sorted(each.removeprefix(".") for each in row.languages if each.startswith(".")))
+    query = Query(rf"\b{re.escape(name)}\b", f"*.{{{endings}}}", "files")
+    try:
+        async with asyncio.timeout(LSP_USERS_TIME.seconds):
+            found = await workspace.shared(Ripgrep).grep(workspace.root, query, workspace.environment)
+    except (SearchFailed, TimeoutError):
+        return []
+    files = [Path(os.path.realpath(each.path)) for each in found.files[: LSP_USERS.value + 1]]
+    return [each for each in files if each != path and workspace.contains(each)][: LSP_USERS.value]
 
 
 def diagnoser(workspace: Workspace) -> "EditDiagnoser":
@@ -102,6 +126,9 @@ class EditDiagnoser:
     def __init__(self, languages: Languages, workspace: Workspace) -> None:
         self._languages = languages
         self._workspace = workspace
+        self._editor = ""
+        """The session that made the last edit."""
+        workspace.shared(Notices).sources.append(self._late)
 
     async def before(self, changes: Sequence[FileChange]) -> None:
         """Have the servers learn what is wrong before the changes are made."""
@@ -111,15 +138,20 @@ class EditDiagnoser:
 
     async def after(self, session_id: str, changes: Sequence[FileChange]) -> tuple[str, JSON]:
         """Return what the changes brought, for the model and for the screen."""
-        del session_id  # the servers of a work tree know of no sessions
         edits = [edit for change in changes if (edit := self._edit(change)) is not None]
         if not edits:
             return "", {}
+        self._editor = session_id
         found = await self._languages.after(edits)
         text = shown(found, lambda path: shown_path(self._workspace, path))
         return text, self._languages.known(
             dict.fromkeys([*(edit.path for edit in edits), *(path for path, _ in found)])
         )
+
+    def _late(self, session_id: str) -> str:
+        """Return what came too late for the results of a session's edits."""
+        found = self._languages.late() if session_id == self._editor else []
+        return shown(found, lambda path: shown_path(self._workspace, path), "Earlier edits brought ")
 
     def _edit(self, change: FileChange) -> FileEdit | None:
         if not self._languages.serves(change.target.real) or self._is_large(change):

@@ -49,11 +49,13 @@ class LanguageClient:
         self.encoding: Encoding = "utf-16"
         self.documents: dict[Path, OpenDocument] = {}
         self._told = told
-        self._others: dict[Path, list[Any]] = {}
+        self._others: dict[Path, tuple[float, list[Any]]] = {}
         self._news = asyncio.Event()
         self.registered = Registered(self._news.set)
         self._names_versions = False
         self._can: Mapping[str, Any] = {}
+        self.looks_across_files = True
+        """Whether one file's diagnostics may depend on another's; linters say that theirs do not."""
         self.connection = LspConnection(pipes, self._heard, self.registered.answers(setup.root, setup.settings))
 
     async def greet(self, seconds: float) -> None:
@@ -62,6 +64,8 @@ class LanguageClient:
         result = await self.connection.request("initialize", params, seconds)
         can = result.get("capabilities") if is_object(result) else None
         self._can = can if is_object(can) else {}
+        said = self._can.get("diagnosticProvider")
+        self.looks_across_files = not is_object(said) or said.get("interFileDependencies") is not False
         named = self._can.get("positionEncoding")
         self.encoding = named if named in {"utf-8", "utf-16", "utf-32"} else "utf-16"
         self.connection.notify("initialized", {})
@@ -102,6 +106,7 @@ class LanguageClient:
             document.change(text)
             self._fence(document)
             self._send_change(document, before)
+        document.synced_at = time.time()
         self.documents[path] = document  # the one used last is the last
 
     def close(self, path: Path) -> None:
@@ -143,14 +148,19 @@ class LanguageClient:
         document = self.documents.get(path)
         if document is not None:
             return document.diagnostics(self.encoding) if self._is_fresh(document) else None
-        raw = self._others.get(path)
-        return None if raw is None else diagnostics_of(raw, lines_of(on_disk(path) or ""), self.encoding)
+        said = self._others.get(path)
+        return None if said is None else diagnostics_of(said[1], lines_of(on_disk(path) or ""), self.encoding)
 
-    def outdate(self, path: Path) -> None:
-        """Ask about a file again when it is next looked at, since another one changed that it may depend on."""
-        document = self.documents.get(path)
+    def is_current(self, path: Path) -> bool:
+        """Return whether what was said of a file is about its text on the disk."""
+        document, said = self.documents.get(path), self._others.get(path)
+        try:
+            changed_at = path.stat().st_mtime
+        except OSError:
+            return False
         if document is not None:
-            document.pulled = None
+            return changed_at <= document.synced_at or on_disk(path) == document.text
+        return said is not None and changed_at <= said[0]
 
     def _is_fresh(self, document: OpenDocument) -> bool:
         if self.pulls:
@@ -233,7 +243,7 @@ class LanguageClient:
             self._names_versions = True
         if document is None:
             if path in self._others or len(self._others) < LSP_FILES.value:
-                self._others[path] = items
+                self._others[path] = (time.time(), items)
         elif version == document.version or (version is None and document.is_fenced):
             document.push(items)
         else:

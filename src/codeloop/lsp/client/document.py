@@ -17,7 +17,7 @@ def on_disk(path: Path) -> str | None:
         data = read_start(path, LSP_FILE.value + 1)
     except (OSError, ValueError):
         return None
-    return data.decode("utf-8", "replace") if len(data) <= LSP_FILE.value else None
+    return data.decode("utf-8-sig", "replace") if len(data) <= LSP_FILE.value else None
 
 
 class OpenDocument:
@@ -25,13 +25,13 @@ class OpenDocument:
 
     `is_fenced`: whether the server has answered a request that was sent before this version, so that what it says
     without a version is not of long ago. `pushed_at`: when, on the monotonic clock. `result`: what a pull is compared
-    with, which was `last`. `was_settled`: whether it had spoken of the version before this one.
+    with, which was `last`. `was_settled`: whether it had spoken of the version before this one. `synced_at`: when
+    its text was last known to be that of the disk, on the wall clock.
     """
 
     def __init__(self, path: Path, language: str, text: str) -> None:
         self.path = path
         self.language = language
-        self.uri = path.as_uri()
         self.version = 1
         self.text = text
         self.pushed: list[Any] | None = None
@@ -41,6 +41,12 @@ class OpenDocument:
         self.last: list[Any] = []
         self.result: str | None = None
         self.was_settled = True
+        self.synced_at = 0.0
+
+    @property
+    def uri(self) -> str:
+        """Its address."""
+        return self.path.as_uri()
 
     @property
     def identifier(self) -> JSON:

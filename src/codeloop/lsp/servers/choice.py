@@ -39,15 +39,23 @@ class ProgramPlace(Struct, frozen=True):
 Configured = bool | dict[str, LspServerConfig] | None
 
 
-def servers_of(configured: Configured, place: ProgramPlace) -> tuple[ChosenServer, ...]:
-    """Return every server that is known or configured, with what becomes of it here."""
+def servers_of(configured: Configured, place: ProgramPlace, *, warnings: bool = False) -> tuple[ChosenServer, ...]:
+    """Return every server that is known or configured, with what becomes of it here.
+
+    `warnings`: of all servers of which it is not configured, they are told like errors.
+    """
     if configured is False:
         return tuple(ChosenServer(row, "disabled") for row in known_rows())
     own: Mapping[str, LspServerConfig] = {} if configured is None or configured is True else configured
     known = {row.name: row for row in known_rows()}
     rows = [_configured(row, own.get(row.name)) for row in known.values()]
     rows += [_configured(ServerRow(name, {}, []), each) for name, each in own.items() if name not in known]
+    rows = [replace(row, warnings=_tells_warnings(own.get(row.name), warnings)) for row in rows]
     return tuple(_found(row, own.get(row.name), place) for row in rows)
+
+
+def _tells_warnings(own: LspServerConfig | None, otherwise: bool) -> bool:
+    return otherwise if own is None or own.warnings is None else own.warnings
 
 
 def serving(servers: Iterable[ChosenServer], path: Path, top: Path) -> list[tuple[ChosenServer, Path]]:

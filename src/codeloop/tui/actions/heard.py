@@ -3,7 +3,15 @@
 import time
 
 from codeloop.schema.event import Event, MessageUpdated, PermissionAsked, QuestionAsked
-from codeloop.schema.live_events import BranchUpdated, FileEdited, Idle, SessionDiff, SessionIdle, StatusChanged
+from codeloop.schema.live_events import (
+    BranchUpdated,
+    FileEdited,
+    Idle,
+    LspUpdated,
+    SessionDiff,
+    SessionIdle,
+    StatusChanged,
+)
 from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.sending import look_for_queued, send_next
 from codeloop.tui.screen.pace import Frames, Lull
@@ -43,7 +51,7 @@ class Hearing:
                     self._call(p.session_id, "The turn is over")
                 self._beside.want()
                 ui.aside(send_next(ui, p.session_id))
-            case FileEdited() | SessionDiff() | BranchUpdated():
+            case FileEdited() | SessionDiff() | BranchUpdated() | LspUpdated():
                 self._beside.want()
             case MessageUpdated():
                 self._queued.want()

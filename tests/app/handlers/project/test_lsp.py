@@ -3,13 +3,20 @@
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from codeloop.kit.limit import Limit
+from codeloop.lsp import languages
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.files import FindSymbols
+from codeloop.schema.api.session_requests import RevertSession
 from codeloop.schema.live_events import LspDiagnosed, LspUpdated
-from codeloop.schema.operation import FIND_SYMBOLS, LSP_STATUS, NoArguments
+from codeloop.schema.operation import FIND_SYMBOLS, LSP_STATUS, SESSION_REVERT, NoArguments
+from codeloop.schema.part import TextPart, ToolStateCompleted
 from tests.lsp.world import SERVER
-from tests.support.project import call, calls, rig, until
+from tests.support.project import Rig, call, calls, rig, until
 
 
 async def test_servers_that_run_are_shown_and_asked(tmp_path: Path) -> None:
@@ -45,3 +52,62 @@ async def test_servers_that_run_are_shown_and_asked(tmp_path: Path) -> None:
         assert symbol.location["range"]["start"] == {"line": 0, "character": 4}
         await until(lambda: updated >= 2 and spoken == {"mine a.x"})
         following.cancel()
+
+
+DONE = ScriptedAnswer(text="Done.")
+
+
+def scripted(folder: Path, *orders: str) -> dict[str, Any]:
+    traces = folder / "traces"
+    traces.mkdir()
+    return {"mine": {"command": [sys.executable, str(SERVER), str(traces), *orders], "extensions": [".x"]}}
+
+
+def write(text: str, number: int) -> ScriptedAnswer:
+    return calls(call("write", call_id=f"w{number}", filePath="a.x", content=text))
+
+
+async def speak(it: Rig) -> None:
+    """Have the server say what it held back, and wait until that was heard."""
+    servers = it.project.workspace.made("Languages")
+    (news,) = servers.servers.values()
+    news.server.client.connection.notify("scripted/speak", {})
+    await servers.settled()
+
+
+async def test_a_rename_shows_its_diffs_and_is_undone(tmp_path: Path) -> None:
+    asked = call("lsp", operation="rename", filePath="a.x:1", symbol="double", newName="twice")
+    script = [calls(call("read", filePath="a.x"), asked), DONE]
+    texts = {"a.x": "def double(n)\n", "b.x": "double(2)\n"}
+    (tmp_path / "work").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "work" / name).write_text(text)
+    async with rig(tmp_path, script, lsp=scripted(tmp_path, "knows"), sandbox={"mode": "off"}) as it:
+        await it.prompt("go")
+        state = it.calls()[-1].state
+        assert isinstance(state, ToolStateCompleted)
+        assert [each["relativePath"] for each in state.metadata["files"]] == ["a.x", "b.x"]
+        assert [(each["additions"], each["deletions"]) for each in state.metadata["files"]] == [(1, 1), (1, 1)]
+        assert "+twice(2)" in state.metadata["diff"]
+        assert (it.work / "b.x").read_text() == "twice(2)\n"
+        prompt = it.view().entries[0].info.id
+        await it.client.call(SESSION_REVERT, RevertSession(session_id=it.session_id, message_id=prompt))
+        assert {name: (it.work / name).read_text() for name in texts} == texts
+
+
+async def test_what_a_server_says_late_goes_with_the_next_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = "Earlier edits brought 1 new error:\na.x:1: bad1 is not good (scripted B1)"
+    script = [write("fine\n", 1), DONE, write("bad1\n", 2), DONE, calls(call("glob", pattern="*.x")), DONE, DONE]
+    async with rig(tmp_path, script, lsp=scripted(tmp_path, "held"), sandbox={"mode": "off"}) as it:
+        await it.prompt("one")
+        await it.project.workspace.made("Languages").settled()
+        monkeypatch.setattr(languages, "LSP_WAIT", Limit("test", 300, "ms", "for a test"))
+        await it.prompt("two")
+        assert "error" not in it.results()[1]
+        await speak(it)
+        await it.prompt("three")
+        told = [part.text for each in it.view().entries for part in each.parts if isinstance(part, TextPart)]
+        assert told.count(late) == 1
+        assert "error" not in it.results()[2], "once"

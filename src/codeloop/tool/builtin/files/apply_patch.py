@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit.diff import Diff, unified
-from codeloop.schema.wire import JSON
 from codeloop.tool.file_access import (
     UNQUOTED,
     FileChange,
@@ -21,10 +20,10 @@ from codeloop.tool.file_access import (
     counted,
     diff_of,
     failures,
-    filediff,
     lock_files,
     may_quote,
     missing,
+    patch_metadata,
     readable,
     resolve_allowed,
     shown,
@@ -92,7 +91,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
         if not changes:
             raise ToolFailure("The patch changes nothing: the files already have this content.")
         diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
-        metadata = _metadata(ctx, changes, diffs)
+        metadata = patch_metadata(ctx, changes, diffs)
         asked = {"filepath": ", ".join(str(change.target.path) for change in changes), **metadata}
         ctx.report(title=_title(changes), metadata=metadata)
         await ask_edit(ctx, [change.target for change in changes], asked)
@@ -100,7 +99,7 @@ async def apply_patch(params: PatchParams, ctx: ToolContext) -> ToolResult:
             landed = await commit(ctx, changes)
         if any(now is not change for now, change in zip(landed.changes, changes, strict=True)):
             diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in landed.changes])
-            metadata = _metadata(ctx, landed.changes, diffs)
+            metadata = patch_metadata(ctx, landed.changes, diffs)
         metadata["diagnostics"] = landed.diagnostics
     moved = {file.source for file in done if file.source is not None}
     rows = await asyncio.to_thread(
@@ -195,24 +194,5 @@ def _file(ctx: ToolContext, target: ResolvedPath, files: dict[Path, _File]) -> _
     return file
 
 
-def _status(change: FileChange) -> str:
-    if change.before is None:
-        return "added"
-    return "deleted" if change.after is None else "modified"
-
-
 def _title(changes: Sequence[FileChange]) -> str:
     return changes[0].target.path.name if len(changes) == 1 else f"{len(changes)} files"
-
-
-def _metadata(ctx: ToolContext, changes: Sequence[FileChange], diffs: Sequence[Diff]) -> JSON:
-    files = [
-        {
-            **filediff(change.target, diff),
-            "relativePath": ctx.workspace.relative(change.target.path),
-            "type": _status(change),
-        }
-        for change, diff in zip(changes, diffs, strict=True)
-    ]
-    first: JSON = {"filediff": filediff(changes[0].target, diffs[0])} if len(changes) == 1 else {}
-    return {"diff": "".join(diff.patch for diff in diffs), "files": files, "diagnostics": {}, **first}

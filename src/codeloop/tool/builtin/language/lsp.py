@@ -28,6 +28,7 @@ from codeloop.lsp.symbols import (
     workspace_symbols,
 )
 from codeloop.schema.language_limits import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_REQUEST
+from codeloop.schema.wire import JSON
 from codeloop.tool.builtin.language.outline import outline_rows
 from codeloop.tool.builtin.language.rename import rename
 from codeloop.tool.file_access import (
@@ -111,8 +112,15 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     servers = await _servers(ctx, target)
     try:
         news, client = await _client(params.operation, servers, target, text)
-        output, shown_files = await _answered(ctx, params, client, target, line)
-        news.keep_open(client, shown_files)
+        metadata: JSON = {"operation": params.operation}
+        if params.operation == "rename":
+            output, changed = await rename(
+                ctx, client, {**_place(ctx, params, client, target, line), "newName": params.new_name}
+            )
+            metadata |= changed
+        else:
+            output, shown_files = await _answered(ctx, params, client, target, line)
+            news.keep_open(client, shown_files)
     except (ErrorAnswer, ServerGone, ServerUnavailable) as error:
         raise ToolFailure(f"{error} Search with grep instead.") from error
     except TimeoutError as error:
@@ -121,7 +129,7 @@ async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
             "project. Search with grep, or ask again later."
         ) from error
     title = f"{params.operation} {params.symbol or ''}".strip()
-    return ToolResult(title, readable(output), {"operation": params.operation})
+    return ToolResult(title, readable(output), metadata)
 
 
 def _check(params: LspParams, line: int | None) -> None:
@@ -181,10 +189,7 @@ async def _answered(
             return await _diagnostics(client, target, name), ()
         case _:
             pass
-    at = _position(client.documents[target.real].text, name, line or 1, params.symbol or "")
-    place = place_of(client, target.real, at)
-    if params.operation == "rename":
-        return await rename(ctx, client, {**place, "newName": params.new_name}), ()
+    place = _place(ctx, params, client, target, line)
     if params.operation == "hover":
         return await hover(client, place) or f"Nothing is known of {params.symbol}.", ()
     if params.operation in _HIERARCHIES:
@@ -196,6 +201,13 @@ async def _answered(
         found = [await _whole(ctx, client, spot, target) for spot in found]
     files = [spot.path for spot in found if _is_free(ctx, spot.path)]
     return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
+
+
+def _place(ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None) -> JSON:
+    """Return the place that was named, as requests name it."""
+    name = shown(ctx.workspace, target.path)
+    at = _position(client.documents[target.real].text, name, line or 1, params.symbol or "")
+    return place_of(client, target.real, at)
 
 
 def _position(text: str, name: str, line: int, symbol: str) -> TextPosition:

@@ -18,6 +18,7 @@ from codeloop.tool.file_access import (
     failures,
     load_text,
     lock_files,
+    patch_metadata,
     shown,
 )
 from codeloop.tool.tool import ToolContext, ToolFailure
@@ -25,8 +26,11 @@ from codeloop.workspace.files.encoding import encode
 from codeloop.workspace.workspace import ResolvedPath
 
 
-async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> str:
-    """Have a name changed wherever it is used. Raises ToolFailure, Denied, Rejected, and what a request raises."""
+async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> tuple[str, JSON]:
+    """Have a name changed wherever it is used; return what the model reads of it, and the metadata for the screen.
+
+    Raises ToolFailure, Denied, Rejected, and what a request raises.
+    """
     found = edits_of(await client.request("textDocument/rename", params))
     if found is None:
         raise ToolFailure("This rename would also move or make files, which is not done. Do it step by step.")
@@ -42,14 +46,21 @@ async def rename(ctx: ToolContext, client: LanguageClient, params: JSON) -> str:
             changes = await asyncio.to_thread(_changes, client, targets, found)
         diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in changes])
         names = ", ".join(str(target.path) for target in targets)
-        await ask_edit(ctx, targets, {"filepath": names, "diff": "".join(diff.patch for diff in diffs)})
+        metadata = patch_metadata(ctx, changes, diffs)
+        ctx.report(title=f"rename to {params['newName']}", metadata=metadata)
+        await ask_edit(ctx, targets, {"filepath": names, **metadata})
         with failures(ctx.workspace, *targets):
             landed = await commit(ctx, changes)
+        if any(now is not change for now, change in zip(landed.changes, changes, strict=True)):
+            diffs = await asyncio.to_thread(lambda: [diff_of(change) for change in landed.changes])
+            metadata = patch_metadata(ctx, landed.changes, diffs)
+        metadata["diagnostics"] = landed.diagnostics
     rows = [
-        f"{shown(ctx.workspace, target.path)}: {counted(diff.additions)}"
-        for target, diff in zip(targets, diffs, strict=True)
+        f"{shown(ctx.workspace, target.path)}: {counted(diff.additions)}{note}"
+        for target, diff, note in zip(targets, diffs, landed.notes, strict=True)
     ]
-    return "\n".join([f"Renamed to {params['newName']}:", *rows, *([landed.text] if landed.text else [])])
+    text = "\n".join([f"Renamed to {params['newName']}:", *rows, *([landed.text] if landed.text else [])])
+    return text, metadata
 
 
 def _changes(

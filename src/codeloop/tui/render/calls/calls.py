@@ -7,7 +7,7 @@ from rich.style import Style
 
 from codeloop.schema.part import ToolStateCompleted
 from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure, heading
-from codeloop.tui.render.calls.files import change, read
+from codeloop.tui.render.calls.files import change, language, read
 from codeloop.tui.render.calls.generic import generic
 from codeloop.tui.render.calls.search import files, grep, web_page, web_search
 from codeloop.tui.render.calls.session import batch, invalid, plan_exit, question, skill, task, task_output, todos
@@ -26,6 +26,7 @@ _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
     "edit": change,
     "multiedit": change,
     "apply_patch": change,
+    "lsp": language,
     "grep": grep,
     "glob": files,
     "list": files,

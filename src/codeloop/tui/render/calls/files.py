@@ -8,6 +8,7 @@ from rich.segment import Segment
 
 from codeloop.kit.terminal_text import inert
 from codeloop.tui.render.calls.call import MOST, CallBody, ToolCall, mapping
+from codeloop.tui.render.calls.generic import generic
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.diff.patch import PatchedFile, file_patches
 from codeloop.tui.render.diff.rows import DiffRows
@@ -77,6 +78,11 @@ def change(call: ToolCall) -> CallBody:
         lines = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), added + gone)
         rows = call.folded(rows[:room], room, above=max(lines - room, 1))
     return CallBody(_subject(call, patches), [*notes, *_progress(call)], rows)
+
+
+def language(call: ToolCall) -> CallBody:
+    """Return what a language server was asked: a rename as the change it made."""
+    return change(call) if "diff" in call.metadata else generic(call)
 
 
 def _counts(call: ToolCall, patches: list[PatchedFile]) -> tuple[int, int]:
