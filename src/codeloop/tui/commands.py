@@ -17,6 +17,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("model_cycle_recent_reverse", "Model used after", CHOOSE, "actions.choose:previous_recent", "shift+f2"),
     UiCommand("agent_list", "Switch agent", CHOOSE, "actions.dialogs:agents", "<leader>a", "agents", "[NAME]"),
     UiCommand("provider_connect", "Connect a provider", CHOOSE, "actions.dialogs:providers", slash="connect"),
+    UiCommand("mcp_list", "MCP servers", CHOOSE, "actions.dialogs:mcp", slash="mcp"),
     UiCommand("model_cycle_favorite", "Next favourite model", CHOOSE, "actions.choose:next_favourite"),
     UiCommand("model_cycle_favorite_reverse", "Previous favourite model", CHOOSE, "actions.choose:previous_favourite"),
     UiCommand("theme_list", "Switch theme", VIEW, "actions.dialogs:themes", "<leader>t", "themes", "[NAME]"),

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from rich.segment import Segment
 
 from codeloop.schema.errors import CodeloopError
-from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.rows_view import RowsView
+from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import FilterInput, Picker
-from codeloop.tui.dialogs.text_input import TextInput
 from codeloop.tui.render.canvas import Row
 from tests.support.project import until
 from tests.tui.stage import Stage, staged

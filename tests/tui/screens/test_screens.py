@@ -14,8 +14,8 @@ import pytest
 from codeloop.schema.event import PermissionAsked, QuestionAsked
 from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, NoArguments
 from codeloop.tui.commands import BY_ID
-from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.export import FORMATS
+from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.themes.styles import Styles

@@ -11,18 +11,20 @@ from codeloop.kit.suggest import meant, near
 from codeloop.schema.api.session_requests import SessionId, UpdateSession
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_DELETE, SESSION_GET, SESSION_UPDATE
+from codeloop.tui.actions.beside import refresh
 from codeloop.tui.actions.own_settings import change, own_settings
 from codeloop.tui.dialogs.agents import agent_picker
-from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.export import export_session
+from codeloop.tui.dialogs.mcp import McpPicker
 from codeloop.tui.dialogs.models import ModelPicker, variant_picker
 from codeloop.tui.dialogs.palette import PaletteRow, help_list, palette
+from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.memory import model_named
+from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.providers import ProviderPicker
 from codeloop.tui.dialogs.sessions import ChildPicker, SessionPicker
 from codeloop.tui.dialogs.settings import SettingsPicker
-from codeloop.tui.dialogs.text_input import TextInput
 from codeloop.tui.dialogs.themes import ThemePicker
 from codeloop.tui.dialogs.timeline import Timeline
 from codeloop.tui.prompt.entry import PromptEntry
@@ -132,6 +134,12 @@ async def providers(ui: Ui, _words: str) -> None:
     if chosen is not None:
         ui.choices.take(ui.tab, chosen)
     ui.draw()
+
+
+async def mcp(ui: Ui, _words: str) -> None:
+    """Show the MCP servers; connect them, and sign in."""
+    await ask(ui, McpPicker(context_of(ui)))
+    await refresh(ui)
 
 
 async def themes(ui: Ui, words: str) -> None:

@@ -10,11 +10,11 @@ from codeloop.client.export.markdown import as_markdown
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
-from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.parts.choices import Pick, PickSource
+from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.dialogs.text_input import TextInput
 
 FORMATS = (
     ("html", "HTML", "one page for a browser, without scripts"),

@@ -21,11 +21,11 @@ from codeloop.schema.operation import (
     NoArguments,
 )
 from codeloop.schema.tui_limits import PROVIDER_TRY
-from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.dialogs.text_input import TextInput
 
 LOCAL, READY, KNOWN, OTHERS = "On this machine", "Ready", "Often used", "All others"
 _OFTEN = ("anthropic", "openai", "google", "openrouter", "deepseek", "mistral", "groq", "xai", "github-copilot")

@@ -29,12 +29,12 @@ from codeloop.schema.operation import (
     SESSION_UPDATE,
     NoArguments,
 )
-from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.messages import message_rows
+from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.dialogs.text_input import TextInput
 from codeloop.tui.render.canvas import Row
 
 _MOST = 1_000

@@ -15,8 +15,8 @@ from codeloop.schema.permission import PROFILES
 from codeloop.schema.wire import JSON
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
-from codeloop.tui.dialogs.text_input import TextInput
 
 _PLACE = 44
 ON_OFF = ("true", "false")

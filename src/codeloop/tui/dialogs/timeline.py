@@ -18,8 +18,8 @@ from codeloop.schema.api.session_requests import (
 )
 from codeloop.schema.message import UserMessage
 from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_MESSAGES, SESSION_REVERT
-from codeloop.tui.dialogs.confirm import Confirm
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.messages import message_rows, said
 from codeloop.tui.dialogs.parts.rows import between

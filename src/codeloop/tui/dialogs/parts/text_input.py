@@ -16,6 +16,7 @@ class TextInput(Dialog[str | None]):
 
     def __init__(self, title: str, colours: Colours, text: str = "", *, about: str = "", hidden: bool = False) -> None:
         super().__init__(colours)
+        self.keys: tuple[tuple[str, str], ...] = (("enter", "take it"), ("esc", "leave it"))
         self._title = title
         self._text = text
         self._about = about
@@ -41,7 +42,7 @@ class TextInput(Dialog[str | None]):
         if self._about:
             head += [*text_rows(self._about, styles, width, "text_muted"), [Segment("")]]
         self.query_one("#text-title", RowsView).show(head, len(head))
-        keys = key_rows([("enter", "take it"), ("esc", "leave it")], styles, width)
+        keys = key_rows([*self.keys], styles, width)
         self.query_one("#text-keys", RowsView).show(keys, len(keys))
 
     @on(Input.Submitted)

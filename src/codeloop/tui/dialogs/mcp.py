@@ -1,0 +1,149 @@
+"""The MCP servers: what each is doing and why, switched on and off, signed in at."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, cast
+
+from textual import events
+
+from codeloop.kit.terminal_text import inert, one_line
+from codeloop.schema.api.project import McpAuthCode, McpName, MCPStatus
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.operation import (
+    MCP_AUTH_AUTHENTICATE,
+    MCP_AUTH_CALLBACK,
+    MCP_AUTH_REMOVE,
+    MCP_AUTH_START,
+    MCP_CONNECT,
+    MCP_DISCONNECT,
+    MCP_STATUS,
+    NoArguments,
+)
+from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.confirm import Confirm
+from codeloop.tui.dialogs.parts.context import DialogContext
+from codeloop.tui.dialogs.parts.dialog import Colours
+from codeloop.tui.dialogs.parts.text_input import TextInput
+from codeloop.tui.dialogs.picker import Picker
+
+CONNECTING = "connecting…"
+WORDS = {
+    "configured": "not looked at yet",
+    "known": "starts at the first call",
+    "starting": CONNECTING,
+    "needs_auth": "wants you to sign in",
+    "needs_client_registration": "wants a registered client",
+}
+"""States whose names don't say enough."""
+
+
+class SignIn(TextInput):
+    """Shows the address to sign in at; closes with what the browser ended at, or None."""
+
+    def __init__(self, server: str, url: str, colours: Colours) -> None:
+        about = (
+            f"Open this address in a browser:\n\n{inert(url)}\n\n"
+            "If that browser is on another machine, paste the address that it ends at, or the code in it."
+        )
+        super().__init__(f"Sign in at {one_line(server, 40)}", colours, about=about)
+        self.keys = (("enter", "take it"), ("ctrl+y", "copy the address"), ("esc", "leave it"))
+        self._url = url
+
+    def on_key(self, event: events.Key) -> None:
+        """Copy the address, or close."""
+        if event.key == "ctrl+y":
+            event.stop()
+            cast("Any", self).app.copy_to_clipboard(self._url)
+            self.notify("The address is copied.", markup=False)
+        else:
+            super().on_key(event)
+
+
+class McpPicker(Picker[str]):
+    """The servers by name. Enter connects one, or signs in where it wants that."""
+
+    def __init__(self, context: DialogContext) -> None:
+        self._given = context
+        self._now: dict[str, MCPStatus] = {}
+        self._connecting: set[str] = set()
+        source = PickSource(
+            title="MCP servers",
+            load=self._listed,
+            actions=(
+                PickAction("ctrl+d", "disconnect", self._disconnect),
+                PickAction("ctrl+k", "sign in", self._sign_in),
+                PickAction("ctrl+o", "sign out", self._sign_out),
+            ),
+            empty="No MCP server is configured. Add one: codeloop mcp add NAME -- COMMAND",
+            choose="connect",
+        )
+        super().__init__(source, context.colours)
+
+    async def _listed(self) -> Sequence[Pick[str]]:
+        self._now = await self._given.client.call(MCP_STATUS, NoArguments())
+        return [self._pick(name, status) for name, status in self._now.items()]
+
+    def _pick(self, name: str, status: MCPStatus) -> Pick[str]:
+        state = "starting" if name in self._connecting else status.state or status.status
+        words = WORDS.get(state, state)
+        mark = "●" if state == "connected" else ""
+        return Pick(name, name, f"{words}: {status.error}" if status.error else words, mark=mark)
+
+    def chosen(self, value: str) -> None:
+        """Connect a server; the list shows how that goes, and others can be connected meanwhile."""
+        wants_sign_in = self._now[value].status == "needs_auth"
+        self._carry_out(partial(self._sign_in if wants_sign_in else self._connect, value), value)
+
+    def _carry_out(self, what: Callable[[], Awaitable[bool]], server: str) -> None:
+        async def carried_out() -> None:
+            try:
+                await what()
+            except CodeloopError as error:
+                self.notify(inert(str(error)), severity="error", timeout=15, markup=False)
+            self.reload()
+
+        self.run_worker(carried_out, exclusive=True, group=f"server {server}")
+
+    async def _connect(self, name: str) -> bool:
+        self._connecting.add(name)
+        self.reload()
+        try:
+            return await self._given.client.call(MCP_CONNECT, McpName(name=name))
+        finally:
+            self._connecting.discard(name)
+
+    async def _disconnect(self, name: str | None) -> bool:
+        return name is not None and await self._given.client.call(MCP_DISCONNECT, McpName(name=name))
+
+    async def _sign_in(self, name: str | None) -> bool:
+        """Open the server's page where there is a browser, and take what is pasted where it is elsewhere."""
+        if name is None:
+            return False
+        client = self._given.client
+        begun = await client.call(MCP_AUTH_START, McpName(name=name))
+        screen = SignIn(name, begun.authorization_url, self.colours)
+        ended = asyncio.create_task(client.call(MCP_AUTH_AUTHENTICATE, McpName(name=name)))
+
+        def over(task: asyncio.Task[MCPStatus]) -> None:
+            if not task.cancelled() and task.exception() is None:
+                screen.dismiss(None)
+
+        ended.add_done_callback(over)
+        try:
+            pasted = await self._given.ask(screen)
+            if pasted:
+                await client.call(MCP_AUTH_CALLBACK, McpAuthCode(name=name, code=pasted))
+        finally:
+            ended.cancel()
+            await asyncio.wait({ended})
+        return True
+
+    async def _sign_out(self, name: str | None) -> bool:
+        if name is None:
+            return False
+        text = "It is used with you signed in only: its tools can't be called until you sign in again."
+        if not await self._given.ask(Confirm("Forget the sign-in?", text, "forget it", self.colours)):
+            return False
+        await self._given.client.call(MCP_AUTH_REMOVE, McpName(name=name))
+        return True
