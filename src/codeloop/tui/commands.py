@@ -65,6 +65,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("sidebar_toggle", "Show or hide the sidebar", VIEW, "actions.beside:toggle", "<leader>b", "sidebar"),
     UiCommand("display_thinking", "Show or hide thinking", VIEW, "actions.view:thinking", slash="thinking"),
     UiCommand("tool_details", "Show or hide details of calls", VIEW, "actions.view:details", "<leader>d", "details"),
+    UiCommand("call_toggle", "Open or close the lowest call", VIEW, "actions.view:toggle_lowest", "<leader>o"),
     UiCommand("picture_view", "Show the latest picture", VIEW, "actions.pictures:show", slash="picture"),
     UiCommand("status_view", "Show the status", VIEW, "actions.view:status", "<leader>s", "status"),
     UiCommand("messages_page_up", "Page up", MOVE, "actions.view:page_up", "pageup"),

@@ -167,3 +167,21 @@ async def test_what_is_selected_with_the_mouse_is_copied(tmp_path: Path) -> None
         await ui.pilot.hover(offset=(column + 8, row))
         await ui.pilot.mouse_up(offset=(column + 9, row))
         await ui.until(lambda: ui.ui.clipboard == "answer of ")
+
+
+async def test_what_is_folded_opens_at_a_key_and_at_a_click(tmp_path: Path) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text="An answer.")]) as desk, played(desk, tmp_path / "state") as ui:
+        ui.ui.tab.prompt.insert("\n".join(f"said {number}" for number in range(40)))
+        await ui.pilot.press("enter")
+        await ui.sees("An answer.", "more rows")
+        assert "said 25" not in ui.screen()
+        rows = ui.screen().split("\n")
+        at = next(y for y, row in enumerate(rows) if "more rows" in row)
+        await ui.pilot.click(offset=(6, at))
+        await ui.sees("said 25", "show less")
+        await ui.type("!seq 1 50", "enter")
+        await ui.sees("more lines above")
+        await ui.pilot.press("ctrl+x", "o")
+        await ui.until(lambda: "more lines above" not in ui.screen())
+        await ui.pilot.press("ctrl+x", "o")
+        await ui.sees("more lines above")

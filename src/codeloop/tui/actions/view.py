@@ -44,7 +44,7 @@ async def first(ui: Ui, _words: str) -> None:
     while ui.sessions is not None and view is not None and view.cursor is not None:
         await ui.sessions.older(view)
     ui.draw()
-    ui.tab.transcript.to_start()
+    ui.tab.transcript.by(-ui.tab.transcript.scroll_y)
 
 
 async def last(ui: Ui, _words: str) -> None:
@@ -85,6 +85,11 @@ async def details(ui: Ui, _words: str) -> None:
     """Show or hide what calls gave."""
     ui.appearance.details = not ui.appearance.details
     ui.restyle()
+
+
+async def toggle_lowest(ui: Ui, _words: str) -> None:
+    """Show all of the lowest call on the screen, or its end again."""
+    ui.tab.transcript.toggle(reversed(range(ui.tab.transcript.size.height)))
 
 
 async def status(ui: Ui, _words: str) -> None:

@@ -130,10 +130,6 @@ class Transcript(ScrollView, can_focus=False):
         self.follows = True
         self.scroll_to(y=self.max_scroll_y, animate=False)
 
-    def to_start(self) -> None:
-        """Scroll to the first row."""
-        self._go(0)
-
     def by(self, rows: float) -> None:
         """Scroll by some rows; up is negative."""
         self._go(self.scroll_y + rows)
@@ -196,9 +192,15 @@ class Transcript(ScrollView, can_focus=False):
         if kind:
             self.post_message(self.Pointed(kind, str(meta[kind])))
             return
-        block = self._blocks.block_at(event.y + round(self.scroll_y))
-        if block is not None and isinstance(block.item, ToolItem | ReasoningItem | SummaryItem):
-            self.post_message(self.Toggled(block.item.key, block.message_id))
+        self.toggle([event.y], is_marked="toggle" in meta)
+
+    def toggle(self, rows: Iterable[int], *, is_marked: bool = False) -> None:
+        """Open or close what is on the first of these rows of the screen that can be; `is_marked`: they say so."""
+        blocks = (self._blocks.block_at(y + round(self.scroll_y)) for y in rows)
+        for block in blocks:
+            if block is not None and (is_marked or isinstance(block.item, ToolItem | ReasoningItem | SummaryItem)):
+                self.post_message(self.Toggled(block.item.key, block.message_id))
+                return
 
     def _strip(self, row: Row) -> Strip:
         known = self._strips.get(id(row))
