@@ -208,6 +208,7 @@ async def test_all_of_a_long_command_can_be_read_and_the_choices_stay(tmp_path: 
     long = "\n".join(f"echo line {number}" for number in range(60))
     async with rig(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command(long), it)
+        assert re.search(r"[0-9]+ of 60 rows are shown, PgDn shows the others", app.shown())
         seen: set[str] = set()
         for _ in range(8):
             assert "y Allow once" in app.shown()
@@ -218,6 +219,14 @@ async def test_all_of_a_long_command_can_be_read_and_the_choices_stay(tmp_path: 
         await pilot.resize_terminal(40, 24)
         await pilot.pause()
         assert "y Allow once" in app.shown()
+
+
+async def test_what_stands_behind_many_blanks_is_announced(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, _):
+        for hidden in (" " * 3_000, "\n" * 300):
+            await show(app, command(f"git status{hidden}; rm -rf x", always=()), it)
+            assert "rm -rf x" not in app.shown()
+            assert "rows are shown, PgDn shows the others" in app.shown()
 
 
 async def test_what_was_answered_elsewhere_closes(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ OTHERS = 5
 LEAST = 3
 """Rows of what is asked about that are shown on the smallest screen."""
 _LOOK = 0.02
+_LONG = "   {} of {:,} rows are shown, PgDn shows the others"
 _HINT = "↑↓ Enter choose · PgUp PgDn read · Esc Esc reject"
 _SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
 
@@ -131,8 +132,12 @@ class RequestPanel(Widget, can_focus=True):
         about = about_rows(text, canvas)
         most = max(self.screen.size.height - OTHERS - len(head) - (form.entry is not None), LEAST)
         foot_height = min(len(foot), max(most - min(len(about), LEAST), LEAST))
+        height = min(len(about), max(most - foot_height, 1))
+        if height < len(about):  # what hides below blanks is not to be missed
+            height = max(height - 1, 1)
+            head = [*head, [Segment(_LONG.format(height, len(about))[:width], styles.of("warning"))]]
         self.query_one("#request-head", RowsView).show(head, len(head))
-        self.query_one("#request-about", RowsView).show(about, min(len(about), max(most - foot_height, 1)))
+        self.query_one("#request-about", RowsView).show(about, height)
         view = self.query_one("#request-choices", RowsView)
         view.show(foot, foot_height)
         mine = [row for row, owner in enumerate(self._owners) if owner == form.cursor]
