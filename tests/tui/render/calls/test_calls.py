@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from codeloop.kit.diff import unified
-from codeloop.schema.part import ToolPart
+from codeloop.schema.part import ToolPart, ToolStateRunning
+from codeloop.schema.wire import replace
 from codeloop.tui.render.calls.calls import call_rows
 from codeloop.tui.state.items import ToolItem
 from tests.tui.drawing import canvas, draw, plain, styled
@@ -31,6 +32,15 @@ def test_a_running_command_shows_the_end_of_its_output_and_the_time() -> None:
     assert rows[-1] == "  99"
     later = call_rows(item, canvas(80), NOW + 5_000)
     assert plain(later).startswith("● bash make  1 min 10 s")
+
+
+def test_a_servers_tool_shows_how_far_it_is_while_it_works() -> None:
+    metadata = {"progress": 2, "total": 9, "message": "page 2"}
+    item = running("docs_index", {"path": "a"}, metadata)
+    assert isinstance(item.part.state, ToolStateRunning)
+    item = replace(item, part=replace(item.part, state=replace(item.part.state, title="page 2 \x1b[31m")))
+    assert first(item) == "● docs_index path: a  page 2 ␛[31m · 4.2 s"
+    assert first(done("docs_index", {"path": "a"}, metadata=metadata, title="page 2")) == "✓ docs_index path: a"
 
 
 def test_an_open_command_shows_all_of_its_output() -> None:

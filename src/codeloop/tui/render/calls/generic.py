@@ -2,7 +2,7 @@
 
 import msgspec
 
-from codeloop.kit.terminal_text import inert
+from codeloop.kit.terminal_text import inert, one_line
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.calls.call import CallBody, ToolCall
 
@@ -10,7 +10,13 @@ from codeloop.tui.render.calls.call import CallBody, ToolCall
 def generic(call: ToolCall) -> CallBody:
     """Return the arguments on one line, and the output."""
     rows = call.folded(call.plain(call.output.strip("\n"))) if call.output.strip() else []
-    return CallBody(subject=arguments(call.input), notes=call.took(), rows=rows)
+    return CallBody(subject=arguments(call.input), notes=[*_progress(call), *call.took()], rows=rows)
+
+
+def _progress(call: ToolCall) -> list[str]:
+    """Return how far the server says that it is, while it works."""
+    said = call.title if call.status == "running" and "progress" in call.metadata else ""
+    return [one_line(said, 60)] if said else []
 
 
 def arguments(given: JSON) -> str:
