@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from bench.figures import Bench
+from codeloop.app.language.servers import users_of
 from codeloop.lsp.brought import FileEdit
 from codeloop.lsp.languages import Languages
 from codeloop.lsp.server import ServerHouse
@@ -119,7 +120,15 @@ def _opened(folder: Path, name: str) -> tuple[Workspace, Languages | None]:
     def nothing(*_: object) -> None:
         """Nobody follows."""
 
-    house = ServerHouse(start=start, log=nothing, changed=nothing, told=nothing, warn=nothing, watch=nothing)
+    house = ServerHouse(
+        start=start,
+        log=nothing,
+        changed=nothing,
+        told=nothing,
+        warn=nothing,
+        watch=nothing,
+        users=lambda path, row: users_of(workspace, path, row),
+    )
     opened = Languages(chosen, root, house, lambda _: 0.0)
     workspace.adopt(opened)
     return workspace, opened
