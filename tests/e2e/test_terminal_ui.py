@@ -49,7 +49,7 @@ def prompts_tools_and_a_permission(screen: Pane, desk: EndToEnd) -> None:
 
 def undone_and_redone(screen: Pane, desk: EndToEnd) -> None:
     screen.type("/undo", "Enter")
-    screen.sees("Taken back from here on", "▌ please mend the total")
+    screen.sees("Undone from here on", "▌ please mend the total")
     assert (desk.project / "cart.py").read_text() == CART
     screen.type("", "C-x", "r")
     screen.sees("Redone", "▌ Ask, or name a task")

@@ -208,8 +208,10 @@ class Transcript(ScrollView, can_focus=False):
             return known[1]
         segments = Segment.apply_style([Segment(" " * MARGIN), *row], self._base)
         strip = Strip(segments).adjust_cell_length(self.size.width, self._base).simplify()
-        for each in self.get_line_filters():
-            strip = strip.apply_filter(each, self.background_colors[1])
+        if filters := self.get_line_filters():  # which take segments with a style only
+            strip = Strip([Segment(text, style or Style.null()) for text, style, _ in strip], strip.cell_length)
+            for each in filters:
+                strip = strip.apply_filter(each, self.background_colors[1])
         self._strips[id(row)] = (row, strip)
         return strip
 
