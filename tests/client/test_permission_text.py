@@ -37,3 +37,17 @@ def test_a_call_with_many_needs_shows_them() -> None:
 
 def test_a_line_break_in_a_name_makes_no_row() -> None:
     assert any("a⏎  y  allow once" in row for row in rows("read: a\n  y  allow once"))
+
+
+@pytest.mark.parametrize(
+    ("permission", "words"),
+    [
+        ("mcp_changed", "Use the MCP server files, which is not what you agreed to"),
+        ("mcp_sampling", "Let the MCP server files ask your model"),
+    ],
+)
+def test_what_an_mcp_server_wants_is_said_in_words(permission: str, words: str) -> None:
+    request = PermissionRequest(
+        id="per_1", session_id="ses_1", permission=permission, patterns=["files"], always=[], metadata={"diff": "+x"}
+    )
+    assert in_words(request, Asking("files_read"), 80, 10).title.startswith(words)

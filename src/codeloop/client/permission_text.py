@@ -251,6 +251,14 @@ def _repeat(request: PermissionRequest, _asking: Asking) -> str:
     return f"Repeat the same call a third time: {one_line(str(request.metadata.get('tool') or _named(request)), LABEL)}"
 
 
+def _changed_server(request: PermissionRequest, _asking: Asking) -> str:
+    return f"Use the MCP server {_named(request)}, which is not what you agreed to"
+
+
+def _sampling(request: PermissionRequest, _asking: Asking) -> str:
+    return f"Let the MCP server {_named(request)} ask your model"
+
+
 def _other(request: PermissionRequest, _asking: Asking) -> str:
     shown = "" if request.patterns == ["*"] else f": {_named(request)}"
     return f"Use {one_line(request.permission, LABEL)}{shown}"
@@ -275,6 +283,8 @@ _TITLES: dict[str, Callable[[PermissionRequest, Asking], str]] = {
     "task": _task,
     "skill": _saying("Load the skill"),
     "doom_loop": _repeat,
+    "mcp_changed": _changed_server,
+    "mcp_sampling": _sampling,
     "todowrite": _saying("Update the todo list", named=False),
     "todoread": _saying("Read the todo list", named=False),
     "question": _saying("Ask you a question", named=False),
