@@ -95,13 +95,15 @@ class Activity:
                 self.begin(MODEL, "Writing" if span is None or span.end is None else "Waiting for the model")
             case ToolPart(state=ToolStatePending()):
                 self.begin(MODEL, f"Preparing a call of {one_line(part.tool, 40)}")
-            case ToolPart(state=ToolStateRunning(metadata=metadata)):
+            case ToolPart(state=ToolStateRunning(metadata=metadata, title=title)):
                 self.end(MODEL)
                 self.begin(part.id, heading(part))
                 if child := (metadata or {}).get("sessionId"):
                     self._sessions[str(child)] = part.id
                 elif output := str((metadata or {}).get("output", "")).strip():
                     self._details[part.id] = inert(output.splitlines()[-1])
+                elif title and "progress" in (metadata or {}):  # of an MCP server's tool
+                    self._details[part.id] = one_line(title, 200)
             case ToolPart():
                 self.end(part.id)
             case StepFinishPart():

@@ -1,0 +1,22 @@
+"""The last line of a terminal says what is waited for."""
+
+import io
+
+from codeloop.cli.output.activity import Activity
+from codeloop.cli.output.streams import Outlet, Output
+from codeloop.schema.event import part_updated
+from codeloop.schema.part import ToolPart, ToolStart, ToolStateRunning
+
+
+def test_progress_of_a_servers_tool_is_on_it() -> None:
+    activity = Activity(Output(io.StringIO(), Outlet()))
+    state = ToolStateRunning(
+        input={"upTo": 30}, time=ToolStart(start=1), title="page 5 of 30", metadata={"progress": 5, "total": 30}
+    )
+    activity.take(
+        part_updated(
+            ToolPart(id="prt_1", session_id="ses_1", message_id="msg_1", call_id="c", tool="slow_count", state=state)
+        )
+    )
+    assert activity.line(80).startswith("… slow_count")
+    assert activity.line(80).endswith("page 5 of 30")
