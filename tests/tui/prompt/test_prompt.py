@@ -358,3 +358,18 @@ async def test_a_command_is_typed_in_the_place_of_a_prompt_that_an_undo_put_back
         await hand.press("home")
         await hand.type("/")
         assert hand.app.text == "/fix it"
+
+
+async def test_what_was_typed_before_the_session_was_there_goes_along(tmp_path: Path) -> None:
+    async with prompting(tmp_path) as hand:
+        keeping = hand.app.prompt.keeping
+        keeping.enter("ses_1")
+        await hand.type("a draft")
+        keeping.enter("new")
+        await hand.type("!ls -la")
+        keeping.enter("ses_1")
+        assert (hand.app.text, hand.app.prompt.editor.mode) == ("ls -la", "shell")
+        await hand.press("enter")
+        assert keeping.pop()
+        assert hand.app.text == "a draft", "the session's own draft was put aside"
+        assert hand.app.prompt.store.drafts.load("new") is None

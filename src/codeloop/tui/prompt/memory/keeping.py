@@ -28,7 +28,7 @@ class Keeping:
         self._store = store
         self._later = later
         self._note = note
-        self._written = _EMPTY
+        self._written = self._loaded = _EMPTY
         self._is_due = False
         self._has_failed = False
 
@@ -57,15 +57,27 @@ class Keeping:
             self._has_failed = True
 
     def enter(self, session: str) -> None:
-        """Show the draft of another session; the one of this session waits."""
+        """Show the draft of another session; the one of this session waits.
+
+        What was typed before there was a session, as while one is opened at the start, goes along.
+        """
+        typed = self._editor.kept
+        is_new = (typed.text, typed.mode) != (self._loaded.text, self._loaded.mode)
+        is_carried = is_new and session != self.session == NEW
+        if is_carried:
+            self._editor.load(self._loaded)
         self.write()
         self.session = session
         is_left = self._store.drafts.adopt(session)
         draft = self._store.drafts.load(session)
         self._written = _EMPTY
-        self._editor.load(draft or _EMPTY)
+        self._loaded = draft or _EMPTY
+        self._editor.load(self._loaded)
         if is_left and draft is not None:
             self._note(RESTORED)
+        if is_carried:
+            self.push()
+            self._editor.load(typed)
 
     def rename(self, session: str) -> None:
         """Go on with the same draft in a session that has just got its id."""
