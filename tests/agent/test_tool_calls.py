@@ -135,10 +135,10 @@ async def test_once_lets_one_call_through_and_asks_again(tmp_path: Path) -> None
 
 
 async def test_always_settles_the_others_that_wait_and_is_not_asked_again(tmp_path: Path) -> None:
-    reads = calls(call("read", filePath="a.env"), call("read", filePath="b.env"), call("read", filePath="c.env"))
-    async with rig(tmp_path, [reads, calls(call("read", filePath="d.env")), DONE]) as it:
+    reads = calls(call("read", filePath="a.txt"), call("read", filePath="b.txt"), call("read", filePath="c.txt"))
+    async with rig(tmp_path, [reads, calls(call("read", filePath="d.txt")), DONE], permission={"read": "ask"}) as it:
         for name in "abcd":
-            (it.work / f"{name}.env").write_text(f"{name}=1\n")
+            (it.work / f"{name}.txt").write_text(f"{name}=1\n")
         await start(it)
         waiting = await it.questions(3)
         await it.answer(waiting[1], "always")

@@ -313,7 +313,7 @@ def test_a_subagent_in_the_background_is_waited_for(tmp_path: Path) -> None:
     assert (running.returncode, stdout) == (0, "Everything is done.\n")
     assert "Count lines (@general subagent): done. See: codeloop session show ses_" in stderr
     assert (desk.work / "counted").exists()
-    assert " of 200.0k context (" in stderr.splitlines()[-1]
+    assert " of 200k context (" in stderr.splitlines()[-1]
 
 
 def test_a_subagent_that_is_not_waited_for_is_told_to_be_stopped(tmp_path: Path) -> None:
