@@ -27,7 +27,7 @@ demo: $(READY)  ## watch the agent fix a failing test; the model is a recording,
 test: $(READY)  ## run the tests, but for those of the gates (make check)
 	@$(BIN)/pytest -n $$(($(WORKERS) * 3 / 2)) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(ARGS)
 
-slow: $(READY)  ## run the tests that take more than two seconds each
+slow: $(READY)  ## run the tests that take more than a second of a core each
 	@$(BIN)/pytest -n $(WORKERS) -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults $(ARGS)
 
 everyday: $(READY)  ## install, build, test and commit in sandboxed sessions, from the registries that can be reached

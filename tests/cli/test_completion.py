@@ -32,6 +32,7 @@ def completed(desk: Desk, line: str) -> tuple[list[str], str]:
     return done.stdout.split(), done.stderr
 
 
+@pytest.mark.slow
 def test_bash_is_offered_commands_options_and_names(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(Answer(text="Done."))) as server:

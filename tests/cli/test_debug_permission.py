@@ -59,6 +59,7 @@ def test_files_pages_agents_and_profiles(
     assert not (desk.work / "x").exists()
 
 
+@pytest.mark.slow
 def test_it_says_what_a_run_then_does_and_leaves_no_trace(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(permission=RULES)

@@ -39,6 +39,7 @@ def desk(tmp_path: Path) -> Desk:
     return made
 
 
+@pytest.mark.slow
 def test_commands_run_in_the_sandbox_without_a_question(desk: Desk) -> None:
     if backend(desk) in {"", "landlock"}:
         pytest.skip("no sandbox that holds can be had here")
@@ -54,6 +55,7 @@ def test_commands_run_in_the_sandbox_without_a_question(desk: Desk) -> None:
     assert not (desk.folder / "outside").exists()
 
 
+@pytest.mark.slow
 @bare_machine
 def test_where_no_sandbox_can_be_had_it_asks_about_what_is_not_proved_and_says_so_once(tmp_path: Path) -> None:
     desk = Desk(tmp_path, wrapper=BARE)
@@ -83,6 +85,7 @@ def test_a_sandbox_that_is_required_or_off(tmp_path: Path) -> None:
     assert (code, WITHOUT in shown) == (5, False)
 
 
+@pytest.mark.slow
 @bare_machine
 def test_a_sandbox_that_can_not_hide_the_secrets_of_a_project_does_not_count_there(tmp_path: Path) -> None:
     desk = Desk(tmp_path, wrapper=(*BARE, "--landlock"))

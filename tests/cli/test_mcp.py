@@ -57,6 +57,7 @@ def sign_in(desk: Desk) -> str:
     return said
 
 
+@pytest.mark.slow
 def test_a_person_signs_in_and_out(tmp_path: Path, oauth: tuple[str, Path]) -> None:
     desk = Desk(tmp_path)
     desk.configure(share="disabled")

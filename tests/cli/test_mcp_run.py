@@ -67,6 +67,7 @@ def test_servers_that_fail_in_every_way_are_told_of_and_leave_nothing(tmp_path: 
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_ends_with_the_program(tmp_path: Path) -> None:
     desk = Desk(tmp_path, limits={"MCP_CALL": 500})
     with serving(steps(call("mcp", tool="p_hang"), call("mcp", tool="p_hang"), Answer(text="No answer."))) as model:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp_types import ElicitResult, ErrorData, Implementation
 
@@ -56,6 +57,7 @@ async def test_another_program_prompts_a_session_and_is_asked(tmp_path: Path) ->
     assert "codeloop asks: Create a.txt (write)" in asked[0]
 
 
+@pytest.mark.slow
 def test_stdout_holds_the_protocol_alone_and_the_end_of_stdin_ends_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo $$ > pid; exec sleep 60"))) as model:
@@ -76,6 +78,7 @@ def test_stdout_holds_the_protocol_alone_and_the_end_of_stdin_ends_it(tmp_path: 
         assert not lives(pid)
 
 
+@pytest.mark.slow
 def test_a_signal_ends_it_while_it_waits(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.configure(share="disabled")

@@ -86,6 +86,7 @@ def test_a_summary_is_an_event_of_its_own_type(tmp_path: Path) -> None:
     assert (command.returncode, command.stdout) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_half_that_a_retry_takes_back_is_not_on_stdout(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(cutting(CUT, DONE)) as server:
@@ -150,6 +151,7 @@ def pty_run(desk: Desk, redirect: str, *, term: str = "xterm-256color", **enviro
     return terminal.shown
 
 
+@pytest.mark.slow
 def test_a_terminal_and_a_pipe_get_each_what_is_theirs(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     answer = Answer(text="It is **done**.\n\n- `a` first\n", deltas=7)
@@ -184,6 +186,7 @@ def test_nothing_that_the_model_says_steers_the_terminal(tmp_path: Path) -> None
         assert steering not in shown
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_what_is_waited_for(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     work = bash("for i in 1 2 3; do echo line $i; done; touch begun; until [ -e go ]; do sleep 0.02; done")
@@ -226,6 +229,7 @@ def test_calls_of_a_subagent_are_shown_indented(tmp_path: Path) -> None:
     assert line.startswith("  Count lines (@general subagent): ✓ bash")
 
 
+@pytest.mark.slow
 def test_the_answer_to_the_own_prompt_is_printed_when_another_one_waits(tmp_path: Path) -> None:
     """Two runs of one session on a server: each gets the answer to what it asked."""
 
@@ -316,6 +320,7 @@ def test_a_subagent_in_the_background_is_waited_for(tmp_path: Path) -> None:
     assert " of 200k context (" in stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_subagent_that_is_not_waited_for_is_told_to_be_stopped(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(delegating) as server:

@@ -132,6 +132,7 @@ def test_a_model_that_the_service_does_not_have_brings_near_ones(tmp_path: Path,
     assert "Did you mean `acme/qwen3-coder`?" in text
 
 
+@pytest.mark.slow
 def test_an_address_that_refuses_is_given_up_after_few_quick_tries(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with socket.socket() as unused:

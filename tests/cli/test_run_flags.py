@@ -67,6 +67,7 @@ def test_a_limit_ends_the_turn_with_4_and_the_session_goes_on(tmp_path: Path, fl
         assert desk.run("run", "--continue", "go on").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_timeout_ends_what_runs_with_124(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("sleep 60 & echo $! > pid; wait"), HELLO)) as server:
@@ -220,6 +221,7 @@ def test_what_is_stored_and_recorded_is_private(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o077 for path in [*made, desk.work / "tape.jsonl"]} == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [[], ["--command", "init"]])
 def test_a_stdin_that_nobody_reads_is_said(tmp_path: Path, command: list[str]) -> None:
     desk = Desk(tmp_path)

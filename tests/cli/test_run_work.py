@@ -84,6 +84,7 @@ def test_a_failing_test_is_repaired_and_told_as_json(tmp_path: Path, protocol: P
     assert ended["denied"] == []
 
 
+@pytest.mark.slow
 def test_a_stored_session_is_shown_exported_gone_on_with_and_deleted(tmp_path: Path) -> None:
     desk = repository(tmp_path)
     with serving(steps(*REPAIR)) as server:

@@ -35,12 +35,14 @@ async def test_silence_has_a_deadline(kind: str, openai: Any, asking: Any) -> No
     assert got.text == ("a " if kind == "idle" else "")
 
 
+@pytest.mark.slow
 async def test_pings_keep_a_slow_answer_alive(openai: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="a b c d e f", deltas=0, delay=0.3)]) as server:
         got = await asking(openai(server, idle=1))
     assert got.text == "a b c d e f"
 
 
+@pytest.mark.slow
 async def test_a_service_that_never_closes_after_its_end_is_not_waited_for(openai: Any, asking: Any) -> None:
     async with ModelServer([Answer(text="a", stall_after=3)]) as server:
         got = await asyncio.wait_for(asking(openai(server, idle=3_600)), 30)

@@ -240,6 +240,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(steps=STEPS)
 def test_the_view_in_memory_always_equals_what_a_new_store_reads(

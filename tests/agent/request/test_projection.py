@@ -105,6 +105,7 @@ ASKED = st.builds(lambda parts: Entry(user(SESSION.id), tuple(parts)), PARTS)
 MODELS = st.sampled_from([BLIND, SEEING])
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(120))
 @given(entries=st.lists(st.one_of(ASKED, DONE, OPEN), max_size=6), info=MODELS)
 def test_every_call_is_paired_and_no_turn_is_empty(entries: list[Entry], info: ModelInfo) -> None:

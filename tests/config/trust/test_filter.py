@@ -51,6 +51,7 @@ def verdicts(config: Config, agent: str = "build") -> list[str]:
     return [decide(need, rules).action for need in NEEDS]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=SHARES_A_FIXTURE, max_examples=examples(120))
 @given(SECTIONS, SECTIONS, SECTIONS)
 def test_no_need_is_judged_looser_with_an_untrusted_project(

@@ -70,6 +70,7 @@ async def added(it: World) -> str:
     return (await it.call("add", a=1, b=2)).output
 
 
+@pytest.mark.slow
 async def test_a_proxy_of_the_environment_is_used_unless_the_host_is_excepted(
     tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

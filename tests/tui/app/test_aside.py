@@ -11,6 +11,7 @@ from tests.support.project import rig
 from tests.tui.app.played import played
 
 
+@pytest.mark.slow
 async def test_prompts_put_aside_are_listed_taken_back_and_forgotten(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as desk, played(desk, tmp_path / "state") as ui:
         await ui.type("first thought", "alt+s")

@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.project import rig
 from tests.tui.app.played import played
 
 
+@pytest.mark.slow
 async def test_a_setting_of_the_ui_is_changed_written_and_taken_back(tmp_path: Path) -> None:
     own = tmp_path / "config" / "tui.json"
     given: Any = {"size": (120, 40), "settings": (own,), "own_settings": own}

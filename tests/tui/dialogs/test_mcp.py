@@ -21,6 +21,7 @@ def address(ui: Played) -> str:
     return found[0]
 
 
+@pytest.mark.slow
 async def test_servers_are_listed_connected_and_signed_in_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from codeloop.app.open_models import OneModel
 from codeloop.model.chat import ModelInfo
@@ -46,6 +47,7 @@ ACME = {
 INFO = ModelInfo(provider_id="scripted", id="s1", name="The Script")
 
 
+@pytest.mark.slow
 async def test_models_show_what_they_cost_and_why_one_can_not_be_used(tmp_path: Path) -> None:
     app, memory = Stage(), ModelMemory(tmp_path / "state")
     async with rig(tmp_path, [], info=INFO, provider=ACME) as it, staged(app, WIDE) as pilot:
@@ -105,6 +107,7 @@ async def test_the_theme_under_the_cursor_is_shown_and_the_first_one_comes_back(
         assert seen[-1] == "gruvbox"
 
 
+@pytest.mark.slow
 async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
     app = Stage()
     (tmp_path / "work").mkdir()
@@ -128,6 +131,7 @@ async def test_a_key_is_entered_and_tried_at_once(tmp_path: Path) -> None:
             assert await client.call(SESSION_LIST, ListSessions()) == []
 
 
+@pytest.mark.slow
 async def test_settings_tell_where_they_are_from_and_are_written(tmp_path: Path) -> None:
     app = Stage()
     (tmp_path / "work").mkdir()

@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession, ListSessions
 from codeloop.schema.message import Session, UserMessage
@@ -43,6 +45,7 @@ async def sessions(it: Rig) -> dict[str, str]:
     return {session.id: session.title for session in listed}
 
 
+@pytest.mark.slow
 async def test_sessions_are_found_renamed_forked_and_deleted(tmp_path: Path) -> None:
     app = Stage()
     async with stored(tmp_path) as (it, other), staged(app, WIDE) as pilot:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource
 from codeloop.tui.prompt.entry import PromptEntry
@@ -41,6 +43,7 @@ async def test_the_prompt_grows_to_a_third_of_the_screen_and_wraps_between_words
         assert hand.screen().splitlines()[0] == "▌ into one row"
 
 
+@pytest.mark.slow
 async def test_readline_keys_move_cut_and_put_back(tmp_path: Path) -> None:
     async with prompting(tmp_path) as hand:
         buffer = hand.app.prompt.editor.buffer

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
+import pytest
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -129,6 +130,7 @@ async def _next(it: Rig, before: PermissionRequest) -> list[PermissionRequest]:
     return others()
 
 
+@pytest.mark.slow
 async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(tmp_path: Path) -> None:
     async with rig(tmp_path, []) as it, asked(settle=600) as (app, pilot):
         request = command("git push")

@@ -167,7 +167,7 @@ async def questions(it: Stored, album: Album) -> None:
         await it.settle(lambda: it.ui.tab.panel.request is None)
 
 
-PARTS = (conversation, typing, pytest.param(dialogs, marks=pytest.mark.slow), questions)
+PARTS = (conversation, *(pytest.param(part, marks=pytest.mark.slow) for part in (typing, dialogs)), questions)
 
 
 @pytest.mark.parametrize("part", PARTS)

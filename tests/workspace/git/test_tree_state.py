@@ -133,6 +133,7 @@ def test_before_the_first_commit_all_of_the_index_is_staged(tmp_path: Path) -> N
     assert state(tmp_path) == TreeState(["a.py", "src/b.py"], [], [])
 
 
+@pytest.mark.slow
 def test_trees_that_are_stored_as_changes_are_read(tree: Path) -> None:
     for number in range(30):
         write(tree, *(f"many/{n:03}.txt" for n in range(60)), text=f"{number}\n")
