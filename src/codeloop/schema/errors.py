@@ -141,6 +141,10 @@ class CodeloopError(Exception):
     """Something a person or a client asked for can't be done; the message says what happened and what to do next."""
 
 
+class HookRefused(CodeloopError):
+    """An extension refuses what was about to happen, or one that decides about it could not; the message says why."""
+
+
 class GapError(CodeloopError):
     """The events that a follower asks for are no longer kept: it has to read the state again."""
 

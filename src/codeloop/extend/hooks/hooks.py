@@ -1,0 +1,183 @@
+"""Handlers of extensions, asked one after the other at points of a session: order, deadline, failures, refusals."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.extend.hooks.shapes import check
+from codeloop.schema.errors import HookRefused
+from codeloop.schema.language_limits import HOOK
+from codeloop.schema.wire import JSON
+
+REFUSING = frozenset(("tool.execute.before", "command.execute.before", "permission.ask", "chat.message"))
+"""Hooks in which an error that the extension's own code raises is its author's refusal of what is about to happen."""
+_MOST_SAID = 1_000
+
+
+class HookFailed(Exception):
+    """A handler could not do its work: its process is gone, or it answered what makes no sense. Nobody meant to refuse.
+
+    The message says what happened.
+    """
+
+
+class Handler(Protocol):
+    """What one extension does at the hooks that it names."""
+
+    @property
+    def label(self) -> str:
+        """Which extension it is, for messages."""
+        ...
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The hooks that it wants to be asked at."""
+        ...
+
+    @property
+    def policy(self) -> frozenset[str]:
+        """Those at which nothing happens without its answer."""
+        ...
+
+    @property
+    def is_project(self) -> bool:
+        """It came with the project; those of the person are asked before it."""
+        ...
+
+    @property
+    def seconds(self) -> float | None:
+        """Its deadline; None: that of all hooks."""
+        ...
+
+    async def call(self, name: str, given: JSON, output: JSON) -> JSON:
+        """Return what becomes of `output`: whole, or the values that are to be others.
+
+        Raises HookFailed when the handler could not do its work. Any other exception counts as raised by the
+        extension's own code: in the hooks of REFUSING, that refuses what is about to happen.
+        """
+        ...
+
+
+class HookRow(Struct, frozen=True):
+    """One handler, for lists."""
+
+    label: str
+    names: tuple[str, ...]
+    policy: tuple[str, ...]
+    is_project: bool
+    seconds: float
+
+
+class Hooks:
+    """The handlers of a project: the person's before the project's, each sees what the one before it made.
+
+    `tell` is given a line for the person about each handler that failed, once for each cause and session.
+    `seconds`: the deadline of each handler that has none of its own.
+    """
+
+    def __init__(
+        self,
+        handlers: Iterable[Handler] = (),
+        tell: Callable[[str], None] = lambda _: None,
+        seconds: float | None = None,
+    ) -> None:
+        self._tell = tell
+        self._seconds = HOOK.seconds if seconds is None else seconds
+        self._said: dict[tuple[str, str, str, str], None] = {}
+        self.take(handlers)
+
+    def take(self, handlers: Iterable[Handler]) -> None:
+        """Ask these handlers from now on, in this order."""
+        self._handlers = tuple(sorted(handlers, key=lambda handler: handler.is_project))
+        self._names = frozenset(name for handler in self._handlers for name in handler.names)
+
+    def wants(self, name: str) -> bool:
+        """Return whether any handler wants to be asked at a hook."""
+        return name in self._names
+
+    def rows(self) -> tuple[HookRow, ...]:
+        """Return the handlers in their order."""
+        return tuple(
+            HookRow(
+                each.label,
+                tuple(sorted(each.names)),
+                tuple(sorted(each.policy)),
+                each.is_project,
+                self._deadline(each),
+            )
+            for each in self._handlers
+        )
+
+    async def run(self, name: str, given: JSON, output: JSON) -> JSON:
+        """Return what the handlers of a hook make of `output`, whose values have the types of `extend.hooks.shapes`.
+
+        A handler that fails is named once and passed over. Raises HookRefused: an extension refuses what is about to
+        happen, or one that decides about it could not.
+        """
+        for handler in self._handlers:
+            if name in handler.names:
+                output = await self._ask(handler, name, given, output)
+        return output
+
+    async def _ask(self, handler: Handler, name: str, given: JSON, output: JSON) -> JSON:
+        try:
+            answer = await self._answer(handler, name, given, output)
+            merged: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
+            check(name, merged)
+        except HookFailed as error:
+            self._failed(handler, name, given, str(error))
+            return output
+        except (msgspec.MsgspecError, TypeError, RecursionError, OverflowError) as error:
+            self._failed(handler, name, given, f"it answered what makes no sense: {error}")
+            return output
+        return merged
+
+    async def _answer(self, handler: Handler, name: str, given: JSON, output: JSON) -> JSON:
+        """Return a handler's answer. It works on copies, so that what it does late or halfway counts for nothing."""
+        seconds = self._deadline(handler)
+        working = asyncio.ensure_future(handler.call(name, _copy(given), _copy(output)))
+        working.add_done_callback(_looked_at)
+        try:
+            done, _ = await asyncio.wait([working], timeout=seconds)
+        finally:
+            working.cancel()
+        if not done:
+            raise HookFailed(f"it did not answer in {seconds:g} s")
+        if working.cancelled():
+            raise HookFailed("it was ended while it worked")
+        error = working.exception()
+        if isinstance(error, HookFailed):
+            raise error
+        if error is not None:
+            said = str(error) or type(error).__name__
+            if name in REFUSING:
+                raise HookRefused(f"Refused by {handler.label}: {said}")
+            raise HookFailed(f"it raised {type(error).__name__}: {said}")
+        return working.result()
+
+    def _deadline(self, handler: Handler) -> float:
+        return self._seconds if handler.seconds is None else handler.seconds
+
+    def _failed(self, handler: Handler, name: str, given: JSON, cause: str) -> None:
+        """Pass a handler over, and say so; refuse where nothing happens without its answer."""
+        if name in handler.policy:
+            raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")
+        key = (str(given.get("sessionID", "")), handler.label, name, cause)
+        if key not in self._said:
+            self._said[key] = None
+            if len(self._said) > _MOST_SAID:
+                del self._said[next(iter(self._said))]
+            self._tell(f"{handler.label} failed at {name} and was passed over: {cause}.")
+
+
+def _copy(value: JSON) -> JSON:
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def _looked_at(done: "asyncio.Future[JSON]") -> None:
+    """Look at an exception that came too late to count, or asyncio complains of it."""
+    if not done.cancelled():
+        done.exception()

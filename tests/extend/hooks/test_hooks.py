@@ -1,0 +1,148 @@
+"""Order, deadline, failures and refusals of handlers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from codeloop.extend.hooks.hooks import HookFailed, Hooks
+from codeloop.schema.errors import HookRefused
+from codeloop.schema.wire import JSON
+
+Does = Callable[[JSON, JSON], Awaitable[Any]]
+BEFORE, AFTER = "tool.execute.before", "tool.execute.after"
+
+
+class Doing(Struct, frozen=True):
+    """A handler that does one thing at one hook."""
+
+    does: Does
+    label: str = "the extension x"
+    names: frozenset[str] = frozenset((BEFORE,))
+    policy: frozenset[str] = frozenset()
+    is_project: bool = False
+    seconds: float | None = None
+
+    async def call(self, name: str, given: JSON, output: JSON) -> JSON:
+        return await self.does(given, output)
+
+
+def adding(text: str) -> Does:
+    async def add(_given: JSON, output: JSON) -> JSON:
+        return {"args": {"text": output["args"]["text"] + text}}
+
+    return add
+
+
+def raising(error: BaseException) -> Does:
+    async def fail(_given: JSON, _output: JSON) -> JSON:
+        raise error
+
+    return fail
+
+
+def answering(answer: Any) -> Does:
+    async def answer_it(_given: JSON, _output: JSON) -> Any:
+        return answer
+
+    return answer_it
+
+
+async def hanging(_given: JSON, output: JSON) -> JSON:
+    output["args"]["text"] = "too late"
+    await asyncio.sleep(1000)
+    return output
+
+
+async def test_each_handler_sees_what_the_one_before_it_made_the_persons_first() -> None:
+    hooks = Hooks([Doing(adding("p"), is_project=True), Doing(adding("a")), Doing(adding("b"))])
+    assert await hooks.run(BEFORE, {}, {"args": {"text": "-"}}) == {"args": {"text": "-abp"}}
+    assert [row.is_project for row in hooks.rows()] == [False, False, True]
+
+
+async def test_nothing_is_asked_that_no_handler_wants() -> None:
+    hooks = Hooks([Doing(raising(ValueError("never")))])
+    assert hooks.wants(BEFORE)
+    assert not hooks.wants(AFTER)
+    assert await hooks.run(AFTER, {}, {"title": "t"}) == {"title": "t"}
+    hooks.take(())
+    assert not hooks.wants(BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        (hanging, "did not answer in 0.05 s"),
+        (raising(HookFailed("its process is gone")), "its process is gone"),
+        (answering(None), "makes no sense"),
+        (answering(["a", "list"]), "makes no sense"),
+        (answering({"args": "rm -rf /"}), "args: Expected `object`"),
+        (answering({"args": {"what": object()}}), "makes no sense"),
+        (raising(asyncio.CancelledError()), "was ended while it worked"),
+    ],
+)
+async def test_a_handler_that_fails_is_named_once_and_passed_over(does: Does, says: str) -> None:
+    told: list[str] = []
+    hooks = Hooks([Doing(does), Doing(adding("!"))], told.append, seconds=0.05)
+    for _ in range(2):
+        assert await hooks.run(BEFORE, {"sessionID": "one"}, {"args": {"text": "-"}}) == {"args": {"text": "-!"}}
+    assert len(told) == 1
+    assert "the extension x" in told[0]
+    assert says in told[0]
+    await hooks.run(BEFORE, {"sessionID": "two"}, {"args": {"text": "-"}})
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize("does", [hanging, raising(HookFailed("gone")), answering({"args": 1})])
+async def test_a_policy_that_fails_refuses(does: Does) -> None:
+    hooks = Hooks([Doing(does, policy=frozenset((BEFORE,)))], seconds=0.05)
+    with pytest.raises(HookRefused, match=r"the extension x decides about tool\.execute\.before, and could not"):
+        await hooks.run(BEFORE, {}, {"args": {}})
+
+
+@pytest.mark.parametrize("name", ["tool.execute.before", "command.execute.before", "permission.ask", "chat.message"])
+async def test_what_an_author_raises_before_something_happens_is_a_refusal(name: str) -> None:
+    hooks = Hooks([Doing(raising(ValueError("not on Fridays")), names=frozenset((name,)))])
+    with pytest.raises(HookRefused, match="Refused by the extension x: not on Fridays"):
+        await hooks.run(name, {}, {})
+
+
+async def test_what_an_author_raises_elsewhere_is_a_failure_unless_it_is_a_policy() -> None:
+    told: list[str] = []
+    names = frozenset((AFTER,))
+    result = {"title": "t", "output": "o", "metadata": {}}
+    assert await Hooks([Doing(raising(ValueError("no")), names=names)], told.append).run(AFTER, {}, result) == result
+    assert "ValueError: no" in told[0]
+    with pytest.raises(HookRefused):
+        await Hooks([Doing(raising(ValueError("no")), names=names, policy=names)]).run(AFTER, {}, result)
+
+
+async def test_a_handler_with_a_deadline_of_its_own_may_take_longer() -> None:
+    async def slow(_given: JSON, output: JSON) -> JSON:
+        await asyncio.sleep(0.05)
+        return {"args": {"text": output["args"]["text"] + "slow"}}
+
+    hooks = Hooks([Doing(slow, seconds=30)], seconds=0.001)
+    assert await hooks.run(BEFORE, {}, {"args": {"text": ""}}) == {"args": {"text": "slow"}}
+
+
+async def test_a_turn_that_is_cancelled_ends_the_handler() -> None:
+    ended = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def work(_given: JSON, _output: JSON) -> JSON:
+        begun.set()
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            ended.set()
+        return {}
+
+    running = asyncio.create_task(Hooks([Doing(work)]).run(BEFORE, {}, {}))
+    await begun.wait()
+    running.cancel()
+    await asyncio.wait([running])
+    await asyncio.wait_for(ended.wait(), 5)
+    assert running.cancelled()
