@@ -14,7 +14,7 @@ def parameters_schema(params: type[msgspec.Struct]) -> JSON:
     (schema,), definitions = msgspec.json.schema_components([params], ref_template="{name}")
     for definition in definitions.values():
         definition.pop("description", None)  # the struct's docstring, which is for us
-    return _inlined(schema, definitions)
+    return inlined(schema, definitions)
 
 
 def without_nulls(value: Any, schema: JSON) -> Any:
@@ -32,23 +32,48 @@ def without_nulls(value: Any, schema: JSON) -> Any:
     }
 
 
-def _inlined(value: Any, definitions: dict[str, Any]) -> Any:
+def signature(name: str, schema: JSON) -> str:
+    """Return what a tool takes, short: `read(filePath: string, offset?: integer)`."""
+    return f"{name}({_members(schema)})"
+
+
+def _members(schema: JSON) -> str:
+    required = schema.get("required", [])
+    properties: dict[str, JSON] = schema.get("properties", {})
+    return ", ".join(f"{key}{'' if key in required else '?'}: {_type(each)}" for key, each in properties.items())
+
+
+def _type(schema: JSON) -> str:
+    if "enum" in schema:
+        return " | ".join(f'"{value}"' for value in schema["enum"])
+    if schema.get("type") == "array":
+        return f"[{_type(schema.get('items', {}))}]"
+    if "properties" in schema:
+        return f"{{{_members(schema)}}}"
+    return str(schema.get("type", "any"))
+
+
+def inlined(value: Any, definitions: dict[str, Any], within: tuple[str, ...] = ()) -> Any:
+    """Return a schema without `$ref` and without noise. What holds itself is shown once, and then as any object."""
     if isinstance(value, list):
-        return [_inlined(item, definitions) for item in cast("list[Any]", value)]
+        return [inlined(item, definitions, within) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     node = cast("JSON", value)
     if "$ref" in node:
-        return _inlined(definitions[node["$ref"]], definitions)
+        name: str = node["$ref"]
+        return {"type": "object"} if name in within else inlined(definitions[name], definitions, (*within, name))
     kept = {key: item for key, item in node.items() if key not in NOISE}
     if "anyOf" in kept:
         kept = _without_null(kept)
+        if "$ref" in kept:
+            return inlined(kept, definitions, within)
     result: JSON = {}
     for key, item in kept.items():
         if key == "properties":
-            result[key] = {name: _inlined(field, definitions) for name, field in item.items()}
+            result[key] = {name: inlined(field, definitions, within) for name, field in item.items()}
         else:
-            result[key] = _inlined(item, definitions)
+            result[key] = inlined(item, definitions, within)
     if result.get("required") == []:
         del result["required"]
     return result

@@ -338,26 +338,5 @@ def _multiedit(given: JSON, notes: list[str]) -> JSON:
     return given
 
 
-def signature(name: str, schema: JSON) -> str:
-    """Return what a tool takes, short: `read(filePath: string, offset?: integer)`."""
-    return f"{name}({_members(schema)})"
-
-
-def _members(schema: JSON) -> str:
-    required = schema.get("required", [])
-    properties: dict[str, JSON] = schema.get("properties", {})
-    return ", ".join(f"{key}{'' if key in required else '?'}: {_type(each)}" for key, each in properties.items())
-
-
-def _type(schema: JSON) -> str:
-    if "enum" in schema:
-        return " | ".join(f'"{value}"' for value in schema["enum"])
-    if schema.get("type") == "array":
-        return f"[{_type(schema.get('items', {}))}]"
-    if "properties" in schema:
-        return f"{{{_members(schema)}}}"
-    return str(schema.get("type", "any"))
-
-
 def _folded(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -13,8 +13,8 @@ from codeloop.permission.rules import is_offered
 from codeloop.schema.limits import TOOL_DEPTH
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.json_schema import without_nulls
-from codeloop.tool.repair import MeansAnotherTool, meant_by_tool, meant_parameters, meant_text, meant_tool, signature
+from codeloop.tool.json_schema import signature, without_nulls
+from codeloop.tool.repair import MeansAnotherTool, meant_by_tool, meant_parameters, meant_text, meant_tool
 from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
 _object = msgspec.json.Decoder(JSON).decode

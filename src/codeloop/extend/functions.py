@@ -1,0 +1,241 @@
+"""A typed Python function as a tool: described by its docstring and annotations, called with what a model sends."""
+
+import asyncio
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import PurePath
+from types import UnionType
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Struct
+from msgspec import field as struct_field
+
+from codeloop.extend.docstring import read_docstring
+from codeloop.extension import Context
+from codeloop.kit.jsonc import is_object
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+from codeloop.tool.json_schema import inlined, signature, without_nulls
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_RESULT = frozenset(("title", "output", "metadata", "attachments"))
+_CONTEXT = "ctx"
+_LEFT_OUT: Any = object()
+
+
+class UnsuitedFunction(CodeloopError):
+    """A function can't be a tool; the text says what to change."""
+
+
+class WrongArguments(CodeloopError):
+    """A call does not fit the parameters; the text is for the model."""
+
+
+class FunctionResult(Struct, frozen=True):
+    """What a call gave. `attachments`: objects with `mime`, `url` (`data:...`) and perhaps `filename`."""
+
+    output: str
+    title: str = ""
+    metadata: JSON = struct_field(default_factory=dict[str, Any])
+    attachments: tuple[JSON, ...] = ()
+
+
+class FunctionTool(Struct, frozen=True):
+    """A function with what a model is told of it. `parameters`: a JSON Schema. `context`: its parameter for one."""
+
+    name: str
+    description: str
+    parameters: JSON
+    function: Callable[..., Any]
+    takes: type[Struct]
+    context: str = ""
+    foreign: dict[str, Any] = {}
+    """Adapters of the parameters that pydantic reads."""
+
+    def arguments(self, given: JSON) -> JSON:
+        """Return the values of the parameters that a call gives; the others keep their defaults. Raises WrongArguments.
+
+        An optional parameter that is null counts as left out. Text that is a number counts as one.
+        """
+        present = without_nulls(given, self.parameters)
+        unknown = present.keys() - self.parameters["properties"].keys()
+        if unknown:
+            raise self._wrong(f"it has no parameter {', '.join(sorted(unknown))}")
+        try:
+            read = msgspec.convert(present, self.takes, strict=False, dec_hook=_decoded)
+        except (ValueError, OverflowError) as error:
+            raise self._wrong(str(error)) from error
+        values = {name: getattr(read, name) for name in self.takes.__struct_fields__}
+        return {name: self._adapted(name, value) for name, value in values.items() if value is not _LEFT_OUT}
+
+    def _wrong(self, why: str) -> WrongArguments:
+        taken = signature(self.name, self.parameters)
+        return WrongArguments(f"The {self.name} tool was called with invalid arguments: {why}. It takes {taken}.")
+
+    def _adapted(self, name: str, value: Any) -> Any:
+        if name not in self.foreign:
+            return value
+        try:
+            return self.foreign[name].validate_python(value)
+        except ValueError as error:
+            raise self._wrong(_words(error, name)) from error
+
+    async def call(self, given: JSON, context: Context | None = None) -> FunctionResult:
+        """Call the function; a plain one runs in a thread. Raises WrongArguments, and what the function raises."""
+        values = self.arguments(given)
+        if self.context:
+            values[self.context] = context
+        made = partial(self.function, **values)
+        value = await made() if inspect.iscoroutinefunction(self.function) else await asyncio.to_thread(made)
+        return function_result(await value if inspect.isawaitable(value) else value)
+
+
+def function_tool(
+    function: Callable[..., Any], *, name: str | None = None, description: str | None = None
+) -> FunctionTool:
+    """Return a function as a tool, under its own name and docstring unless others are given.
+
+    Raises UnsuitedFunction: a parameter that can't be described, a name that models can't call.
+    """
+    name = name or str(getattr(function, "__name__", type(function).__name__))
+    if not _NAME.fullmatch(name):
+        raise UnsuitedFunction(f"{name!r} is no name of a tool: use letters, digits, _ and -, 64 at most.")
+    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        raise UnsuitedFunction(f"{name} yields: a tool returns its result, and shows progress by ctx.report.")
+    hints = _hints(function, name)
+    told, parameters = read_docstring(inspect.getdoc(function) or "")
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    context, foreign, descriptions = "", dict[str, Any](), dict[str, str]()
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
+            raise UnsuitedFunction(f"{name} takes {parameter} without a name: a model names what it gives.")
+        hint = hints.get(parameter.name, Any)
+        if parameter.name == _CONTEXT or hint is Context:
+            context = parameter.name
+            continue
+        if text := _description(hint) or parameters.get(parameter.name, ""):
+            descriptions[parameter.name] = text
+        if _is_pydantic(hint):
+            foreign[parameter.name] = _adapter(hint)
+            hint = Any
+        fields.append(_field(parameter, hint))
+    takes = msgspec.defstruct(f"Parameters of {name}", fields, kw_only=True)
+    schema = _schema(name, takes, foreign, descriptions)
+    shown = description if description is not None else told
+    return FunctionTool(name, shown or name, schema, function, takes, context, foreign)
+
+
+def function_result(value: Any) -> FunctionResult:
+    """Return what a function returned as a result: text as it is, an object that is one as it is, else as JSON.
+
+    Raises TypeError: it can't be written as JSON.
+    """
+    if isinstance(value, FunctionResult):
+        return value
+    if value is None or isinstance(value, str):
+        return FunctionResult(value or "")
+    plain: Any = msgspec.to_builtins(value, str_keys=True, enc_hook=_encoded)
+    if isinstance(plain, str):
+        return FunctionResult(plain)
+    if is_object(plain) and "output" in plain and plain.keys() <= _RESULT:
+        try:
+            return msgspec.convert({key: each for key, each in plain.items() if each is not None}, FunctionResult)
+        except msgspec.ValidationError as error:
+            raise TypeError(f"the result is none: {error}") from error
+    text = msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+    return FunctionResult(text, metadata={"structured": plain})
+
+
+def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    plain = function if inspect.isroutine(function) else getattr(function, "func", type(function).__call__)
+    try:
+        return get_type_hints(plain, include_extras=True)
+    except (NameError, TypeError, AttributeError) as error:
+        raise UnsuitedFunction(f"The annotations of {name} can't be read: {error}.") from error
+
+
+def _field(parameter: inspect.Parameter, hint: Any) -> tuple[str, Any] | tuple[str, Any, Any]:
+    """Return the field of a parameter: with a default where a call may leave it out."""
+    if parameter.default is not parameter.empty:
+        return (parameter.name, hint, struct_field(default_factory=lambda: _LEFT_OUT))
+    return (parameter.name, hint, None) if _takes_none(hint) else (parameter.name, hint)
+
+
+def _takes_none(hint: Any) -> bool:
+    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return get_origin(bare) in {Union, UnionType} and type(None) in get_args(bare)
+
+
+def _schema(name: str, takes: type[Struct], foreign: JSON, descriptions: dict[str, str]) -> JSON:
+    try:
+        (own,), definitions = msgspec.json.schema_components(
+            [takes], ref_template="{name}", schema_hook=_schema_of_other
+        )
+    except TypeError as error:
+        raise UnsuitedFunction(f"A parameter of {name} can't be described to a model: {error}.") from error
+    for parameter, adapter in foreign.items():
+        given = adapter.json_schema(ref_template=f"{parameter}/{{model}}")
+        definitions |= {f"{parameter}/{key}": each for key, each in given.pop("$defs", {}).items()}
+        definitions[own["$ref"]]["properties"][parameter] = given
+    for definition in definitions.values():
+        definition.pop("description", None)
+    schema: JSON = inlined(own, definitions)
+    for parameter, text in descriptions.items():
+        schema["properties"][parameter]["description"] = text
+    return schema
+
+
+def _description(hint: Any) -> str:
+    """Return the text of `Annotated[str, "text"]`, or of a `Meta` or `Field` with a description."""
+    for each in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
+        text = each if isinstance(each, str) else getattr(each, "description", None)
+        if isinstance(text, str):
+            return text
+    return ""
+
+
+def _is_pydantic(hint: Any) -> bool:
+    """Return whether pydantic has to read a parameter. It is there when it does: the function's module imported it."""
+    pydantic: Any = sys.modules.get("pydantic")
+    if pydantic is None:
+        return False
+    if isinstance(hint, type) and issubclass(hint, pydantic.BaseModel):
+        return True
+    return isinstance(hint, pydantic.fields.FieldInfo) or any(_is_pydantic(each) for each in get_args(hint))
+
+
+def _words(error: Exception, name: str) -> str:
+    """Return what pydantic found wrong with an argument, in one line."""
+    errors: Callable[..., list[JSON]] | None = getattr(error, "errors", None)
+    if errors is None:
+        return f"{error} - at `$.{name}`"
+    found = errors(include_url=False, include_context=False)
+    return "; ".join(f"{each['msg']} - at `$.{'.'.join(map(str, (name, *each['loc'])))}`" for each in found)
+
+
+def _adapter(hint: Any) -> Any:
+    return cast("Any", sys.modules["pydantic"]).TypeAdapter(hint)
+
+
+def _schema_of_other(kind: type) -> JSON:
+    if issubclass(kind, PurePath):
+        return {"type": "string"}
+    raise TypeError(f"{kind.__name__} is no type that JSON knows")
+
+
+def _decoded(kind: type, value: Any) -> Any:
+    if issubclass(kind, PurePath) and isinstance(value, str):
+        return kind(value)
+    raise NotImplementedError
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, PurePath):
+        return str(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    raise TypeError(f"a tool returns text or what can be written as JSON, not {type(value).__name__}")
