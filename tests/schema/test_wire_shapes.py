@@ -193,6 +193,21 @@ LIVE: dict[str, list[dict[str, Any]]] = {
     "tui.session.select": [{"sessionID": SES}],
     "server.connected": [{}],
     "server.heartbeat": [{}],
+    "session.tool": [
+        {
+            "sessionID": SES,
+            "messageID": MSG,
+            "callID": "c",
+            "requestID": "tool_1",
+            "leaseID": "l",
+            "agent": "a",
+            "state": "called",
+            "tool": "t",
+            "arguments": {"a": 1},
+            "directory": "/p",
+            "worktree": "/p",
+        }
+    ],
     "server.resync": [{"reason": "too old"}],
     "server.instance.disposed": [{"directory": "/p"}],
     "global.disposed": [{}],

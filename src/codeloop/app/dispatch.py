@@ -112,6 +112,11 @@ HANDLERS: dict[str, str] = {
     operation.SESSION_INIT.id: "app.handlers.session.command:init",
     operation.SESSION_SHARE.id: "app.handlers.session.session:share",
     operation.SESSION_UNSHARE.id: "app.handlers.session.session:share",
+    operation.TOOLS_OFFER.id: "app.handlers.session.client_tools:offer",
+    operation.TOOLS_WITHDRAW.id: "app.handlers.session.client_tools:withdraw",
+    operation.TOOL_ANSWER.id: "app.handlers.session.client_tools:answer",
+    operation.TOOL_ASK.id: "app.handlers.session.client_tools:ask",
+    operation.TOOL_REPORT.id: "app.handlers.session.client_tools:report",
     operation.PERMISSION_RESPOND.id: "app.handlers.project.permission:respond",
 }
 """Where the handler of an operation is: an async function of the project and the operation's arguments."""

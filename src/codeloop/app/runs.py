@@ -20,6 +20,7 @@ from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
 from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
+from codeloop.tool.toolbox import Toolbox
 
 T = TypeVar("T")
 First = Callable[[], Awaitable[None]]
@@ -49,6 +50,8 @@ class Runs:
     def __init__(self, engine: Engine, ended: Callable[[], None] = lambda: None) -> None:
         self._engine = engine
         self._ended = ended
+        self.toolbox_of: Callable[[str], Toolbox] = lambda _: engine.toolbox
+        """The tools that a turn of a session begins with."""
         self._runs: WeakValueDictionary[str, SessionRun] = WeakValueDictionary()
         """By session; what goes on in one holds it."""
 
@@ -68,7 +71,8 @@ class Runs:
         if run.turn is None:
             self.check_free(session_id)
             self._engine.store.leases.take(session_id)
-            run.turn = asyncio.create_task(self._drive(run, session_id, replace(self._engine, policy=policy), first))
+            engine = replace(self._engine, policy=policy, toolbox=self.toolbox_of(session_id))
+            run.turn = asyncio.create_task(self._drive(run, session_id, engine, first))
             run.state = "running"
             show_status(self._engine, session_id, Busy())
         return run.turn

@@ -33,6 +33,7 @@ from codeloop.schema.operation import (
     SESSION_INIT,
     SESSION_SHELL,
     SUMMARIZE,
+    TOOL_ASK,
     AnyOperation,
     Gives,
     Operation,
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from httpx2 import Response
 
 HEARTBEAT = "x-codeloop-heartbeat"
-ENDLESS = frozenset({PROMPT.id, COMMAND.id, SUMMARIZE.id, SESSION_SHELL.id, SESSION_INIT.id})
-"""Operations that are answered when a turn ends: it may take days."""
+ENDLESS = frozenset({PROMPT.id, COMMAND.id, SUMMARIZE.id, SESSION_SHELL.id, SESSION_INIT.id, TOOL_ASK.id})
+"""Operations that are answered when a turn ends or a person answers: it may take days."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 

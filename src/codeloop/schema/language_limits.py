@@ -37,6 +37,11 @@ LSP_LINES = Limit("lsp.lines", 40, "lines", "of a definition that the tool `lsp`
 LSP_OUTLINE = Limit("lsp.outline", 150, "lines", "of the outline that follows the start of a long file")
 LSP_INSTALL = Limit("lsp.install", 900_000, "ms", "installing a language server, then it is given up")
 HOOK = Limit("hooks.deadline", 5_000, "ms", "an extension answering at a hook, then it is named and passed over")
+CLIENT_TOOLS = Limit("client.tools", 15_000, "ms", "a client's tools, unless it offers them again; then they are gone")
+CLIENT_TOOL_CALL = Limit(
+    "client.tool_call", 3_600_000, "ms", "a client at work on a call, without a report; then an error"
+)
+CLIENT_OFFERS = Limit("client.offers", 16, "count", "clients that offer tools to a session; a further one is refused")
 
 
 def rows() -> dict[str, object]:

@@ -6,6 +6,7 @@ import msgspec
 
 from codeloop.schema.api.project import ProjectInfo
 from codeloop.schema.api.pty import Pty
+from codeloop.schema.api.session_inputs import ClientToolCall
 from codeloop.schema.errors import MessageError, Nothing
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import SnapshotFileDiff
@@ -136,6 +137,12 @@ class SessionDiff(EventId, tag="session.diff"):
     """What a revert has undone."""
 
     properties: SessionDiffs
+
+
+class ClientToolChanged(EventId, tag="session.tool"):
+    """A client that offers tools is to carry out a call, or need not any more."""
+
+    properties: ClientToolCall
 
 
 class ToastShown(EventId, tag="tui.toast.show"):
@@ -358,6 +365,7 @@ LiveEvent = (
     | SessionDiff
     | FileEdited
     | ToastShown
+    | ClientToolChanged
     | CommandExecuted
     | FileWatched
     | BranchUpdated

@@ -52,14 +52,21 @@ from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtyShell, PtyTicketCo
 from codeloop.schema.api.session_inputs import (
     AnswerPermission,
     AnswerQuestion,
+    AnswerToolCall,
+    AskForToolCall,
     InitSession,
     InvokeCommand,
     MessageWithParts,
+    OfferTools,
     Prompt,
     RejectQuestion,
+    ReportToolCall,
     RespondPermission,
     RunShell,
     Summarize,
+    ToolPermission,
+    ToolsOffered,
+    WithdrawTools,
 )
 from codeloop.schema.api.session_requests import (
     CreateSession,
@@ -178,6 +185,19 @@ SESSION_SHARE = Operation("session.share", "POST", "/session/{sessionID}/share",
 SESSION_UNSHARE = Operation("session.unshare", "DELETE", "/session/{sessionID}/share", SessionId, Session)
 PERMISSION_RESPOND = Operation(
     "permission.respond", "POST", "/session/{sessionID}/permissions/{permissionID}", RespondPermission, bool
+)
+TOOLS_OFFER = Operation("session.tools.offer", "PUT", "/session/{sessionID}/tools/{leaseID}", OfferTools, ToolsOffered)
+TOOLS_WITHDRAW = Operation(
+    "session.tools.withdraw", "DELETE", "/session/{sessionID}/tools/{leaseID}", WithdrawTools, bool
+)
+TOOL_ANSWER = Operation(
+    "session.tools.answer", "POST", "/session/{sessionID}/tools/{leaseID}/{requestID}/answer", AnswerToolCall, bool
+)
+TOOL_ASK = Operation(
+    "session.tools.ask", "POST", "/session/{sessionID}/tools/{leaseID}/{requestID}/ask", AskForToolCall, ToolPermission
+)
+TOOL_REPORT = Operation(
+    "session.tools.report", "POST", "/session/{sessionID}/tools/{leaseID}/{requestID}/report", ReportToolCall, bool
 )
 PATH_GET = Operation("path.get", "GET", "/path", NoArguments, PathInfo)
 PROJECT_LIST = Operation("project.list", "GET", "/project", NoArguments, list[ProjectInfo])

@@ -1,6 +1,9 @@
 """What is said to a session: prompts, commands, answers to questions; and how a turn ended."""
 
 from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
 
 from codeloop.schema.message import Message, ModelRef
 from codeloop.schema.part import FilePartSource, FilePartSourceText, Part
@@ -170,3 +173,94 @@ class MessageWithParts(Wire):
     info: Message
     parts: list[Part]
     stop: TurnEnd | None = None
+
+
+class ClientTool(Wire):
+    """A tool that a client carries out. `parameters`: a JSON Schema of an object."""
+
+    name: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
+    description: str
+    parameters: JSON
+
+
+class OfferTools(Wire):
+    """Offers tools to a session from its next turn on, in place of those offered under this id before.
+
+    Ours, not the reference's. `lease_id` is of the client's own choice. The offer ends unless it is made again in time.
+    """
+
+    session_id: str
+    lease_id: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
+    tools: Annotated[list[ClientTool], msgspec.Meta(max_length=128)]
+
+
+class ClientToolCall(Wire):
+    """A call that a client is to carry out (`called`), or need not any more (`ended`). Paths are absolute."""
+
+    request_id: str
+    lease_id: str
+    state: Literal["called", "ended"]
+    session_id: str
+    message_id: str
+    call_id: str
+    agent: str
+    tool: str
+    arguments: JSON
+    directory: str
+    worktree: str
+
+
+class ToolsOffered(Wire):
+    """Until when tools are offered (ms since the epoch), and the calls that wait for the client."""
+
+    until: int
+    calls: list[ClientToolCall]
+
+
+class WithdrawTools(Wire):
+    """Ends an offer of tools, and the calls that wait for the client."""
+
+    session_id: str
+    lease_id: str
+
+
+class AnswerToolCall(Wire):
+    """Answers a call: by what it gave, or by an `error` that the model reads."""
+
+    session_id: str
+    lease_id: str
+    request_id: str
+    output: str = ""
+    title: str = ""
+    metadata: JSON = {}
+    attachments: list[FilePartInput] = []
+    error: str | None = None
+
+
+class AskForToolCall(Wire):
+    """Asks the rules, and where they say so a person, for what a call is about to do."""
+
+    session_id: str
+    lease_id: str
+    request_id: str
+    permission: str
+    patterns: Annotated[list[str], msgspec.Meta(min_length=1)]
+    always: list[str] = []
+    metadata: JSON = {}
+
+
+class ToolPermission(Wire):
+    """Whether it is allowed; otherwise `message` says why, and the call has ended."""
+
+    allowed: bool
+    message: str = ""
+
+
+class ReportToolCall(Wire):
+    """Shows the progress of a call."""
+
+    session_id: str
+    lease_id: str
+    request_id: str
+    title: str | None = None
+    metadata: JSON = {}

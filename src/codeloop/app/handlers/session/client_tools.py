@@ -1,0 +1,57 @@
+"""Tools that a client brings along: it offers them to a session, and carries out what the model calls."""
+
+from codeloop.app.project import Project
+from codeloop.extend.client_tools import ClientTools
+from codeloop.schema.api.session_inputs import (
+    AnswerToolCall,
+    AskForToolCall,
+    OfferTools,
+    ReportToolCall,
+    ToolPermission,
+    ToolsOffered,
+    WithdrawTools,
+)
+
+
+async def offer(project: Project, args: OfferTools) -> ToolsOffered:
+    """Offer tools to a session from its next turn on, or make them last."""
+    project.store.session(args.session_id)
+    return _client_tools(project).offer(args)
+
+
+async def withdraw(project: Project, args: WithdrawTools) -> bool:
+    """End an offer."""
+    return _client_tools(project).withdraw(args.session_id, args.lease_id)
+
+
+async def answer(project: Project, args: AnswerToolCall) -> bool:
+    """Answer a call."""
+    return _client_tools(project).answer(args)
+
+
+async def ask(project: Project, args: AskForToolCall) -> ToolPermission:
+    """Ask for what a call is about to do."""
+    return await _client_tools(project).ask(args)
+
+
+async def report(project: Project, args: ReportToolCall) -> bool:
+    """Show the progress of a call."""
+    return _client_tools(project).report(args)
+
+
+def _client_tools(project: Project) -> ClientTools:
+    return project.shared(_made)
+
+
+def _made(project: Project) -> ClientTools:
+    """Return the offers of a project's clients. They end with its work tree."""
+    engine = project.engine
+
+    def agent_of(session_id: str, message_id: str) -> str:
+        entries = engine.store.context_view(session_id).entries
+        return next((entry.info.agent for entry in reversed(entries) if entry.info.id == message_id), "")
+
+    tools = ClientTools(engine.store.publish_live, agent_of)
+    project.workspace.adopt(tools)
+    project.runs.toolbox_of = lambda session_id: tools.toolbox_of(session_id, engine.toolbox)
+    return tools

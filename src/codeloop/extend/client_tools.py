@@ -1,0 +1,216 @@
+"""Tools that clients offer to a session for as long as they are there, and carry out themselves."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import Struct
+from msgspec import field as struct_field
+
+from codeloop.extend.mcp.offer.parameters import OwnParameters
+from codeloop.kit.terminal_text import inert
+from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.api.session_inputs import (
+    AnswerToolCall,
+    AskForToolCall,
+    ClientTool,
+    ClientToolCall,
+    OfferTools,
+    ReportToolCall,
+    ToolPermission,
+    ToolsOffered,
+)
+from codeloop.schema.errors import OperationError
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.language_limits import CLIENT_OFFERS, CLIENT_TOOL_CALL, CLIENT_TOOLS
+from codeloop.schema.live_events import ClientToolChanged, LiveEvent
+from codeloop.schema.part import FilePart
+from codeloop.schema.permission import Need, Writes
+from codeloop.schema.wire import JSON, replace
+from codeloop.tool.builtin.session.batch import batch_tool
+from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.toolbox import Toolbox
+
+GONE = "The program that offers the tool {} is gone, so it can't be called any more. Go on without it, and say so."
+LATE = "The program that offers the tool {} did not answer within {:g} s. Look whether the call had an effect."
+
+
+class WaitingCall(Struct):
+    """A call that its client is carrying out."""
+
+    asked: ClientToolCall
+    ctx: ToolContext
+    answer: asyncio.Future[ToolResult]
+    deadline: asyncio.Timeout
+
+
+class ToolOffer(Struct):
+    """What one client offers to one session, until `timer`."""
+
+    id: str
+    session_id: str
+    tools: list[ClientTool]
+    timer: asyncio.TimerHandle | None = None
+    until: int = 0
+    is_over: bool = False
+    calls: dict[str, WaitingCall] = struct_field(default_factory=dict[str, WaitingCall])
+
+
+class ClientTools:
+    """The offers of one project's clients. `tell` shows a call to the clients; `agent_of` names who made it."""
+
+    def __init__(self, tell: Callable[[LiveEvent], None], agent_of: Callable[[str, str], str]) -> None:
+        self._tell = tell
+        self._agent_of = agent_of
+        self._offers: dict[tuple[str, str], ToolOffer] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether a client offers something."""
+        return bool(self._offers)
+
+    async def close(self) -> None:
+        """End every offer."""
+        for offer in list(self._offers.values()):
+            self._end(offer)
+
+    def offer(self, args: OfferTools) -> ToolsOffered:
+        """Take an offer, or make it last longer. Raises OperationError when too many clients offer something."""
+        key = (args.session_id, args.lease_id)
+        offer = self._offers.get(key)
+        if offer is None:
+            if sum(session_id == args.session_id for session_id, _ in self._offers) >= CLIENT_OFFERS.value:
+                raise OperationError(
+                    "BadRequest", f"{CLIENT_OFFERS.value} clients offer tools to this session. Withdraw one."
+                )
+            offer = self._offers[key] = ToolOffer(args.lease_id, args.session_id, args.tools)
+        offer.tools = args.tools
+        if offer.timer is not None:
+            offer.timer.cancel()
+        offer.timer = asyncio.get_running_loop().call_later(CLIENT_TOOLS.seconds, self._end, offer)
+        offer.until = now_ms() + CLIENT_TOOLS.value
+        return ToolsOffered(until=offer.until, calls=[call.asked for call in offer.calls.values()])
+
+    def withdraw(self, session_id: str, lease_id: str) -> bool:
+        """End an offer; return whether there was one."""
+        offer = self._offers.get((session_id, lease_id))
+        if offer is not None:
+            self._end(offer)
+        return offer is not None
+
+    def answer(self, args: AnswerToolCall) -> bool:
+        """End a call with what its client says. Raises OperationError (NotFoundError) when it waits no more."""
+        call = self._call(args.session_id, args.lease_id, args.request_id)
+        if args.error is not None:
+            call.answer.set_exception(ToolFailure(args.error or f"The tool {call.asked.tool} failed.", args.metadata))
+            return True
+        session_id, message_id = call.asked.session_id, call.asked.message_id
+        files = tuple(
+            FilePart(
+                id=new_id("prt"),
+                session_id=session_id,
+                message_id=message_id,
+                mime=each.mime,
+                url=each.url,
+                filename=each.filename,
+            )
+            for each in args.attachments
+        )
+        title = inert(args.title) or call.asked.tool
+        call.answer.set_result(ToolResult(title, args.output, args.metadata, files))
+        return True
+
+    async def ask(self, args: AskForToolCall) -> ToolPermission:
+        """Ask for what a call is about to do; a refusal ends the call. Raises as `answer` does."""
+        call = self._call(args.session_id, args.lease_id, args.request_id)
+        need = Need(
+            permission=args.permission,
+            patterns=tuple(args.patterns),
+            always=tuple(args.always),
+            metadata={"tool": call.asked.tool, **args.metadata},
+            writes=Writes(),
+        )
+        asking = asyncio.ensure_future(call.ctx.ask(need))
+        try:
+            await asyncio.wait((asking, call.answer), return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                return ToolPermission(allowed=False, message="The call has ended.")
+            await asking
+        except (Denied, Rejected) as error:
+            if not call.answer.done():
+                call.answer.set_exception(error)
+            return ToolPermission(allowed=False, message=str(error))
+        finally:
+            asking.cancel()
+        return ToolPermission(allowed=True)
+
+    def report(self, args: ReportToolCall) -> bool:
+        """Show the progress of a call, which gives it more time. Raises as `answer` does."""
+        call = self._call(args.session_id, args.lease_id, args.request_id)
+        call.deadline.reschedule(asyncio.get_running_loop().time() + CLIENT_TOOL_CALL.seconds)
+        call.ctx.report(title=args.title and inert(args.title), metadata=args.metadata)
+        return True
+
+    def toolbox_of(self, session_id: str, base: Toolbox) -> Toolbox:
+        """Return the tools of a session: those of the project, and what clients offer, which takes their place."""
+        offers = [offer for offer in self._offers.values() if offer.session_id == session_id]
+        mine = {tool.name: self._tool(offer, tool) for offer in offers for tool in offer.tools}
+        if not mine:
+            return base
+        kept = [tool for tool in base.tools if tool.name not in mine and tool.name != "batch"]
+        tools = (*kept, *mine.values())
+        return Toolbox((*tools, batch_tool(Toolbox(tools))), base.fit)
+
+    def _tool(self, offer: ToolOffer, tool: ClientTool) -> Tool:
+        schema: JSON = {"type": "object", "properties": {}, **tool.parameters}
+        run = partial(self._run, offer, tool.name)
+        return Tool(tool.name, inert(tool.description), OwnParameters, run, schema=schema)
+
+    async def _run(self, offer: ToolOffer, name: str, given: JSON, ctx: ToolContext) -> ToolResult:
+        """Have the client carry out a call, once it is allowed. Raises ToolFailure, Denied, Rejected."""
+        metadata: JSON = {"tool": name, "input": given}
+        await ctx.ask(Need(permission=name, patterns=("*",), always=("*",), metadata=metadata, writes=Writes()))
+        if offer.is_over:
+            raise ToolFailure(GONE.format(name))
+        answer: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
+        asked = ClientToolCall(
+            request_id=new_id("tool"),
+            lease_id=offer.id,
+            state="called",
+            session_id=ctx.session_id,
+            message_id=ctx.message_id,
+            call_id=ctx.call_id,
+            agent=self._agent_of(ctx.session_id, ctx.message_id),
+            tool=name,
+            arguments=given,
+            directory=str(ctx.workspace.directory),
+            worktree=str(ctx.workspace.root),
+        )
+        try:
+            async with asyncio.timeout(CLIENT_TOOL_CALL.seconds) as deadline:
+                offer.calls[asked.request_id] = WaitingCall(asked, ctx, answer, deadline)
+                self._tell(ClientToolChanged(properties=asked))
+                return await answer
+        except TimeoutError:
+            raise ToolFailure(LATE.format(name, CLIENT_TOOL_CALL.seconds)) from None
+        finally:
+            offer.calls.pop(asked.request_id, None)
+            if not answer.done() or answer.cancelled():
+                self._tell(ClientToolChanged(properties=replace(asked, state="ended")))
+
+    def _call(self, session_id: str, lease_id: str, request_id: str) -> WaitingCall:
+        offer = self._offers.get((session_id, lease_id))
+        call = offer.calls.get(request_id) if offer is not None else None
+        if call is None or call.answer.done():
+            raise OperationError("NotFoundError", f"No call {request_id} waits for an answer.")
+        return call
+
+    def _end(self, offer: ToolOffer) -> None:
+        """End an offer; the calls that wait for its client fail."""
+        if offer.timer is not None:
+            offer.timer.cancel()
+        offer.is_over = True
+        self._offers.pop((offer.session_id, offer.id), None)
+        for call in offer.calls.values():
+            if not call.answer.done():
+                call.answer.set_exception(ToolFailure(GONE.format(call.asked.tool)))
