@@ -65,6 +65,21 @@ def test_a_server_runs_in_the_sandbox(tmp_path: Path) -> None:
     assert "a.x:1: bad1 is not good" in outputs(done.stdout, "write")[1]
 
 
+def test_an_error_in_a_file_that_may_not_be_read_is_told_without_its_words(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "a.x").write_text("total\n")
+    (desk.work / "key.x").write_text("call a a.total\n")
+    (desk.work / "open.x").write_text("call a a.total\n")
+    steps_ = steps(call("read", call_id="r", filePath="a.x"), write("total more\n"), write("sum\n", 2), DONE)
+    with serving(steps_) as server:
+        desk.use(server, lsp=scripted(tmp_path, "uses"), sandbox="off", permission={"read": {"key.x": "deny"}})
+        done = desk.run("run", "--format", "json", "work")
+    told = outputs(done.stdout, "write")[1]
+    assert "open.x:1: bad_total is not good" in told
+    assert "key.x:1: (this file may not be read)" in told
+    assert done.stdout.count("bad_total") == 2, "in the text and for the screen, of the open file alone"
+
+
 def test_a_run_that_edits_nothing_of_the_kind_starts_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(call("write", filePath="a.txt", content="bad\n"), DONE)) as server:

@@ -16,6 +16,7 @@ TRACES, *ORDERS = Path(sys.argv[1]), *sys.argv[2:]
 TEXTS: dict[str, tuple[int, str]] = {}
 ROOT: list[Path] = []
 LOCK = threading.Lock()
+REFUSED: set[str] = set()
 HELD: list[tuple[str, int, str]] = []
 """What is only said when the order comes: the notification `scripted/speak`."""
 
@@ -203,6 +204,9 @@ def answer(method: str, params: dict[str, Any]) -> Any:
         return {"kind": "full", "items": errors(TEXTS[params["textDocument"]["uri"]][1])}
     if method == "shutdown":
         return None
+    if "outdated" in ORDERS and method not in REFUSED:
+        REFUSED.add(method)
+        raise InterruptedError(method)
     if "knows" in ORDERS:
         return known(method, params)
     raise LookupError(method)
@@ -255,6 +259,8 @@ def main() -> None:
         elif method:
             try:
                 send({"id": message["id"], "result": answer(method, params)})
+            except InterruptedError:
+                send({"id": message["id"], "error": {"code": -32801, "message": "content modified"}})
             except LookupError:
                 send({"id": message["id"], "error": {"code": -32601, "message": f"unknown: {method}"}})
 

@@ -11,6 +11,7 @@ from codeloop.lsp.client.client import path_of
 from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.symbols import edited
 from codeloop.permission.gate import Denied
+from codeloop.schema.permission import PermissionRule
 from tests.lsp.world import world
 from tests.tool.context import make_context
 from tests.tool.small_project import answer
@@ -66,6 +67,28 @@ async def test_a_rename_that_is_forbidden_changes_nothing(tmp_path: Path) -> Non
         with pytest.raises(Denied):
             await answer(ctx, "lsp", {"operation": "rename", "filePath": "a.x:1", "symbol": "double", "newName": "z"})
         assert (root / "a.x").read_text() == A
+
+
+async def test_a_server_that_lost_its_place_is_asked_again(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    (ctx.workspace.root / "a.x").write_text(A)
+    async with world(tmp_path, "knows", "outdated", workspace=ctx.workspace):
+        text, done = await answer(ctx, "lsp", {"operation": "references", "filePath": "a.x:1", "symbol": "double"})
+    assert done
+    assert text == "a.x:1: def double(n)"
+
+
+async def test_nothing_is_told_of_a_name_whose_file_may_not_be_read(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    ctx.rules = (PermissionRule(permission="read", pattern="a.x", action="deny"),)
+    root = ctx.workspace.root
+    (root / "a.x").write_text(A)
+    (root / "b.x").write_text(B)
+    async with world(tmp_path, "knows", workspace=ctx.workspace):
+        text, done = await answer(ctx, "lsp", {"operation": "hover", "filePath": "b.x:1", "symbol": "double"})
+        assert (text, done) == ("double is defined in a.x:1, which may not be read.", False)
+        text, _ = await answer(ctx, "lsp", {"operation": "references", "filePath": "b.x:1", "symbol": "double"})
+        assert text == "a.x:1\nb.x:1: print(double(2))\nb.x:2: print(double(4))"
 
 
 async def test_a_link_that_a_server_names_shows_nothing_of_keys_or_of_other_places(tmp_path: Path) -> None:

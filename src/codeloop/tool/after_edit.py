@@ -1,7 +1,7 @@
 """What follows an edit: its files are formatted, and what became wrong by it is said, before the model reads on."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +13,9 @@ from codeloop.workspace.files.encoding import decode
 from codeloop.workspace.files.safe_open import LoadedFile, Stamp
 from codeloop.workspace.format.formatters import FormattedFile
 from codeloop.workspace.workspace import ResolvedPath
+
+MayRead = Callable[[Path], bool]
+"""Whether a session may read a file (its resolved path) unasked."""
 
 
 class FileChange(Struct, frozen=True):
@@ -41,7 +44,7 @@ class Diagnose(Protocol):
         """Note what is wrong now: the files are about to be changed."""
         ...
 
-    async def after(self, session_id: str, changes: Sequence[FileChange]) -> tuple[str, JSON]:
+    async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
         """Return what the changes brought, for the model and as `metadata["diagnostics"]`. Bounded in time."""
         ...
 
@@ -72,11 +75,11 @@ class AfterEdit:
         if self._diagnose is not None:
             await self._diagnose.before(changes)
 
-    async def after(self, session_id: str, changes: Sequence[FileChange]) -> LandedChanges:
+    async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> LandedChanges:
         """Call when the changes are made, with the locks of the files held."""
         landed = await self._formatted(changes)
         if self._diagnose is not None:
-            text, diagnostics = await self._diagnose.after(session_id, landed.changes)
+            text, diagnostics = await self._diagnose.after(session_id, landed.changes, may_read)
             lines = "\n".join(each for each in (landed.text, text) if each)
             landed = replace(landed, text=lines, diagnostics=diagnostics)
         return landed

@@ -155,6 +155,12 @@ def permission_name(workspace: Workspace, real: Path) -> str:
     return folded(name) if is_protected(name) or is_secret(name) else name
 
 
+def is_free(ctx: ToolContext, real: Path) -> bool:
+    """Return whether a resolved path is of a file of the project that the rules let this session read unasked."""
+    workspace = ctx.workspace
+    return workspace.contains(real) and not ctx.session.judge("read", [permission_name(workspace, real)])
+
+
 def read_need(workspace: Workspace, target: ResolvedPath) -> Need:
     """Return what reading a file needs. "Always" means any file, but of one that holds keys this file alone."""
     name = permission_path(workspace, target)
@@ -339,7 +345,7 @@ async def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> LandedChang
             ctx.workspace.read_log.record(ctx.session_id, change.target.real, stamp)
     if after is None:
         return untouched(changes)
-    landed = await after.after(ctx.session_id, changes)
+    landed = await after.after(ctx.session_id, changes, lambda real: is_free(ctx, real))
     for real, stamp in landed.stamps.items():
         ctx.workspace.read_log.record(ctx.session_id, real, stamp)
     return landed

@@ -8,7 +8,7 @@ from codeloop.kit.lazy import load
 from codeloop.lsp.servers.row import known_rows
 from codeloop.schema.language_limits import FORMAT_TIME
 from codeloop.schema.wire import JSON
-from codeloop.tool.after_edit import AfterEdit, Diagnose, FileChange, FormatFiles
+from codeloop.tool.after_edit import AfterEdit, Diagnose, FileChange, FormatFiles, MayRead
 from codeloop.workspace.format.formatters import FormattedFile, Formatter, Formatters
 from codeloop.workspace.workspace import Workspace
 
@@ -52,10 +52,10 @@ class _Diagnosing:
         if diagnose := self._loaded(changes):
             await diagnose.before(changes)
 
-    async def after(self, session_id: str, changes: Sequence[FileChange]) -> tuple[str, JSON]:
+    async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
         """Return what the changes brought, for the model and for the screen."""
         diagnose = self._loaded(changes)
-        return await diagnose.after(session_id, changes) if diagnose else ("", {})
+        return await diagnose.after(session_id, changes, may_read) if diagnose else ("", {})
 
     def _loaded(self, changes: Sequence[FileChange]) -> Diagnose | None:
         paths = [change.target.real for change in changes]

@@ -11,6 +11,7 @@ from codeloop.app.settings import ProjectSettings
 from codeloop.extend.mcp.link.server_log import ServerLog
 from codeloop.lsp.brought import FileEdit
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
+from codeloop.lsp.client.diagnostic import Diagnostic
 from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.languages import Languages, shown
 from codeloop.lsp.server import ServerHouse
@@ -18,8 +19,8 @@ from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.language_limits import LSP_FILE, LSP_KNOWN, LSP_USERS, LSP_USERS_TIME
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
-from codeloop.schema.wire import JSON
-from codeloop.tool.after_edit import FileChange
+from codeloop.schema.wire import JSON, replace
+from codeloop.tool.after_edit import FileChange, MayRead
 from codeloop.tool.file_access import shown as shown_path
 from codeloop.tool.toolbox import Notices
 from codeloop.workspace.process.conversation import RunningProgram, start_program
@@ -32,6 +33,7 @@ from codeloop.workspace.workspace import Workspace
 _EVENTS: dict[str, FileEvent] = {"add": CREATED, "change": CHANGED, "unlink": DELETED}
 _NAMED_BY_FOLDER = frozenset(("__init__", "index", "mod"))
 """Files that others import by the name of their folder."""
+_UNREADABLE = "(this file may not be read)"
 Tell = Callable[[LiveEvent], None]
 
 
@@ -128,6 +130,8 @@ class EditDiagnoser:
         self._workspace = workspace
         self._editor = ""
         """The session that made the last edit."""
+        self._may_read: MayRead = workspace.contains
+        """What that session may read."""
         workspace.shared(Notices).sources.append(self._late)
 
     async def before(self, changes: Sequence[FileChange]) -> None:
@@ -136,22 +140,31 @@ class EditDiagnoser:
         if edits:
             await self._languages.before(edits, self._known(edits))
 
-    async def after(self, session_id: str, changes: Sequence[FileChange]) -> tuple[str, JSON]:
+    async def after(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> tuple[str, JSON]:
         """Return what the changes brought, for the model and for the screen."""
         edits = [edit for change in changes if (edit := self._edit(change)) is not None]
         if not edits:
             return "", {}
-        self._editor = session_id
+        self._editor, self._may_read = session_id, may_read
         found = await self._languages.after(edits)
-        text = shown(found, lambda path: shown_path(self._workspace, path))
-        return text, self._languages.known(
-            dict.fromkeys([*(edit.path for edit in edits), *(path for path, _ in found)])
-        )
+        files = dict.fromkeys([*(edit.path for edit in edits), *(path for path, _ in found)])
+        return self._shown(found), self._languages.known(path for path in files if self._is_readable(path))
 
     def _late(self, session_id: str) -> str:
         """Return what came too late for the results of a session's edits."""
         found = self._languages.late() if session_id == self._editor else []
-        return shown(found, lambda path: shown_path(self._workspace, path), "Earlier edits brought ")
+        return self._shown(found, "Earlier edits brought ")
+
+    def _shown(self, found: Sequence[tuple[Path, Diagnostic]], lead: str = "") -> str:
+        """Return diagnostics for the model. Of a file that it may not read, only where they are: they quote it."""
+        rows = [
+            (path, each if self._is_readable(path) else replace(each, message=_UNREADABLE, source="", code=""))
+            for path, each in found
+        ]
+        return shown(rows, lambda path: shown_path(self._workspace, path), lead)
+
+    def _is_readable(self, path: Path) -> bool:
+        return self._may_read(Path(os.path.realpath(path)))
 
     def _edit(self, change: FileChange) -> FileEdit | None:
         if not self._languages.serves(change.target.real) or self._is_large(change):

@@ -89,8 +89,18 @@ class LanguageClient:
         return bool(self.setup.asked) or self.can("diagnosticProvider")
 
     async def request(self, method: str, params: Any, seconds: float | None = None) -> Any:
-        """Return the result of a request. Raises ErrorAnswer, ServerGone, TimeoutError."""
-        return await self.connection.request(method, params, LSP_REQUEST.seconds if seconds is None else seconds)
+        """Return the result of a request, asked again where the server has lost its place meanwhile.
+
+        Raises ErrorAnswer, ServerGone, TimeoutError.
+        """
+        until = time.monotonic() + (LSP_REQUEST.seconds if seconds is None else seconds)
+        while True:
+            try:
+                return await self.connection.request(method, params, max(until - time.monotonic(), 0.001))
+            except ErrorAnswer as error:
+                if not error.is_outdated or time.monotonic() + _AGAIN > until:
+                    raise
+            await asyncio.sleep(_AGAIN)
 
     def sync(self, path: Path, language: str, text: str) -> None:
         """Bring the server's text of a file to this one, opening it when it is not open."""
@@ -189,7 +199,7 @@ class LanguageClient:
             else:
                 params = {"textDocument": document.identifier, **self.registered.pull_options(self._can)}
                 params |= {"previousResultId": document.result} if document.result is not None else {}
-                report = await self.request("textDocument/diagnostic", params)
+                report = await self.connection.request("textDocument/diagnostic", params, LSP_REQUEST.seconds)
         except ErrorAnswer:
             report = None  # given up by the server, since something changed
         if version != document.version or not is_object(report):

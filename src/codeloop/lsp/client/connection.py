@@ -12,6 +12,8 @@ from codeloop.schema.language_limits import LSP_RATE, LSP_UNREAD
 from codeloop.schema.wire import JSON
 
 _UNKNOWN_METHOD = -32601
+_OUTDATED = (-32801, -32802)
+"""ContentModified and ServerCancelled."""
 FENCE = "codeloop/fence"
 """A request that no server knows."""
 LOST = "codeloop/lost"
@@ -48,7 +50,11 @@ class ServerGone(CodeloopError):
 
 
 class ErrorAnswer(CodeloopError):
-    """The server answered a request with an error."""
+    """The server answered a request with an error. `is_outdated`: something changed meanwhile; asked again it may."""
+
+    def __init__(self, words: str, *, is_outdated: bool = False) -> None:
+        super().__init__(words)
+        self.is_outdated = is_outdated
 
 
 Heard = Callable[[str, Any], None]
@@ -166,5 +172,6 @@ class LspConnection:
             waiting.set_result(message.get("result"))
             return
         words = error.get("message") if is_object(error) else error
-        waiting.set_exception(ErrorAnswer(str(words)[:1_000]))
+        is_outdated = is_object(error) and error.get("code") in _OUTDATED
+        waiting.set_exception(ErrorAnswer(str(words)[:1_000], is_outdated=is_outdated))
         waiting.exception()

@@ -33,9 +33,9 @@ from codeloop.tool.builtin.language.outline import outline_rows
 from codeloop.tool.builtin.language.rename import rename
 from codeloop.tool.file_access import (
     failures,
+    is_free,
     load_text,
     missing,
-    permission_name,
     read_need,
     readable,
     resolve_allowed,
@@ -191,6 +191,7 @@ async def _answered(
             pass
     place = _place(ctx, params, client, target, line)
     if params.operation == "hover":
+        await _check_defined(ctx, client, place, params.symbol or "")
         return await hover(client, place) or f"Nothing is known of {params.symbol}.", ()
     if params.operation in _HIERARCHIES:
         found = await hierarchy(client, *_HIERARCHIES[params.operation], place)
@@ -201,6 +202,14 @@ async def _answered(
         found = [await _whole(ctx, client, spot, target) for spot in found]
     files = [spot.path for spot in found if _is_free(ctx, spot.path)]
     return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
+
+
+async def _check_defined(ctx: ToolContext, client: LanguageClient, place: JSON, symbol: str) -> None:
+    """Raise ToolFailure for a name of a file that may not be read: what is told of it may hold its value."""
+    for spot in await spots(client, "definition", place) if client.can("definitionProvider") else ():
+        if ctx.workspace.contains(Path(os.path.realpath(spot.path))) and not _is_free(ctx, spot.path):
+            where = f"{shown(ctx.workspace, spot.path)}:{spot.line + 1}"
+            raise ToolFailure(f"{symbol} is defined in {where}, which may not be read.")
 
 
 def _place(ctx: ToolContext, params: LspParams, client: LanguageClient, target: ResolvedPath, line: int | None) -> JSON:
@@ -251,7 +260,7 @@ def _listed(ctx: ToolContext, found: Sequence[Spot]) -> str:
     for spot in found[: LSP_FOUND.value]:
         lines = texts.setdefault(spot.path, _lines(ctx, spot.path))
         name = f"{shown(ctx.workspace, spot.path)}:{spot.line + 1}"
-        own = f" [{spot.name}]" if spot.name else ""
+        own = f" [{spot.name}]" if spot.name and _is_free(ctx, spot.path) else ""
         end = min(spot.end, spot.line + LSP_LINES.value - 1) if is_whole else spot.line
         if end > spot.line and lines:
             rows.append(f"{name}{own}")
@@ -266,8 +275,7 @@ def _listed(ctx: ToolContext, found: Sequence[Spot]) -> str:
 
 def _is_free(ctx: ToolContext, path: Path) -> bool:
     """Return whether a file that a server names is free to read: the file itself, not a link's name."""
-    workspace, real = ctx.workspace, Path(os.path.realpath(path))
-    return workspace.contains(real) and not ctx.session.judge("read", [permission_name(workspace, real)])
+    return is_free(ctx, Path(os.path.realpath(path)))
 
 
 def _lines(ctx: ToolContext, path: Path) -> list[str]:
