@@ -1,0 +1,1 @@
+"""Extensions run in processes of their own, one for each language, that speak a small protocol with us."""

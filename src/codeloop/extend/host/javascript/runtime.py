@@ -1,0 +1,42 @@
+"""What JavaScript extensions are run with: bun, which they are mostly written for, or a node that is new enough."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+HOST = Path(__file__).with_name("host.mjs")
+OLDEST_NODE = 22
+_BUN = ("--no-install",)
+"""Bun fetches packages that are missing by itself; nothing is installed here without being asked for."""
+_NODE = ("--disable-warning=ExperimentalWarning",)
+_SECONDS = 10
+
+
+class NoRuntime(Exception):
+    """There is nothing to run JavaScript with. The message is one line that says what is needed."""
+
+
+def javascript_command(search_path: str | None) -> tuple[str, ...]:
+    """Return the command that starts the host. `search_path`: folders as in PATH. Raises NoRuntime."""
+    bun = shutil.which("bun", path=search_path)
+    if bun is not None:
+        return (bun, *_BUN, str(HOST))
+    node = shutil.which("node", path=search_path)
+    found = None if node is None else _version(node)
+    if node is not None and found is not None and _major(found) >= OLDEST_NODE:
+        return (node, *_NODE, str(HOST))
+    here = "neither is on the PATH" if node is None else f"{node} is {found or 'not one that starts'}"
+    raise NoRuntime(f"JavaScript extensions need node {OLDEST_NODE} or newer, or bun; {here}.")
+
+
+def _version(node: str) -> str | None:
+    try:
+        done = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _major(version: str) -> int:
+    major = version.removeprefix("v").split(".")[0]
+    return int(major) if major.isdecimal() else 0

@@ -1,0 +1,103 @@
+// What node lacks for extensions that were written for bun: TypeScript in any folder, imports without an ending, JSON
+// imports, and `@opencode-ai/plugin` where it is not installed.
+
+import fs from "node:fs"
+import module from "node:module"
+import path from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+
+const STAND_IN = new URL("./stand_in.mjs", import.meta.url).href
+const HELPER = /^@opencode-ai\/plugin(\/tool)?$/
+const ENDINGS = [".ts", ".mts", ".js", ".mjs", ".json", "/index.ts", "/index.js", "/index.mjs"]
+
+/** Make the runtime load what extensions import. */
+export function prepare() {
+  if (process.versions.bun) prepareBun()
+  else module.registerHooks?.({ resolve, load })
+}
+
+/** Bun asks no hook about the packages that a file imports, so the file is handed on with the stand-in's address in it. */
+function prepareBun() {
+  const { plugin, resolveSync } = globalThis.Bun
+  plugin({
+    name: "codeloop",
+    setup(build) {
+      build.onLoad({ filter: /^(?!.*\/node_modules\/).*\.(m?ts|tsx|m?js|jsx)$/ }, ({ path: file }) => {
+        const contents = fs.readFileSync(file, "utf8")
+        const served = contents.replace(/(["'])@opencode-ai\/plugin(?:\/tool)?\1/g, (named) => {
+          try {
+            return resolveSync(named.slice(1, -1), path.dirname(file)) && named
+          } catch {
+            return JSON.stringify(fileURLToPath(STAND_IN))
+          }
+        })
+        return { contents: served, loader: /\.m?([jt]sx?)$/.exec(file)[1] }
+      })
+    },
+  })
+}
+
+function resolve(specifier, context, next) {
+  try {
+    return next(specifier, context)
+  } catch (error) {
+    const found = guess(specifier, context.parentURL)
+    if (found) return { url: found, shortCircuit: true }
+    if (HELPER.test(specifier)) return { url: STAND_IN, shortCircuit: true }
+    throw error
+  }
+}
+
+/** Return the file that is meant by a path without an ending, or by the `.js` of a file that is `.ts` here. */
+function guess(specifier, parent) {
+  if (!/^(\.{0,2}\/|file:)/.test(specifier) || !parent?.startsWith("file:")) return undefined
+  const file = fileURLToPath(new URL(specifier, parent))
+  const stem = file.replace(/\.(m?)js$/, "")
+  const tried = [...(stem === file ? [] : [`${stem}.ts`, `${stem}.mts`]), ...ENDINGS.map((ending) => file + ending)]
+  const found = tried.find((candidate) => fs.statSync(candidate, { throwIfNoEntry: false })?.isFile())
+  return found && pathToFileURL(found).href
+}
+
+function load(url, context, next) {
+  const [address] = url.split("?")
+  const isImport = !context.conditions.includes("require")
+  if (/\.m?ts$/.test(address)) {
+    return { format: "module", source: javascriptOf(fs.readFileSync(fileURLToPath(address), "utf8"), address), shortCircuit: true }
+  }
+  if (isImport && address.endsWith(".json") && context.importAttributes?.type !== "json") {
+    const source = `export default ${fs.readFileSync(fileURLToPath(address), "utf8")}`
+    return { format: "module", source, shortCircuit: true }
+  }
+  if (isImport && /\.(md|txt)$/.test(address)) {
+    const text = JSON.stringify(fs.readFileSync(fileURLToPath(address), "utf8"))
+    return { format: "module", source: `export default ${text}`, shortCircuit: true }
+  }
+  return next(url, context)
+}
+
+function javascriptOf(source, address) {
+  let code
+  try {
+    code = module.stripTypeScriptTypes(source, { mode: "strip", sourceUrl: address })
+  } catch (error) {
+    if (error.code !== "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") throw error
+    code = module.stripTypeScriptTypes(source, { mode: "transform", sourceUrl: address })
+  }
+  const needsRequire = /\brequire\(/.test(code) && !/\brequire\s*=/.test(code)
+  const line = needsRequire ? `import { createRequire as __require } from "node:module"; const require = __require(import.meta.url);` : ""
+  return line + withoutUnused(code)
+}
+
+/** Leave out imported names that nothing uses: they are types, written without the word `type`, as TypeScript allows. */
+function withoutUnused(code) {
+  const text = code.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
+  const uses = (name) => [...text.matchAll(new RegExp(`(?<![\\w$.])${name.replaceAll("$", "\\$")}(?![\\w$])`, "g"))].length
+  return code.replace(/^([ \t]*import\s+)(\w+\s*,\s*)?\{([^}]*)\}(\s*from\s*["'][^"']+["'])/gm, (whole, start, first, names, from) => {
+    const all = names.split(",").filter((name) => name.trim())
+    const kept = all.filter((name) => uses(name.trim().split(/\s+/).at(-1)) > 1)
+    if (kept.length === all.length || all.length === 0) return whole
+    const lines = "\n".repeat(whole.split("\n").length - 1)
+    if (kept.length === 0) return first ? start + first.replace(/\s*,\s*$/, "") + from + lines : lines
+    return `${start}${first ?? ""}{${kept.join(",")}}${from}` + "\n".repeat(lines.length - (kept.join(",") + from + start).split("\n").length + 1)
+  })
+}

@@ -1,0 +1,287 @@
+"""The protocol between codeloop and a host of extensions, version 1, as checks that every host passes.
+
+A host comes with two extensions written in its language, which behave as `Extensions` says.
+"""
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+Message = dict[str, Any]
+
+OPERATIONS = [["session.list", "GET", "/session"], ["session.get", "GET", "/session/{sessionID}"]]
+CONTEXT = {"sessionID": "ses_1", "messageID": "msg_1", "callID": "call_1", "agent": "build"}
+SECONDS = 30
+LONG = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Extensions:
+    """Two extensions of a host's language.
+
+    `tools`, a tool file: `greet(name, times=1)` reports the title "greeting", asks for the permission "greet" with the
+    name as pattern, and returns "hello NAME xTIMES in DIRECTORY"; `waits` never ends; `structured` prints a line that
+    looks like a message and returns the title "T", the output "O" and the metadata {"x": 1}; `fails` raises "broken";
+    `long` returns 60 million characters.
+
+    `plugin`: its hook `tool.execute.before` raises "not this one" for the tool "bad", else sets `args.seen` to what the
+    operation `session.list` gave; its hook `event` accepts every event; its tool `look` gives what `session.get` of
+    `ses_1` said.
+    """
+
+    tools: Path
+    plugin: Path
+    prefix: str = ""
+    """What the names of the tool file's tools begin with."""
+
+
+@dataclass
+class Host:
+    """A host process, driven by hand."""
+
+    command: Sequence[str]
+    directory: Path
+    heard: list[Message] = field(default_factory=list[Message])
+    """What the host sent while an answer was waited for."""
+
+    def __enter__(self) -> Self:
+        ours, theirs = socket.socketpair()
+        ours.settimeout(SECONDS)
+        with theirs:
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=self.directory,
+                env={**os.environ, "CODELOOP_HOST_FD": str(theirs.fileno())},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+        self.socket = ours
+        self.lines = ours.makefile("rb")
+        self.last = 0
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.lines.close()
+        self.socket.close()
+        try:
+            self.said, _ = self.process.communicate(timeout=SECONDS)
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+    def send(self, **message: Any) -> None:
+        self.socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def read(self) -> Message:
+        line = self.lines.readline()
+        assert line, "the host ended"
+        return json.loads(line)
+
+    def start(self, **message: Any) -> int:
+        self.last += 1
+        self.send(id=self.last, **message)
+        return self.last
+
+    def answer(self, number: int) -> Message:
+        """Read until a message is answered; allow what is asked, and answer operations with their own name."""
+        while True:
+            message = self.read()
+            if message["type"] in {"result", "error"} and message["id"] == number:
+                return message
+            self.heard.append(message)
+            if message["type"] == "ask":
+                self.send(type="result", id=message["id"], value=None)
+            elif message["type"] == "operation":
+                self.send(type="result", id=message["id"], value=[message["operation"], message.get("path")])
+
+    def ask(self, **message: Any) -> Message:
+        return self.answer(self.start(**message))
+
+    def value(self, **message: Any) -> Any:
+        answered = self.ask(**message)
+        assert answered["type"] == "result", answered
+        return answered["value"]
+
+    def greet(self) -> Message:
+        directory = str(self.directory)
+        project = {"id": "p", "worktree": directory}
+        self.send(type="hello", version=1, directory=directory, root=directory, project=project, operations=OPERATIONS)
+        return self.read()
+
+    def load(self, name: str, path: Path, kind: str) -> Any:
+        extension = {"name": name, "path": str(path), "kind": kind, "options": None}
+        return self.value(type="load", extension=extension)
+
+    def call(self, extension: str, tool: str, arguments: Message) -> Message:
+        context = {**CONTEXT, "directory": str(self.directory), "worktree": str(self.directory)}
+        return {"type": "call", "extension": extension, "tool": tool, "arguments": arguments, "context": context}
+
+    def before(self, tool: str) -> Message:
+        return {
+            "type": "hook",
+            "extension": "plugin",
+            "name": "tool.execute.before",
+            "input": {"tool": tool, "sessionID": "ses_1", "callID": "call_1"},
+            "output": {"args": {}},
+        }
+
+
+def _loaded(host: Host, extensions: Extensions) -> None:
+    assert host.greet()["type"] == "ready"
+    host.load("tools", extensions.tools, "tool")
+    host.load("plugin", extensions.plugin, "plugin")
+
+
+def greets(host: Host, extensions: Extensions) -> None:
+    ready = host.greet()
+    assert (ready["type"], ready["version"]) == ("ready", 1)
+    assert ready["runtime"]
+
+
+def describes_tools(host: Host, extensions: Extensions) -> None:
+    host.greet()
+    told = host.load("tools", extensions.tools, "tool")
+    tools = {tool["name"]: tool for tool in told["tools"]}
+    assert set(tools) == {extensions.prefix + name for name in ("greet", "waits", "structured", "fails", "long")}
+    parameters = tools[extensions.prefix + "greet"]["parameters"]
+    assert parameters["type"] == "object"
+    assert parameters["properties"]["name"]["type"] == "string"
+    assert parameters["required"] == ["name"]
+    assert tools[extensions.prefix + "greet"]["description"] == "Greet somebody."
+
+
+def describes_hooks(host: Host, extensions: Extensions) -> None:
+    host.greet()
+    told = host.load("plugin", extensions.plugin, "plugin")
+    assert {hook["name"] for hook in told["hooks"]} == {"event", "tool.execute.before"}
+    assert [tool["name"] for tool in told["tools"]] == ["look"]
+
+
+def says_what_can_not_be_loaded(host: Host, extensions: Extensions) -> None:
+    host.greet()
+    missing = extensions.tools.with_name("missing" + extensions.tools.suffix)
+    extension = {"name": "m", "path": str(missing), "kind": "tool", "options": None}
+    answered = host.ask(type="load", extension=extension)
+    assert answered["type"] == "error"
+    assert "missing" in answered["message"]
+
+
+def calls_a_tool(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    given = host.value(**host.call("tools", extensions.prefix + "greet", {"name": "Ann"}))
+    assert given["output"] == f"hello Ann x1 in {host.directory}"
+    number = host.last
+    (report,) = [message for message in host.heard if message["type"] == "report"]
+    assert (report["call"], report["title"]) == (number, "greeting")
+    (asked,) = [message for message in host.heard if message["type"] == "ask"]
+    assert (asked["call"], asked["permission"], asked["patterns"]) == (number, "greet", ["Ann"])
+
+
+def is_refused_by_the_answer_to_ask(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    number = host.start(**host.call("tools", extensions.prefix + "greet", {"name": "Ann"}))
+    while (message := host.read())["type"] != "ask":
+        pass
+    host.send(type="error", id=message["id"], kind="raised", message="the person said no")
+    answered = host.answer(number)
+    assert answered["type"] == "error"
+    assert "the person said no" in answered["message"]
+
+
+def refuses_wrong_arguments(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    answered = host.ask(**host.call("tools", extensions.prefix + "greet", {"name": 5}))
+    assert (answered["type"], answered["kind"]) == ("error", "invalid")
+    assert "name" in answered["message"]
+
+
+def keeps_noise_and_structure_apart(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    given = host.value(**host.call("tools", extensions.prefix + "structured", {}))
+    assert (given["title"], given["output"], given["metadata"]) == ("T", "O", {"x": 1})
+
+
+def tells_errors(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    answered = host.ask(**host.call("tools", extensions.prefix + "fails", {}))
+    assert (answered["type"], answered["kind"]) == ("error", "raised")
+    assert "broken" in answered["message"]
+    for wrong in (("tools", "nothing"), ("nothing", "greet")):
+        answered = host.ask(**host.call(*wrong, {}))
+        assert (answered["type"], answered["kind"]) == ("error", "missing")
+
+
+def cancels(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    number = host.start(**host.call("tools", extensions.prefix + "waits", {}))
+    assert host.value(**host.before("good"))
+    host.send(type="cancel", id=number)
+    assert host.answer(number)["type"] == "error"
+
+
+def bounds_a_line(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    answered = host.ask(**host.call("tools", extensions.prefix + "long", {}))
+    assert answered["type"] == "error"
+    assert "50000000" in answered["message"].replace(",", "").replace("_", "")
+    assert host.value(**host.before("good"))
+
+
+def runs_hooks(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    assert host.value(**host.before("good"))["args"]["seen"][0] == "session.list"
+    refused = host.ask(**host.before("bad"))
+    assert (refused["type"], refused["kind"]) == ("error", "raised")
+    assert "not this one" in refused["message"]
+
+
+def carries_operations_out(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    given = host.value(**host.call("plugin", "look", {}))
+    assert json.loads(given["output"]) == ["session.get", {"sessionID": "ses_1"}]
+
+
+def takes_events(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    taken = 0
+    for _ in range(20):
+        host.send(type="events", events=[{"type": "message.part.delta", "properties": {}}] * 100)
+    while taken < 2000:
+        message = host.read()
+        taken += message["count"] if message["type"] == "taken" else 0
+    assert taken == 2000
+
+
+def ends_with_us(host: Host, extensions: Extensions) -> None:
+    _loaded(host, extensions)
+    host.start(**host.call("tools", extensions.prefix + "waits", {}))
+    host.lines.close()
+    host.socket.close()
+    assert host.process.wait(SECONDS) is not None
+
+
+CONTRACT: tuple[Callable[[Host, Extensions], None], ...] = (
+    greets,
+    describes_tools,
+    describes_hooks,
+    says_what_can_not_be_loaded,
+    calls_a_tool,
+    is_refused_by_the_answer_to_ask,
+    refuses_wrong_arguments,
+    keeps_noise_and_structure_apart,
+    tells_errors,
+    cancels,
+    bounds_a_line,
+    runs_hooks,
+    carries_operations_out,
+    takes_events,
+    ends_with_us,
+)
