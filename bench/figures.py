@@ -29,5 +29,5 @@ class Bench:
         self.put(place, f"{budget}-memory", sample.memory)
 
     def medians(self, commands: Mapping[str, Command]) -> dict[str, Sample]:
-        """Run the commands in turn and give the median of each."""
+        """Run the commands in turn and return the median of each."""
         return {name: median(samples) for name, samples in interleaved(commands, self.rounds).items()}

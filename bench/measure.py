@@ -42,7 +42,7 @@ class Failed(Exception):
 
 
 def run(command: Command, deadline: float = 300.0) -> Sample:
-    """Run `command` to its end and give what it took.
+    """Run `command` to its end and return what it took.
 
     Its output goes to a file, so that no pipe slows it down. Raises Failed when it exits with anything but 0 or is not
     done after `deadline` seconds; its whole process group is then killed.

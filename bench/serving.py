@@ -42,7 +42,7 @@ class Served:
         return http.client.HTTPConnection(self.address.hostname or "", self.address.port or 0, timeout=WAIT)
 
     def ask(self, method: str, path: str, body: object = None, on: http.client.HTTPConnection | None = None) -> Any:
-        """Ask for a route and give its JSON. Raises Failed when it is refused."""
+        """Ask for a route and return its JSON. Raises Failed when it is refused."""
         connection = on or self.connection
         token = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
         headers = {"authorization": f"Basic {token}", "content-type": "application/json"}
@@ -54,7 +54,7 @@ class Served:
         return json.loads(content) if content else None
 
     def session(self) -> str:
-        """Make a session and give its id."""
+        """Make a session and return its id."""
         return self.ask("POST", "/session", {"title": "Bench"})["id"]
 
     @property

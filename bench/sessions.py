@@ -152,7 +152,7 @@ def sample(turn: int, start: float) -> Sample:
 
 
 async def day(folder: Path, turns: int, idle: float = 0) -> Day:
-    """Have `turns` turns in one session, a follower beside it as a user interface is; gives what was seen.
+    """Have `turns` turns in one session, a follower beside it as a user interface is; return what was seen.
 
     `idle`: seconds in which nothing is asked afterwards.
     """

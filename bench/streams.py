@@ -84,7 +84,7 @@ class _Client:
         self._reader = reader
 
     async def count(self, wanted: int) -> int:
-        """Count deltas until there are as many, or the stream ends; gives how many came."""
+        """Count deltas until there are as many, or the stream ends; return how many came."""
         found, tail = 0, b""
         async with asyncio.timeout(DEADLINE):
             while found < wanted and (data := await self._reader.read(1 << 20)):
@@ -113,7 +113,7 @@ class _Child:
         self.url = url
 
     async def order(self, line: str) -> dict[str, Any]:
-        """Have something done; gives what it says: CPU time so far in s, memory in MB."""
+        """Have something done; return what it says: CPU time so far in s, memory in MB."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(f"{line}\n".encode())

@@ -11,7 +11,7 @@ from codeloop.model.catalog.catalog import SHIPPED
 
 
 def main(arguments: list[str]) -> int:
-    """Take the document's path and its ISO date; give the exit code."""
+    """Take the document's path and its ISO date; return the exit code."""
     if len(arguments) != 2:
         sys.stderr.write("usage: python scripts/build_catalog.py MODELS.JSON YYYY-MM-DD\n")
         return 2

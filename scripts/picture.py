@@ -65,7 +65,7 @@ Cell = tuple[str, Look]
 
 
 def run_in_terminal(command: list[str]) -> str:
-    """Run a command with a terminal of its own and give what it printed; RuntimeError when it fails or hangs."""
+    """Run a command with a terminal of its own and return what it printed; RuntimeError when it fails or hangs."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
@@ -109,7 +109,7 @@ def screen(printed: str) -> list[list[Cell]]:
 
 
 def write(rows: list[list[Cell]], text: str, look: Look, column: int) -> int:
-    """Write text without control sequences from a column on; gives the column after it."""
+    """Write text without control sequences from a column on; return the column after it."""
     for character in text:
         if character == "\n":
             rows.append([])
@@ -162,7 +162,7 @@ def draw_row(row: list[Cell], number: int) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Take the file to write; give the exit code."""
+    """Take the file to write; return the exit code."""
     if len(arguments) != 1:
         sys.stderr.write("usage: python scripts/picture.py FILE.svg\n")
         return 2

@@ -77,7 +77,7 @@ async def frames(folder: Path) -> list[Frame]:
 
 
 def main(arguments: list[str]) -> int:
-    """Take the files to write; give the exit code."""
+    """Take the files to write; return the exit code."""
     if len(arguments) != 2:
         sys.stderr.write("usage: python -m scripts.recording PICTURE.svg RECORDING.svg\n")
         return 2

@@ -38,7 +38,7 @@ class Terminal:
         weakref.finalize(self, end_session, self.child)
 
     def wait_for(self, text: str, seconds: float = 60) -> str:
-        """Read until the text is shown after what was waited for before; gives all that was shown."""
+        """Read until the text is shown after what was waited for before; return all that was shown."""
         until = time.monotonic() + seconds
         while text not in self.shown[self._read :]:
             assert time.monotonic() < until, f"{text!r} never came: {self.shown!r}"
@@ -52,7 +52,7 @@ class Terminal:
         os.write(self._main, text.encode() + end.encode())
 
     def end(self, seconds: float = 60) -> int:
-        """Read to the end and give the exit code."""
+        """Read to the end and return the exit code."""
         until = time.monotonic() + seconds
         while self.child.poll() is None and time.monotonic() < until:
             self._more(0.05)

@@ -15,7 +15,7 @@ def write(folder: Path, name: str, text: str) -> None:
 
 
 def replay(folder: Path) -> str:
-    """Write a recording of one answer and give its path."""
+    """Write a recording of one answer and return its path."""
     write(folder, "answers.jsonl", '{"text": "Hi!"}\n')
     return str(folder / "answers.jsonl")
 

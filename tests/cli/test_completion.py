@@ -18,7 +18,7 @@ PROGRAM = Path(sys.executable).parent
 
 
 def completed(desk: Desk, line: str) -> tuple[list[str], str]:
-    """Complete a line in bash; gives what is offered, and what was written to the terminal meanwhile."""
+    """Complete a line in bash; return what is offered, and what was written to the terminal meanwhile."""
     script = f"""
         source <(codeloop completion bash)
         COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}

@@ -20,7 +20,7 @@ WAIT = bash("touch begun; until [ -e go ]; do sleep 0.02; done")
 
 @contextmanager
 def served(desk: Desk, port: str = "0", **environment: str) -> Generator[tuple[str, int]]:
-    """Serve the desk's project; give URL and process id. The server may have been killed in between."""
+    """Serve the desk's project; yield URL and process id. The server may have been killed in between."""
     server = desk.start("serve", "--port", port, **environment)
     try:
         assert server.stdout is not None

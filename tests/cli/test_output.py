@@ -143,7 +143,7 @@ def test_a_turn_whose_reader_is_gone_ends_at_once(tmp_path: Path, form: str) -> 
 
 
 def pty_run(desk: Desk, redirect: str, *, term: str = "xterm-256color", **environment: str) -> str:
-    """Run in a terminal with one stream redirected; gives what the terminal shows."""
+    """Run in a terminal with one stream redirected; return what the terminal shows."""
     line = f'exec "$@" {redirect}'
     desk = Desk(desk.folder, {**desk.environment, **environment}, ("sh", "-c", line, "sh"))
     terminal = Terminal(desk, "run", "go", term=term)

@@ -236,7 +236,7 @@ def test_a_stdin_that_nobody_reads_is_said(tmp_path: Path, command: list[str]) -
 
 
 def in_shell(desk: Desk, line: str, source: str) -> str:
-    """Run the program in a shell with a source of stdin; gives what it says on stderr."""
+    """Run the program in a shell with a source of stdin; return what it says on stderr."""
     script = f'{source} "$@" {line}' if source.endswith("|") else f'"$@" {line} {source}'
     command = ["sh", "-c", script, "sh", *COMMAND]
     done = subprocess.run(command, **desk.options(), capture_output=True, text=True, timeout=30, check=True)

@@ -18,7 +18,7 @@ from tests.support.wire import Received
 
 
 def shown(desk: Desk, *arguments: str) -> str:
-    """Run a command that must work, and give its stdout."""
+    """Run a command that must work, and return its stdout."""
     done = desk.run(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout

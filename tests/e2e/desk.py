@@ -76,6 +76,6 @@ def end_to_end(folder: Path) -> Generator[EndToEnd]:
 
 @contextmanager
 def serving(desk: EndToEnd) -> Generator[str]:
-    """Run `codeloop serve` in the project and give its URL."""
+    """Run `codeloop serve` in the project and yield its URL."""
     with process([str(CODELOOP), "serve", "--port", "0"], desk.project, desk.environment, LISTENING) as url:
         yield url

@@ -27,7 +27,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
 
 
 def kill(child: subprocess.Popen[str]) -> str:
-    """Kill only the program itself, as the kernel's killer would; gives what it had said."""
+    """Kill only the program itself, as the kernel's killer would; return what it had said."""
     with suppress(ProcessLookupError):
         os.kill(child.pid, signal.SIGKILL)
     out, _ = child.communicate(timeout=60)
@@ -35,7 +35,7 @@ def kill(child: subprocess.Popen[str]) -> str:
 
 
 def go_on(desk: Desk, server: ModelServer) -> str:
-    """Go on after a kill; gives the last request. The server refuses a history in which a call has no result."""
+    """Go on after a kill; return the last request. The server refuses a history in which a call has no result."""
     server.answers = [Answer(text="I go on.")]
     ended = result(desk.run("run", "--format", "json", "-c", "go on"))
     assert (ended["exitCode"], ended["text"]) == (0, "I go on."), ended

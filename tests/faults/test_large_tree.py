@@ -37,7 +37,7 @@ def fill(root: Path) -> None:
 
 @contextmanager
 def odd_things(desk: Desk) -> Generator[set[str]]:
-    """Put what a snapshot can't hold into the project; gives the names that must be told of."""
+    """Put what a snapshot can't hold into the project; return the names that must be reported."""
     root = desk.work
     desk.git("init", "-q")
     (root / "kept.txt").write_text("kept\n")
@@ -62,7 +62,7 @@ def odd_things(desk: Desk) -> Generator[set[str]]:
 
 
 def told(desk: Desk) -> dict[str, str]:
-    """Return what `debug snapshot` tells to be left out, and why."""
+    """Return what `debug snapshot` reports as left out, and why."""
     child = desk.start("debug", "snapshot")
     out, err = child.communicate(timeout=2 * SNAPSHOT_SCAN.seconds)
     assert (child.returncode, err) == (0, "")

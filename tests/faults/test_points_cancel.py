@@ -53,7 +53,7 @@ def open_answers(desk: Desk) -> int:
 
 
 def interrupted(desk: Desk, child: subprocess.Popen[str], times: int) -> float:
-    """Interrupt a run and check what it stored and said; gives the seconds until the result was on the screen."""
+    """Interrupt a run and check what it stored and said; return the seconds until the result was on the screen."""
     assert child.stdout is not None
     assert child.stderr is not None
     start = time.monotonic()
@@ -72,7 +72,7 @@ def interrupted(desk: Desk, child: subprocess.Popen[str], times: int) -> float:
 
 
 def check_cancel(folder: Path, fault: str, times: int) -> float:
-    """Interrupt a turn that stands still at a point, and go on with it; gives the seconds that the first took."""
+    """Interrupt a turn that stands still at a point, and go on with it; return the seconds that the first took."""
     desk = Desk(folder)
     with serving(Work(), validate=True) as server:
         prepare(desk, server)

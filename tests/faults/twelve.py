@@ -54,7 +54,7 @@ def steps_of_work() -> tuple[Answer, ...]:
 
 
 class Work:
-    """Gives the answers in turn, whatever the history holds: a step that was broken off is not asked for again."""
+    """Replies with the answers in order, whatever the history holds: an interrupted step is not asked for again."""
 
     def __init__(self) -> None:
         self._answers = steps_of_work()
@@ -107,7 +107,7 @@ def has_sessions(desk: Desk) -> bool:
 
 
 def go_on(desk: Desk, server: ModelServer, *, told: list[str]) -> dict[str, Any]:
-    """Go on as a person would, to the end of the work; gives the result. The server checks every history."""
+    """Go on as a person would, to the end of the work; return the result. The server checks every history."""
     before = len(server.requests)
     again = ("-c", "go on") if has_sessions(desk) else ("--title", "T", "work")
     ended = result(desk.run("run", "--auto", "--format", "json", *again))

@@ -142,7 +142,7 @@ class Stage:
 
 @contextmanager
 def process(command: list[str], cwd: Path, env: Mapping[str, str] | None, begins: str = "") -> Generator[str]:
-    """Run a program beside the test and give what its first line says after `begins`; end it, and what it started."""
+    """Run a program beside the test and yield what its first line says after `begins`; end it, and what it started."""
     with subprocess.Popen(
         command,
         cwd=cwd,
@@ -182,6 +182,6 @@ def staged(folder: Path) -> Generator[Stage]:
 
 @contextmanager
 def serving(stage: Stage) -> Generator[str]:
-    """Run `codeloop serve` in the project and give its URL."""
+    """Run `codeloop serve` in the project and yield its URL."""
     with process([str(CODELOOP), "serve", "--port", "0"], stage.project, stage.environment, LISTENING) as url:
         yield url

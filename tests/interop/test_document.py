@@ -101,7 +101,7 @@ checks.response_schema_conformance.enabled = false
 
 
 def known(url: str) -> dict[str, list[str]]:
-    """Make a conversation and a terminal; give their ids by the names that paths have for them."""
+    """Make a conversation and a terminal; return their ids by the names that paths have for them."""
     session = asked(url, "/session", {})["id"]
     message = asked(url, f"/session/{session}/message", {"parts": [{"type": "text", "text": "hello"}]})
     terminal = asked(url, "/pty", {"command": "cat"})
@@ -116,7 +116,7 @@ def known(url: str) -> dict[str, list[str]]:
 
 
 def asked(url: str, path: str, body: Any = None) -> Any:
-    """GET, or POST a body, and give the answer."""
+    """GET, or POST a body, and return the answer."""
     credential = base64.b64encode(f"opencode:{PASSWORD}".encode()).decode()
     headers = {"authorization": f"Basic {credential}", "content-type": "application/json"}
     data = None if body is None else json.dumps(body).encode()

@@ -22,7 +22,7 @@ class Attached:
     url: str
 
     def run(self, *words: str, code: int = 0) -> list[dict[str, Any]]:
-        """Run it to its end and give its lines; a line is an event."""
+        """Run it to its end and return its lines; a line is an event."""
         command = [self.program, "run", "--attach", self.url, "-p", PASSWORD, "--format", "json", *words]
         done = self.stage.ask(command)
         assert done.returncode == code, done.stdout + done.stderr

@@ -36,7 +36,7 @@ class World:
     seconds: float = 0.0
 
     async def edit(self, name: str, text: str | None, known: tuple[str, ...] = ()) -> str:
-        """Make an edit as the tools do and return what its result says; `seconds` tells how long that took."""
+        """Make an edit as the tools do and return what its result says; `seconds` is how long that took."""
         path = self.root / name
         before = path.read_text() if path.exists() else None
         edits = [FileEdit(path, before, text)]

@@ -22,7 +22,7 @@ KEY = "sk-acme-0123456789abcd"
 
 
 class World:
-    """A configuration, stored keys and an environment; `providers()` gives the table over them."""
+    """A configuration, stored keys and an environment; `providers()` returns the table made from them."""
 
     def __init__(self, folder: Path) -> None:
         self.credentials = Credentials(folder / "auth.json")

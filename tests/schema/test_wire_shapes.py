@@ -215,7 +215,7 @@ LIVE: dict[str, list[dict[str, Any]]] = {
 
 
 def again(value: Any, kind: Any) -> Any:
-    """Read JSON as `kind` and give the JSON that is written for it."""
+    """Read JSON as `kind` and return the JSON that is written for it."""
     read = msgspec.json.decode(msgspec.json.encode(value), type=kind)
     written = msgspec.json.encode(read)
     assert msgspec.json.decode(written, type=kind) == read

@@ -61,7 +61,7 @@ def ways_out(tmp_path: Path) -> list[str]:
 
 
 async def ask(it: Served, route: str, status: int = 200, **query: str) -> Any:
-    """Ask a route and give its JSON; fails when the status is another."""
+    """Ask a route and return its JSON; fails when the status is another."""
     response = await it.http.get(route, params=query)
     assert response.status_code == status, response.text
     return response.json()

@@ -265,7 +265,7 @@ async def test_stopping_the_server_ends_connections_and_programs(tmp_path: Path)
 
 @contextlib.contextmanager
 def program(tmp_path: Path) -> Any:
-    """Run the real program, without a word to us but its address; gives it and a client."""
+    """Run the real program, which prints nothing but its address; yield it and a client."""
     work = tmp_path / "work"
     work.mkdir()
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CODELOOP_HOME": str(tmp_path / "home")}

@@ -46,7 +46,7 @@ class Running:
         return basic(found.password, found.username)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
-        """End it by a signal; gives exit code and what else it printed."""
+        """End it by a signal; return its exit code and what else it printed."""
         self.process.send_signal(number)
         stdout, stderr = self.process.communicate(timeout=60)
         return self.process.returncode, stdout, stderr

@@ -184,7 +184,7 @@ CONFIG: dict[str, Any] = {
 
 
 async def check(it: Served, path: str, kind: Any) -> Any:
-    """Ask, and give the answer; fails unless it is JSON of that form."""
+    """Ask, and return the answer; fails unless it is JSON of that form."""
     answer = await it.http.get(path)
     assert answer.status_code == 200, f"{path}: {answer.text}"
     assert answer.headers["content-type"].partition(";")[0] == "application/json"

@@ -54,7 +54,7 @@ class Pane:
             self._run("send-keys", key)
 
     def resize(self, columns: int, rows: int) -> None:
-        """Give the terminal another size."""
+        """Resize the terminal."""
         self._run("resize-window", "-x", str(columns), "-y", str(rows))
 
     def ended(self) -> tuple[int, str]:

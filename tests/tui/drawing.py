@@ -15,7 +15,7 @@ from tests.tui.parts import DIRECTORY, NOW
 
 FIELDS = ColourTheme.__struct_fields__
 PROBE = ColourTheme(**{name: f"#{number + 1:06x}" for number, name in enumerate(FIELDS)})
-"""A theme in which each colour tells its own name."""
+"""A theme in which each colour is its own name."""
 LOOKS = ("bold", "italic", "underline", "strike", "reverse", "dim")
 
 

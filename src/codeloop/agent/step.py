@@ -154,7 +154,7 @@ def make_request(
 
 
 async def _changed_files(engine: Engine, info: AssistantMessage) -> TextPart | None:
-    """Return the part that tells a step which files changed since they were read; None: none did.
+    """Return the part that lists the files changed since they were read; None: none did.
 
     It has no text, so that no client shows it; the projection makes the words of what its metadata names.
     """

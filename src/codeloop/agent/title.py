@@ -1,4 +1,4 @@
-"""A session's title: the prompt's first line until the small model, asked beside the first turn, gives a better one."""
+"""A session's title: the prompt's first line until the small model, asked beside the first turn, has a better one."""
 
 import asyncio
 from collections.abc import Callable

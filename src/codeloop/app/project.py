@@ -216,11 +216,11 @@ class Project:
         self.tell(ToastShown(properties=Toast(message=message, variant=variant)))
 
     def watch(self, *, on: bool) -> None:
-        """Tell followers what happens to the files of the work tree, from now on or no more."""
+        """Start or stop reporting changes in the work tree to followers."""
         self.shared(_watch_of).switch(on=on)
 
     def look_at_branch(self) -> None:
-        """Tell followers when another branch is checked out than at the last look."""
+        """Report to followers if a different branch is checked out than at the last look."""
         if self._head.moved():
             self.tell(BranchUpdated(properties=Branch(branch=self._head.branch)))
 

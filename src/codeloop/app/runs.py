@@ -236,7 +236,7 @@ async def _cancel_beside(run: SessionRun) -> None:
 
 
 async def _turn(engine: Engine, session_id: str) -> Stop:
-    """Run a turn, and tell what it changed, whatever ends it; a prompt that comes meanwhile is answered too."""
+    """Run a turn, and report what it changed, whatever ends it; a prompt that comes meanwhile is answered too."""
     try:
         while True:
             stop = await run(engine, session_id)

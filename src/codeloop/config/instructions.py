@@ -91,7 +91,7 @@ class _Reading(Struct):
     entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
 
     def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True) -> bool:
-        """Read a file once; tell whether there is one. `is_ours`: the person named it, not the project.
+        """Read a file once; return whether there is one. `is_ours`: the person named it, not the project.
 
         What a pattern finds (not `is_exact`) is not part of what was trusted, so its links stay inside too.
         """

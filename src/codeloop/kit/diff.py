@@ -69,7 +69,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    r"""Split after every `\n` only (a form feed or U+2028 does not end a line); joining gives the text again."""
+    r"""Split after every `\n` only (a form feed or U+2028 does not end a line); joining restores the text."""
     lines = text.split("\n")
     last = lines.pop()
     ended = [line + "\n" for line in lines]

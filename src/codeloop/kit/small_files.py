@@ -50,7 +50,7 @@ def read_start(path: Path, most: int) -> bytes:
 
 
 def file_state(path: Path) -> FileState:
-    """Return what tells whether a file or folder has changed."""
+    """Return a value that differs once a file or folder has changed."""
     try:
         status = path.stat()
     except OSError:

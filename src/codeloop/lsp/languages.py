@@ -105,7 +105,7 @@ class Languages:
         return any(client is not None and client.registered.wants_files for client in clients)
 
     def changed_on_disk(self, path: Path, event: FileEvent) -> None:
-        """Tell the servers that run of a file that somebody changed."""
+        """Notify the running servers that a file was changed on disk."""
         for news in self.servers.values():
             if news.server.client is not None:
                 news.server.client.changed_on_disk([(path, event)])

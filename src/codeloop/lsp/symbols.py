@@ -67,7 +67,7 @@ async def spots(client: LanguageClient, method: str, params: JSON) -> list[Spot]
 
 
 async def hover(client: LanguageClient, params: JSON) -> str:
-    """Return what the server tells of a name, as text."""
+    """Return the hover text of a name."""
     result = await client.request("textDocument/hover", params)
     return _text(result.get("contents") if is_object(result) else None).strip()
 

@@ -26,7 +26,7 @@ def _chance() -> float:
 
 
 class RetryingModel:
-    """Wraps a model. `attempts` counts all tries; `sleep` takes seconds; `random` gives a number from 0 to below 1."""
+    """Wraps a model. `attempts` counts all tries; `sleep` takes seconds; `random` returns a number in [0, 1)."""
 
     def __init__(
         self,

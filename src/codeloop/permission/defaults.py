@@ -100,7 +100,7 @@ def firm_agent_rules(agent: str) -> Ruleset:
 
 
 NAMED = ("webfetch_private", "sandbox", "mcp_changed", "mcp_sampling")
-"""The permissions that only a rule for them gives."""
+"""The permissions that only a rule of their own grants."""
 
 
 def guards(*rulesets: Ruleset) -> Ruleset:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, dataclass_transform
 import msgspec
 
 replace = msgspec.structs.replace
-"""Gives a copy of a record with some fields changed."""
+"""Returns a copy of a record with some fields changed."""
 
 JSON = dict[str, Any]
 """A JSON object whose shape belongs to somebody else (tool input, metadata)."""

@@ -258,7 +258,7 @@ async def _preflight(headers: Headers, send: Send) -> None:
 
 
 def _allowing(origin: str, send: Send) -> Send:
-    """Return a `send` that tells the browser to let pages of `origin` read the answer."""
+    """Return a `send` whose headers let pages of `origin` read the answer."""
 
     async def allowing(message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:

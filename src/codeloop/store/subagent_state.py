@@ -50,7 +50,7 @@ def note(store: Store, session_id: str, state: State, *, background: bool, reaso
 
 
 def standing_of(store: Store, session: Session) -> SubagentStanding | None:
-    """Return how a subagent stands; None: its session tells nothing of it.
+    """Return the state of a subagent; None: its session has no record of it.
 
     One that was at work when its process ended is cancelled; one with an open question waits.
     """

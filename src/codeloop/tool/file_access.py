@@ -328,7 +328,7 @@ async def apply_change(ctx: ToolContext, change: FileChange, how: str = "") -> t
 
 
 async def commit(ctx: ToolContext, changes: Sequence[FileChange]) -> LandedChanges:
-    """Make agreed changes, all or none; note each file's new state as known to the session, and tell the clients.
+    """Make agreed changes, all or none; note each file's new state as known to the session, and notify the clients.
 
     Then what follows an edit is done; the changes are returned as it left them.
     """

@@ -120,7 +120,7 @@ _LINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("endline", "lineend", "end", "to"), ("last",)),
     **dict.fromkeys(("viewrange", "linerange", "lines", "range"), ("first", "last")),
 }
-"""What others call the lines to read -> which of them it gives."""
+"""Other names for the lines to read -> the bound that each sets."""
 _LINK = re.compile(r"(?:<|\[[^\]]*\]\()(https?://[^<>\s]+?)[>)]")
 _ADDING = frozenset({"a", "append", "true"})
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)

@@ -30,7 +30,7 @@ _SMALL = 300
 """Characters; a shorter output stays."""
 _PATH = 200
 _REPEATABLE = frozenset(("read", "grep", "glob", "list", "webfetch"))
-"""Tools that look; of two equal calls the later one tells how things are."""
+"""Tools that look; of two equal calls the later one has the current state."""
 _EDITS = frozenset(("edit", "multiedit", "write"))
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")

@@ -76,7 +76,7 @@ class SubtaskResult(Struct, frozen=True):
 
 
 class ToolFailure(Exception):
-    """The call can't be done; the text tells the model what happened and what to do instead."""
+    """The call can't be done; the text says to the model what happened and what to do instead."""
 
     def __init__(self, message: str, metadata: JSON | None = None) -> None:
         super().__init__(message)

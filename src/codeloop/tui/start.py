@@ -1,4 +1,4 @@
-"""Starts the terminal UI and gives the terminal back."""
+"""Starts the terminal UI, and restores the terminal when it ends."""
 
 import asyncio
 import gc

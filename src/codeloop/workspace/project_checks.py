@@ -16,7 +16,7 @@ KINDS = ("test", "lint", "types", "build")
 _FILE = 128 * 1024
 """Bytes of one file that are read; a larger one is not understood."""
 _PER_SOURCE = 2
-"""Commands of one kind that one file gives."""
+"""The most commands of one kind that are taken from one file."""
 _WORDS = {
     **dict.fromkeys(("test", "tests", "unittest", "spec"), "test"),
     **dict.fromkeys(("lint", "check", "style"), "lint"),

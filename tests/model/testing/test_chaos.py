@@ -1,4 +1,4 @@
-"""Chaos: every fault really comes, the same seed gives the same faults, and a retry loses no answer."""
+"""Chaos: every fault really comes, the same seed makes the same faults, and a retry loses no answer."""
 
 import time
 

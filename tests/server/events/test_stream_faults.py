@@ -360,7 +360,7 @@ async def test_clients_with_bad_connections_all_come_to_hold_what_the_store_hold
 
 
 async def unsteady(it: Served, path: str, dice: random.Random, over: asyncio.Event, store: Store) -> Mirror:
-    """Read events on a connection that breaks again and again; give the state when it is the store's."""
+    """Read events on a connection that breaks again and again; return the state when it is the store's."""
     mirror, place = Mirror(), "0"
     while True:
         async with following(it, path, place) as stream:

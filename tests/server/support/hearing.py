@@ -34,14 +34,14 @@ class Hearing:
         await self.until(lambda _: self.lines(session).count(line) >= count)
 
     async def idle(self, session: str, count: int = 1) -> list[str]:
-        """Wait for the end of the session's turn, check every shape, and give its lines."""
+        """Wait for the end of the session's turn, check every shape, and return its lines."""
         await self.line("session.idle", session, count)
         for event in self.events:
             check(event)
         return self.lines(session)
 
     async def asked(self, kind: str = "permission", count: int = 1) -> list[Event]:
-        """Wait for questions and give their properties."""
+        """Wait for questions and return their properties."""
         await self.until(lambda events: len(of(events, f"{kind}.asked")) >= count)
         return of(self.events, f"{kind}.asked")
 

@@ -45,7 +45,7 @@ class Screen:
                 await self.read()
 
     async def end(self) -> int:
-        """Read to the end; gives the code of the closing."""
+        """Read to the end and return the close code."""
         try:
             while True:
                 await self.read()
@@ -76,7 +76,7 @@ async def refused(it: Served, pty_id: str, query: str = "", headers: dict[str, s
 
 
 async def opened(it: Served, *command: str, **more: Any) -> str:
-    """Open a terminal; gives its id."""
+    """Open a terminal and return its id."""
     return (await it.post("/pty", {"command": command[0], "args": list(command[1:]), **more}))["id"]
 
 

@@ -44,15 +44,15 @@ class Served:
         return await self.app.project(self.work)
 
     async def get(self, path: str, status: int = 200, **query: Any) -> Any:
-        """GET a route and give its JSON; fails when the status is another."""
+        """GET a route and return its JSON; fails when the status is another."""
         return _json(await self.http.get(path, params=query), status)
 
     async def post(self, path: str, body: Any = None, status: int = 200) -> Any:
-        """POST JSON to a route and give its JSON; fails when the status is another."""
+        """POST JSON to a route and return its JSON; fails when the status is another."""
         return _json(await self.http.post(path, json={} if body is None else body), status)
 
     async def session(self) -> str:
-        """Make a session and give its id."""
+        """Make a session and return its id."""
         return (await self.post("/session"))["id"]
 
     async def prompt(self, session_id: str, text: str = "go") -> Any:

@@ -73,7 +73,7 @@ class ScreenTerminal:
         return False
 
     def end(self, seconds: float = 60) -> int:
-        """Read until the program has ended; give its exit code."""
+        """Read until the program has ended; return its exit code."""
         until = time.monotonic() + seconds
         while self.child.poll() is None:
             assert time.monotonic() < until, f"it never ended: {self.shown[-3000:]!r}"

@@ -1,4 +1,4 @@
-"""Every file that is decoded gives its bytes back; what can't is refused."""
+"""Every file that is decoded encodes to the same bytes; one that can't is refused."""
 
 import pytest
 from hypothesis import given

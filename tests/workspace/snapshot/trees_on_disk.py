@@ -16,7 +16,7 @@ ENVIRONMENT = {
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git; gives what it prints."""
+    """Run git and return what it prints."""
     done = subprocess.run(
         ["git", "-c", "protocol.file.allow=always", *arguments],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""Lines as a person or a pipe gives them, in order; a question that waits takes the next one."""
+"""Lines from a person or a pipe, in order; a question that waits takes the next one."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ class Lines:
 
 
 class Plain:
-    """Lines as the system gives them: from a pipe, a file, or a simple `terminal`."""
+    """Lines as the system delivers them: from a pipe, a file, or a simple `terminal`."""
 
     def __init__(self, out: Output, terminal: Output | None) -> None:
         self.lines = Lines()

@@ -1,4 +1,4 @@
-"""What `codeloop mcp serve` offers: four tools, what each takes, and the report that each gives."""
+"""What `codeloop mcp serve` offers: four tools, their parameters, and the report that each returns."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -136,7 +136,7 @@ def takes_of(row: ToolRow) -> JSON:
 
 
 def gives_of(name: str) -> JSON:
-    """Return the schema of what a tool gives: a report; `status` without a session gives several."""
+    """Return the schema of a tool's result: a report; several for `status` without a session."""
     report: JSON = {"type": "object", "properties": _REPORT, "required": ["session_id", "status"]}
     if name != "status":
         return report

@@ -114,7 +114,7 @@ class _Reading:
         return data
 
     def take_program(self, file: Path) -> None:
-        """Note a program: of a large one, what tells it from others."""
+        """Note a program: of a large one, what distinguishes it from others."""
         try:
             is_large = file.stat().st_size > CONFIG_BYTES.value
         except (OSError, ValueError):

@@ -126,7 +126,7 @@ def _contents(paths: Paths, root: Path, directory: Path | None) -> TrustedConten
 
 
 def distrust(paths: Paths, root: Path) -> bool:
-    """Take trust back; tell whether there was any. The directory need not exist. Raises CodeloopError."""
+    """Take trust back; return whether there was any. The directory need not exist. Raises CodeloopError."""
     with _changing(paths) as directories:
         return directories.pop(str(root.resolve()), None) is not None
 

@@ -272,7 +272,7 @@ class McpServer:
             self._changed()
 
     async def watch(self, uri: str, ctx: ToolContext) -> None:
-        """Have a session told when a resource that it has read changes, where the server tells of that."""
+        """Subscribe a session to changes of a resource that it has read, if the server offers that."""
         self._requests.watch(uri, ctx)
         if self._connection is not None:
             with suppress(*request_errors()):  # without it, the resource is what it was when it was read

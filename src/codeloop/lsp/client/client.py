@@ -73,7 +73,7 @@ class LanguageClient:
             self.connection.notify("workspace/didChangeConfiguration", {"settings": self.setup.settings})
 
     async def leave(self) -> None:
-        """Tell the server to end."""
+        """Ask the server to shut down, then to exit."""
         with suppress(ErrorAnswer, ServerGone, TimeoutError):
             await self.connection.request("shutdown", None, LSP_STOP.seconds)
         self.connection.notify("exit", None)
@@ -126,7 +126,7 @@ class LanguageClient:
             self.connection.notify("textDocument/didClose", {"textDocument": document.identifier})
 
     def saved(self, path: Path) -> None:
-        """Tell that a file is on the disk as the server has it."""
+        """Notify the server that an open file was saved."""
         document, sync = self.documents.get(path), self._can.get("textDocumentSync")
         save = sync.get("save") if is_object(sync) else None
         if document is not None and save:
@@ -134,7 +134,7 @@ class LanguageClient:
             self.connection.notify("textDocument/didSave", {"textDocument": document.identifier, **more})
 
     def changed_on_disk(self, events: Iterable[tuple[Path, FileEvent]]) -> None:
-        """Tell which files changed, if the server has asked for that."""
+        """Notify the server of changed files that it has asked to watch."""
         changes = [{"uri": path.as_uri(), "type": event} for path, event in events if self.registered.watches(path)]
         if changes:
             self.connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})

@@ -21,7 +21,7 @@ LOST = "codeloop/lost"
 
 
 class ServerPipes(Protocol):
-    """A program that runs: bytes to and from it. Who starts programs gives one of these."""
+    """A running program: bytes to and from it. Whoever starts programs returns one of these."""
 
     async def read(self) -> bytes:
         """Return what it wrote; b"" at its end."""

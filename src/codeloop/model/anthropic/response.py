@@ -47,7 +47,7 @@ class AnthropicEvent(msgspec.Struct, gc=False):
 
 
 class AnthropicReader(ResponseReader):
-    """Reads one answer. Blocks have the numbers that the service gives them."""
+    """Reads one answer. Blocks keep the numbers that the service sends."""
 
     reasons = REASONS
 

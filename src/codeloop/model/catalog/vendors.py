@@ -42,7 +42,7 @@ BASE_URLS: dict[str, str] = {
     "vercel": "https://ai-gateway.vercel.sh/v1",
     "xai": "https://api.x.ai/v1",
 }
-"""By provider: the address where the catalog gives none (there the vendor's own package knows it)."""
+"""By provider: the address, if the catalog has none (there the vendor's own package knows it)."""
 
 
 class LocalServer(NamedTuple):

@@ -14,7 +14,7 @@ _BREATH = 50
 
 
 class ScriptedModel:
-    """Gives `answers` one after the other: those of kind `main` to requests with tools, `side` to the others.
+    """Replies with `answers` in order: requests with tools get those of kind `main`, all others those of kind `side`.
 
     A request too many ends with an error that says so.
     """

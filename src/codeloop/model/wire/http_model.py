@@ -64,7 +64,7 @@ class HttpModel:
             answer.close()
 
     async def _events(self, answer: HttpResponse, reader: ResponseReader) -> AsyncGenerator[list[ModelEvent], None]:
-        """Yield the events of a 200 in batches, one for each piece that the network gives; the last holds Finished."""
+        """Yield the events of a 200 in batches, one for each piece read from the network; the last holds Finished."""
         error: MessageError | None = None
         idle = self._endpoint.idle
         try:

@@ -276,7 +276,7 @@ LONGEST_SCRIPT = 2_000
 
 
 def _sed(words: Sequence[Word]) -> Inner:
-    """Judge a script that runs a program by its `e`, of which only the script tells what it is."""
+    """Judge a script that runs a program by its `e`, as only the script says what that is."""
     texts = [word.value for word in words[1:]]
     return UNKNOWN if any(len(text) > LONGEST_SCRIPT or _SED_RUNS.search(text) for text in texts) else NOTHING
 

@@ -175,7 +175,7 @@ class Hub:
         return None
 
     def _trouble(self, position: Position) -> str:
-        """Open what a position names; give the reason why nobody can go on from there, or an empty text."""
+        """Open what a position names; return the reason why nobody can go on from there, or an empty text."""
         for project, seq in position.items():
             if project not in self._sources:
                 self._open(project)

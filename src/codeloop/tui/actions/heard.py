@@ -65,7 +65,7 @@ class Hearing:
         self._beside.want()
 
     def _call(self, session_id: str, what: str) -> None:
-        """Tell a person who looks elsewhere that there is something to look at."""
+        """Notify a person who is looking elsewhere that this session needs attention."""
         views = (tab.view for tab in self._ui.tabs)
         view = next((view for view in views if view is not None and view.owns(session_id)), None)
         if view is not None and (view.session.id == session_id or view.requests):

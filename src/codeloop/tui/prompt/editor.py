@@ -167,7 +167,7 @@ class PromptEditor(PointedWidget, can_focus=True):
         self._lay_out()
 
     def on_focus(self) -> None:
-        """Show the cursor, and tell the terminal where it is, for input methods."""
+        """Show the cursor, and move the terminal's own there, for input methods."""
         self._lay_out()
 
     def on_blur(self) -> None:

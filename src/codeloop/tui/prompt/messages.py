@@ -1,4 +1,4 @@
-"""What the prompt tells the app."""
+"""The messages that the prompt posts to the app."""
 
 from textual.message import Message
 

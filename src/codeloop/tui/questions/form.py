@@ -56,7 +56,7 @@ class FormAnswer(Struct, frozen=True):
 
 
 class Form(Protocol):
-    """A request as choices under a cursor; `notice` tells something about the last key."""
+    """A request as choices under a cursor; `notice` is a remark on the last key."""
 
     cursor: int
     notice: str

@@ -57,7 +57,7 @@ _COLOURS = (
     ("Generic.Heading", "markdown_heading"),
     ("Generic.Subheading", "markdown_heading"),
 )
-"""The first row that a kind of token begins with gives its colour."""
+"""Colours of tokens: the first row whose name a kind of token begins with."""
 
 
 def language_of(path: str) -> str:

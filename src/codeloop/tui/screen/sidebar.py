@@ -155,7 +155,7 @@ def _lines(text: str, room: int) -> list[str]:
 
 
 def _end(text: str, room: int) -> str:
-    """Return the end of a path, which tells more than its beginning."""
+    """Return the end of a path, which says more than its beginning."""
     if cell_len(text) <= room:
         return text
     while cell_len(text) > room - 1:

@@ -71,7 +71,7 @@ def _prompt(info: UserMessage, known: Known, showing: Showing, *, undone: bool) 
 
 
 def _undone(files: Sequence[str]) -> str:
-    """Return what tells that a part of the conversation is taken back, and which files with it."""
+    """Return the rows that say that a part of the conversation is taken back, and which files with it."""
     more = [f"and {len(files) - _NAMED} more"] if len(files) > _NAMED else []
     named = (f"  {name}" for name in [*files[:_NAMED], *more])
     return "\n".join(["Undone from here on; /redo brings it back.", *named])

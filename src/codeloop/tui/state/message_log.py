@@ -61,7 +61,7 @@ class MessageLog:
         return [info for info in infos if isinstance(info, AssistantMessage)]
 
     def add(self, page: list[MessageWithParts]) -> None:
-        """Take in messages as they are stored; what is known of them already gives way."""
+        """Take in messages as they are stored, in place of what was known of them."""
         for message in page:
             self._put(message.info)
             self.messages[message.info.id].parts = {part.id: part for part in message.parts}

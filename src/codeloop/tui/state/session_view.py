@@ -32,7 +32,7 @@ Request = PermissionRequest | QuestionRequest
 
 
 class SessionView:
-    """What is known of a session. `take` applies an event; `changes` tells which messages have to be drawn again."""
+    """What is known of a session. `take` applies an event; `changes` lists the messages to draw again."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

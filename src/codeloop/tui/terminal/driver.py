@@ -19,7 +19,7 @@ from codeloop.tui.terminal.arrivals import Arrival, Arrivals
 from codeloop.tui.terminal.watcher import TerminalWatcher
 
 ASK_GROUND = "\x1b]11;?\x1b\\"
-"""Asks the terminal for the colour of its ground; whoever has an answer gives it under the same number."""
+"""Asks the terminal for its background colour; the answer comes back under the same number."""
 GROUND = "11"
 READ = 1 << 16
 """Bytes that are read at a time: of a large paste, above all."""

@@ -1,4 +1,4 @@
-"""What goes out of the terminal: to the clipboard, and to the desktop. Which way, its environment tells."""
+"""What goes out of the terminal: to the clipboard, and to the desktop. Its environment decides which way."""
 
 import base64
 import sys
@@ -54,7 +54,7 @@ def copy_programs(environment: Environment, platform: str = sys.platform) -> lis
 
 
 async def give(text: str, programs: list[tuple[str, ...]], which: Callable[[str], str | None]) -> None:
-    """Give a text to each of the programs that there is, the first of those for one desktop."""
+    """Write a text to the stdin of each program that is installed; `xsel` only if no other has taken it."""
     is_given = False
     for program in programs:
         if which(program[0]) is None or (is_given and program[0] == "xsel"):

@@ -1,4 +1,4 @@
-"""A small process that gives the terminal back when this one ends without having done so, as after `kill -9`."""
+"""A small process that restores the terminal if this one ends without doing so, as after `kill -9`."""
 
 import os
 import subprocess

@@ -181,7 +181,7 @@ class _Envelope:
 
 
 def _take(line: str, old: list[str], new: list[str], number: int) -> bool:
-    """Add a line of a hunk to the sides that it belongs to; tell whether it is a change."""
+    """Add a line of a hunk to the sides that it belongs to; return whether it is a change."""
     mark, body = line[:1], line[1:]
     match mark:
         case "+":

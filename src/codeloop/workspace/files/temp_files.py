@@ -18,7 +18,7 @@ FOLDER = "writes"
 NOTE = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
 """The name of a note: who wrote it (process id and start), and something random."""
 TEMPORARY = re.compile(r"\.codeloop-[0-9a-f]{16}")
-"""What `new_name` gives."""
+"""The names that `new_name` makes."""
 
 
 def new_name() -> str:

@@ -123,7 +123,7 @@ def _read(workspace: Workspace, real: Path, before: LoadedFile) -> LoadedFile:
 
 
 def _put_back(workspace: Workspace, real: Path, before: LoadedFile) -> None:
-    """Give a file the bytes of the edit again, whatever stands in its place."""
+    """Write the bytes of the edit back to the file, whatever is there now."""
     with suppress(FileRefused, OSError):
         try:
             now = load(real)

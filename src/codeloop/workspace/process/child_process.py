@@ -13,7 +13,7 @@ _LAST_CHUNKS = 64
 
 
 class ChildProcess:
-    """A running process that leads a session of its own. `exited` gives its code (negative: the signal)."""
+    """A running process that leads a session of its own. `exited` resolves to its code (negative: the signal)."""
 
     def __init__(self, popen: "subprocess.Popen[bytes]") -> None:
         self.pid = popen.pid

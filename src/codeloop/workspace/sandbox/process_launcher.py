@@ -53,7 +53,7 @@ class Launch(Struct, frozen=True):
 
 
 class LaunchedProcess:
-    """A process that the launcher started. `exited` gives its code (negative: the signal).
+    """A process that the launcher started. `exited` resolves to its code (negative: the signal).
 
     `exceeded`: the bound for which it was ended, in words.
     """

@@ -96,7 +96,7 @@ class Tickets:
         return ticket
 
     def take(self, ticket: str, pty_id: str) -> bool:
-        """Use a ticket up, and tell whether it was one for this terminal that had not expired."""
+        """Use a ticket up, and return whether it was one for this terminal that had not expired."""
         named, until = self._open.pop(ticket, ("", 0.0))
         return named == pty_id and time.monotonic() < until
 

@@ -22,7 +22,7 @@ _NOT_HERE = "Files can't be watched on this system, so only the branch and the f
 
 
 class ProjectWatch:
-    """Tells followers what happens to the files of a project, as long as it is switched on.
+    """Reports changed files of a project to its followers while it is switched on.
 
     `ignored`: patterns of what is not watched besides. `look_at_branch` is called when another one may be checked out.
     """

@@ -30,7 +30,7 @@ from tests.support.project import rig, startup
 
 
 def repository(folder: Path) -> str:
-    """Make a repository with one commit; give the commit's hash."""
+    """Make a repository with one commit; return the commit's hash."""
     folder.mkdir(parents=True, exist_ok=True)
 
     def git(*words: str) -> str:

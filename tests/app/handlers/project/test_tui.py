@@ -31,7 +31,7 @@ from tests.support.project import Rig, rig, within
 
 
 async def told(it: Rig, operation: AnyOperation, **args: Any) -> Any:
-    """Carry out an operation; give the type and the properties of the event that followers see."""
+    """Carry out an operation; return the type and the properties of the event that followers see."""
     stream = it.project.store.follow()
     next_one = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0)

@@ -45,7 +45,7 @@ async def refused(wait: Any) -> OperationError:
 
 
 async def say(it: Rig, text: str) -> str:
-    """Send a prompt without waiting, and give its message's id."""
+    """Send a prompt without waiting, and return its message's id."""
     chosen = new_id("msg")
     await it.client.call(
         PROMPT_ASYNC, Prompt(session_id=it.session_id, parts=[TextPartInput(text=text)], message_id=chosen)

@@ -84,7 +84,7 @@ class Place:
         self.users.append(info.id)
 
     async def step(self, files: dict[str, str]) -> str:
-        """Let the agent write files in a step of its own; gives the message's id."""
+        """Let the agent write files in a step of its own; return the message's id."""
         self.clock += 1
         info = AssistantMessage(
             id=new_id("msg"),

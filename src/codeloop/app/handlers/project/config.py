@@ -43,7 +43,7 @@ async def warnings(project: Project, _args: NoArguments) -> list[str]:
 
 
 async def update(project: Project, args: UpdateConfig) -> JSON:
-    """Merge settings into the project's own file and give the configuration as it is then; null takes one out.
+    """Merge settings into the project's own file and return the configuration as it is then; null takes one out.
 
     What is so already is not written. Raises CodeloopError, and nothing is changed: a setting that no file may hold,
     one that a directory without trust can't have, a file with comments.

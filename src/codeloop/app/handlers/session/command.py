@@ -67,7 +67,7 @@ def _with_text(project: Project, command: Command) -> Command:
 
 
 async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
-    """Expand a command, send it as a prompt, run the turn and give its last answer.
+    """Expand a command, send it as a prompt, run the turn and return its last answer.
 
     Raises OperationError: no such command, a line for the shell that is not allowed or was aborted, a file that can't
     be read. Nothing is stored then.

@@ -133,7 +133,7 @@ async def update(project: Project, args: UpdateSession) -> Session:
 
 
 def _metadata(session: Session, given: JSON | None) -> JSON:
-    """Return the field to replace: what a client gives, with the profile and the ceilings that it may not know of."""
+    """Return the field to replace: what a client sent, with the profile and the ceilings that it may not know of."""
     if given is None:
         return {}
     own = session.metadata or {}

@@ -35,7 +35,7 @@ TOLD = "The user ran the following command themselves; the result below is what 
 
 
 async def shell(project: Project, args: RunShell) -> MessageWithParts:
-    """Run a command line in the session's shell and give the answer that holds it; the model is not asked.
+    """Run a command line in the session's shell and return the answer that holds it; the model is not asked.
 
     It is the person's own command, so no permission is asked and undo leaves alone what it changed.
     Raises OperationError: no such session or agent, a command or an id that can't be used; SessionBusyError while a

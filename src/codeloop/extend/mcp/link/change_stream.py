@@ -1,4 +1,4 @@
-"""What a server tells without being asked: its log, changes of its lists, changes of resources that were read."""
+"""What a server sends without being asked: its log, changes of its lists, changes of resources that were read."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ class ChangeStream:
         return self._client.protocol_version.startswith(_GREETED)
 
     async def watch(self, uri: str) -> None:
-        """Hear of changes of a resource, where the server tells of them. Raises what a request raises."""
+        """Subscribe to changes of a resource, if the server offers that. Raises what a request raises."""
         from mcp_types import EmptyResult, SubscribeRequest, SubscribeRequestParams
 
         can = self._client.server_capabilities.resources

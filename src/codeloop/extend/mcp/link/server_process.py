@@ -22,7 +22,7 @@ class MessageTooLong(CodeloopError):
 
 
 class ServerProcess:
-    """A running program. Its stdin takes lines, its stdout gives lines, its stderr goes to the log."""
+    """A running program. It reads lines from stdin and writes lines to stdout; its stderr goes to the log."""
 
     def __init__(self, process: LaunchedProcess, streams: "_Streams", errors: Pipe) -> None:
         self._process = process

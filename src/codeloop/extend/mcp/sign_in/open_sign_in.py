@@ -41,7 +41,7 @@ class OpenSignIn:
         self._task.result()
 
     async def close(self) -> None:
-        """Give it up."""
+        """Cancel the sign-in and wait until it has ended."""
         self._task.cancel()
         await asyncio.wait({self._task})
         if not self._task.cancelled():

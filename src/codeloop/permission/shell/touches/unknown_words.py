@@ -1,4 +1,4 @@
-"""The words of a program that no row tells of: each may name a file."""
+"""The words of a program that has no row: each may name a file."""
 
 import re
 from collections.abc import Iterator, Sequence

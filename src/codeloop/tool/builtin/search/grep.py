@@ -87,7 +87,7 @@ async def _target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, Res
 
 
 async def _found(path: Path, query: Query, ctx: ToolContext) -> tuple[GrepResult, str]:
-    """Search for what the pattern means; when that is not what it says, the note tells."""
+    """Search for what the pattern means; a note says so when that differs from what is written."""
     try:
         found, note = await _searched(path, query, ctx)
         meant = _BAR.sub("|", query.pattern)

@@ -20,7 +20,7 @@ class AskScreen(Protocol):
 
 
 class DialogContext(Struct, frozen=True):
-    """`client` reaches the project, `colours` gives the styles in use, `ask` shows a further screen."""
+    """`client` reaches the project, `colours` returns the styles in use, `ask` shows a further screen."""
 
     client: Client
     colours: Colours

@@ -17,7 +17,7 @@ _PAGES = {"pageup": -1, "pagedown": 1, "space": 1}
 
 
 class ReadingScreen(Dialog[None]):
-    """Closes without a result. `rows`: gives what is read, in rows of a width."""
+    """Closes without a result. `rows` returns the text to read as rows of a given width."""
 
     def __init__(self, title: str, rows: Callable[[int], Sequence[Row]], colours: Colours) -> None:
         super().__init__(colours)
@@ -25,7 +25,7 @@ class ReadingScreen(Dialog[None]):
         self._rows = rows
 
     def compose(self) -> ComposeResult:
-        """Give the title, the rows, and the keys."""
+        """Yield the title, the rows, and the keys."""
         with Vertical(id="dialog-box"):
             yield RowsView("reading-title")
             yield RowsView("reading-rows")

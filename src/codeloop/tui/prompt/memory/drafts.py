@@ -50,7 +50,7 @@ class DraftFiles:
             return []
 
     def adopt(self, key: str) -> bool:
-        """Take over the latest draft of a session from a process that is gone; renaming gives it to one process only.
+        """Take over the latest draft of a session from a process that is gone; only one process can rename it.
 
         Return whether there was one.
         """

@@ -14,7 +14,7 @@ RESTORED = "What you were typing when the program ended is back."
 
 
 class Keeping:
-    """The draft of the session that is shown. `later` calls a function a moment from now; `note` tells the person."""
+    """The draft of the session that is shown. `later` calls a function a moment from now; `note` shows a message."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class PatchedFile(Struct, frozen=True):
 
 
 def file_patches(text: str) -> Iterator[PatchedFile]:
-    """Yield the files of a unified diff, in order; what is no diff gives none."""
+    """Yield the files of a unified diff, in order; none for a text that is not a diff."""
     path, hunks = "", list[tuple[DiffLine, ...]]()
     lines = text.split("\n")
     at = 0

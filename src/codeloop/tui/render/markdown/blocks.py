@@ -80,7 +80,7 @@ TABLE_ROWS = 60
 
 
 class BlockReader:
-    """Reads lines without tabs, and gives out blocks."""
+    """Reads lines without tabs and yields blocks."""
 
     def __init__(self) -> None:
         self._containers: list[_Container] = []

@@ -220,7 +220,7 @@ class Transcript(ScrollView, can_focus=False):
         self.scroll_to(y=max(row, 0), animate=False)
 
     def _move_bar(self, position: float) -> None:
-        """Tell the scroll bar where it is, if that looks otherwise: to draw it costs as much as the text."""
+        """Move the scroll bar, but only if it would look different: drawing it costs as much as the text."""
         size, total, window = self.size.height, self._blocks.height, self.container_size.height
         if not self.show_vertical_scrollbar or not size:
             return

@@ -66,7 +66,7 @@ def _woken_by_signals() -> int:
 
 
 def identity(path: str | os.PathLike[str]) -> bytes:
-    """Return what tells a file from every other, also from one that takes over its number; empty when it is gone."""
+    """Return an identity that no other file has, not even one that reuses its inode number; empty when it is gone."""
     handle = ctypes.create_string_buffer(_HANDLE.pack(_LARGEST_HANDLE, 0), _HANDLE.size + _LARGEST_HANDLE)
     if sys.platform == "linux" and not _libc.name_to_handle_at(-100, os.fsencode(path), handle, _MOUNT, 0):
         return handle.raw
