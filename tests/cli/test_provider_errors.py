@@ -13,7 +13,6 @@ from tests.support.answers import Answer
 from tests.support.provider import ModelServer
 
 REFUSED = Answer(status=401, body=json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}))
-MISSING = Answer(status=404, body=json.dumps({"error": {"message": "The model `m` does not exist"}}))
 WITHOUT = Answer(status=401, body=json.dumps({"error": {"message": "Missing API key"}}))
 NO_PAGE = Answer(status=404, body="404 page not found")
 

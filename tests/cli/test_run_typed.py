@@ -10,7 +10,6 @@ from tests.cli.program import Desk, bash, call, serving, steps
 from tests.support.answers import Answer
 
 HELLO = Answer(text="Hello.")
-INIT = "Write AGENTS.md"
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )

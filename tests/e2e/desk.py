@@ -1,8 +1,5 @@
 """A home, a project with a mistake in it, a model service, and the program on a terminal."""
 
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.model import CART, TESTS
-from tests.interop.stage import CODELOOP, LISTENING, ROOT, process
+from tests.support import programs
+from tests.support.programs import ROOT, commit_all, environment_in, process, provider_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,31 +29,19 @@ class EndToEnd:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Nothing of the person's who runs the tests."""
-        return {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.home),
-            "LANG": "C.UTF-8",
-            "COLORTERM": "truecolor",
-            "CODELOOP_HOME": str(self.home / "codeloop"),
-            "CODELOOP_MODELS_URL": "http://127.0.0.1:9/",
-        }
+        """What the program is started with."""
+        return environment_in(self.home) | {"LANG": "C.UTF-8", "COLORTERM": "truecolor"}
 
     @property
     def config(self) -> dict[str, Any]:
         """The person's configuration: the model service, and a question before each command."""
-        models = {"coder": {"limit": {"context": 131_072, "output": 16_384}}}
-        options = {"baseURL": self.model_url, "apiKey": "k"}
-        service = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": models}
         chosen = {"model": "mine/coder", "small_model": "mine/coder"}
-        return chosen | {"provider": {"mine": service}, "permission": {"bash": "ask"}}
+        return chosen | {"provider": {"mine": provider_at(self.model_url, "coder")}, "permission": {"bash": "ask"}}
 
     def configure(self) -> None:
         """Write the person's configuration."""
-        file = self.home / "codeloop" / "config" / "codeloop.json"
-        file.parent.mkdir(parents=True)
-        file.write_text(json.dumps(self.config))
-        (file.parent / "tui.json").write_text('{"leader_timeout": 60000}')  # a busy machine is slower than a person
+        folder = programs.configure(self.home, self.config)
+        (folder / "tui.json").write_text('{"leader_timeout": 60000}')  # a busy machine is slower than a person
 
 
 @contextmanager
@@ -67,9 +53,7 @@ def end_to_end(folder: Path) -> Generator[EndToEnd]:
         (desk.project / ".gitignore").write_text("__pycache__/\n")
         (desk.project / "cart.py").write_text(CART)
         (desk.project / "test_cart.py").write_text(TESTS)
-        who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-        for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
-            subprocess.run(["git", *who, *words], cwd=desk.project, check=True)
+        commit_all(desk.project)
         desk.configure()
         yield desk
 
@@ -77,5 +61,5 @@ def end_to_end(folder: Path) -> Generator[EndToEnd]:
 @contextmanager
 def serving(desk: EndToEnd) -> Generator[str]:
     """Run `codeloop serve` in the project and yield its URL."""
-    with process([str(CODELOOP), "serve", "--port", "0"], desk.project, desk.environment, LISTENING) as url:
+    with programs.serving(desk.project, desk.environment) as url:
         yield url

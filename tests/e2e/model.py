@@ -3,14 +3,12 @@
 python -m tests.e2e.model: prints its base URL, serves until it is stopped.
 """
 
-import asyncio
-import contextlib
 import json
 from dataclasses import replace
 from typing import Any
 
 from tests.support.answers import Answer, Call, Counts
-from tests.support.provider import ModelServer
+from tests.support.provider import ModelServer, run_server
 from tests.support.wire import Received
 
 DELAY = 0.015
@@ -108,13 +106,5 @@ def choose(received: Received) -> Answer:
     return replace(answer, delay=answer.delay or DELAY, counts=counts)
 
 
-async def serve() -> None:
-    """Serve until the process is stopped; the first line printed is the base URL."""
-    async with ModelServer(choose, record=False) as server:
-        print(server.url, flush=True)
-        await server.serve_forever()
-
-
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve())
+    run_server(ModelServer(choose, record=False))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.desk import EndToEnd, end_to_end, serving
 from tests.e2e.model import CART, RIGHT
-from tests.interop.stage import CODELOOP
+from tests.support.programs import CODELOOP
 from tests.support.tmux import Pane, pane
 
 pytestmark = pytest.mark.e2e

@@ -3,13 +3,11 @@
 python -m tests.interop.models: prints its base URL, serves until it is stopped.
 """
 
-import asyncio
-import contextlib
 import json
 from typing import Any
 
 from tests.support.answers import Answer, Call
-from tests.support.provider import ModelServer
+from tests.support.provider import ModelServer, run_server
 from tests.support.wire import Received
 
 WRITE = Call("write", json.dumps({"filePath": "note.txt", "content": "kept\n"}), "call_write")
@@ -35,13 +33,5 @@ def choose(received: Received) -> Answer:
     return Answer(text="Hello.", hang=THINKS)
 
 
-async def serve() -> None:
-    """Serve until the process is stopped; the first line printed is the base URL."""
-    async with ModelServer(choose, record=False) as server:
-        print(server.url, flush=True)
-        await server.serve_forever()
-
-
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve())
+    run_server(ModelServer(choose, record=False))

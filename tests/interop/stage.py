@@ -2,10 +2,8 @@
 
 import fcntl
 import hashlib
-import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
@@ -16,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from tests.support import programs
+from tests.support.programs import ROOT, commit_all, environment_in, process, provider_at
+
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-CODELOOP = Path(sys.executable).parent / "codeloop"
 PASSWORD = "a password for interop"
-LISTENING = "opencode server listening on "
 
 
 def cache(name: str, *inputs: Path) -> Path:
@@ -90,35 +88,27 @@ class Stage:
 
     @property
     def config(self) -> dict[str, Any]:
-        limit = {"limit": {"context": 131_072, "output": 16_384}}
-        models = dict.fromkeys(["coder", "talker", "sleeper"], limit)
-        service = {
-            "npm": "@ai-sdk/openai-compatible",
-            "options": {"baseURL": self.model_url, "apiKey": "k"},
-            "models": models,
-        }
         return {
             "model": "mine/coder",
             "small_model": "mine/talker",
-            "provider": {"mine": service},
+            "provider": {"mine": provider_at(self.model_url, "coder", "talker", "sleeper")},
             "permission": {"bash": "ask", "edit": "allow"},
             "command": {"greet": {"template": "Say hello to $ARGUMENTS."}},
         }
 
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
     def configure(self, config: dict[str, Any]) -> None:
         """Write the person's configuration."""
-        path = self.folder / "home" / "codeloop" / "config" / "codeloop.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(config))
+        programs.configure(self.home, config)
 
     @property
     def environment(self) -> dict[str, str]:
-        """What every program is started with: nothing of the person's who runs the tests."""
-        return {
+        """What every program is started with."""
+        return environment_in(self.home) | {
             "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-            "HOME": str(self.folder / "home"),
-            "CODELOOP_HOME": str(self.folder / "home" / "codeloop"),
-            "CODELOOP_MODELS_URL": "http://127.0.0.1:9/",
             "OPENCODE_SERVER_PASSWORD": PASSWORD,
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
@@ -141,31 +131,6 @@ class Stage:
 
 
 @contextmanager
-def process(command: list[str], cwd: Path, env: Mapping[str, str] | None, begins: str = "") -> Generator[str]:
-    """Run a program beside the test and yield what its first line says after `begins`; end it, and what it started."""
-    with subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=None if env is None else dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as running:
-        try:
-            assert running.stdout
-            line = running.stdout.readline().strip()
-            assert line.startswith(begins), f"{command[0]} said {line!r}"
-            yield line.removeprefix(begins)
-        finally:
-            running.terminate()
-            try:
-                running.wait(15)
-            except subprocess.TimeoutExpired:
-                os.killpg(running.pid, signal.SIGKILL)
-
-
-@contextmanager
 def staged(folder: Path) -> Generator[Stage]:
     """Yield a fresh home and project, and a running model service."""
     with process([sys.executable, "-m", "tests.interop.models"], ROOT, None) as url:
@@ -174,14 +139,12 @@ def staged(folder: Path) -> Generator[Stage]:
             path.mkdir(parents=True)
         stage.configure(stage.config)
         (stage.project / "src" / "main.py").write_text("print('interop')\n")
-        for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
-            who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-            subprocess.run(["git", *who, *words], cwd=stage.project, check=True)
+        commit_all(stage.project)
         yield stage
 
 
 @contextmanager
 def serving(stage: Stage) -> Generator[str]:
     """Run `codeloop serve` in the project and yield its URL."""
-    with process([str(CODELOOP), "serve", "--port", "0"], stage.project, stage.environment, LISTENING) as url:
+    with programs.serving(stage.project, stage.environment) as url:
         yield url

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.stage import ROOT
 from tests.interop.test_mcp_servers import published
+from tests.support.programs import ROOT
 
 pytestmark = pytest.mark.interop
 SCENARIOS = (

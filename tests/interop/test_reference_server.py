@@ -8,7 +8,8 @@ import pytest
 
 from tests.e2e.desk import EndToEnd, end_to_end
 from tests.e2e.model import CART, RIGHT
-from tests.interop.stage import CODELOOP, LISTENING, PASSWORD, process, reference_program
+from tests.interop.stage import PASSWORD, reference_program
+from tests.support.programs import CODELOOP, LISTENING, process
 from tests.support.tmux import pane
 
 pytestmark = pytest.mark.interop

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.stage import CODELOOP, PASSWORD, npm_packages, serving, staged
+from tests.interop.stage import PASSWORD, npm_packages, serving, staged
+from tests.support.programs import CODELOOP
 
 pytestmark = pytest.mark.interop
 ENTRIES = {"first": ".", "v2": "./v2"}

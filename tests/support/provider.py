@@ -185,14 +185,20 @@ def by_step(script: Script) -> Choose:
     return choose
 
 
-async def serve(script: Script, port: int, key: str, *, validate: bool) -> None:
-    """Serve a script until the process is stopped; the first line printed is the base URL."""
-    async with ModelServer(by_step(script), key=key, validate=validate, record=False, port=port) as server:
-        for answer in (*script.answers, script.without_tools):
+async def serve(server: ModelServer, ready: Sequence[Answer] = ()) -> None:
+    """Serve until the process is stopped; the first line printed is the base URL. `ready`: answers to render first."""
+    async with server:
+        for answer in ready:
             server.render(answer, anthropic=False)
             server.render(answer, anthropic=True)
         print(server.url, flush=True)
         await server.serve_forever()
+
+
+def run_server(server: ModelServer, ready: Sequence[Answer] = ()) -> None:
+    """Be the process of a server; see `serve`."""
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve(server, ready))
 
 
 def main() -> None:
@@ -203,8 +209,11 @@ def main() -> None:
     parser.add_argument("--key", default="", help="requests without this key are refused")
     parser.add_argument("--validate", action="store_true", help="refuse histories that the real services refuse")
     arguments = parser.parse_args()
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(read_script(arguments.script), arguments.port, arguments.key, validate=arguments.validate))
+    script = read_script(arguments.script)
+    server = ModelServer(
+        by_step(script), key=arguments.key, validate=arguments.validate, record=False, port=arguments.port
+    )
+    run_server(server, (*script.answers, script.without_tools))
 
 
 if __name__ == "__main__":

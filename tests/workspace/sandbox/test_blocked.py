@@ -17,12 +17,12 @@ NO_DOCKER = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock.
 @pytest.fixture
 def policy(tmp_path: Path) -> SandboxPolicy:
     """A project, in a home."""
-    (tmp_path / "work/.git").mkdir(parents=True)
-    (tmp_path / "work/sub").mkdir()
-    (tmp_path / "work/.git/config").touch()
+    (tmp_path / "project/.git").mkdir(parents=True)
+    (tmp_path / "project/sub").mkdir()
+    (tmp_path / "project/.git/config").touch()
     (tmp_path / ".npmrc").touch()
-    work = tmp_path / "work"
-    return SandboxPolicy((work,), (work / ".git/config",), (), (tmp_path / ".ssh",), (), "hosts", ())
+    project = tmp_path / "project"
+    return SandboxPolicy((project,), (project / ".git/config",), (), (tmp_path / ".ssh",), (), "hosts", ())
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def policy(tmp_path: Path) -> SandboxPolicy:
         ("bash: line 1: ~/.npmrc: Read-only file system", "write to ~/.npmrc, outside the project"),
         (
             "error: could not write config file .git/config: Device or resource busy",
-            "write to ~/work/.git/config, which",
+            "write to ~/project/.git/config, which",
         ),
         ("cat: ~/.ssh/id_rsa: Permission denied", "read of ~/.ssh/id_rsa, which is hidden"),
         ("error: gpg failed to sign the data\nfatal: failed to write commit object", "signing with your keys"),
@@ -43,7 +43,7 @@ def policy(tmp_path: Path) -> SandboxPolicy:
         ("rm: cannot remove 'mnt': Device or resource busy", ""),
     ],
 )
-@pytest.mark.parametrize("folder", ["work", "work/sub"])
+@pytest.mark.parametrize("folder", ["project", "project/sub"])
 def test_what_tools_print_is_told_as_what_was_blocked(
     tmp_path: Path, policy: SandboxPolicy, folder: str, printed: str, told: str
 ) -> None:
@@ -73,8 +73,8 @@ def test_a_service_of_this_machine_is_told_as_blocked_if_it_is_there(
         port = server.getsockname()[1]
         line = printed.format(port)
         for network in ("off", "hosts"):
-            (note,) = blocked(line, replace(policy, network=network), tmp_path / "work", tmp_path, [])
+            (note,) = blocked(line, replace(policy, network=network), tmp_path / "project", tmp_path, [])
             assert note == f"blocked: connection to localhost:{port}, a service outside the sandbox. {ASK_OUTSIDE}"
         for other in (replace(policy, network="on"), replace(policy, hosts=(f"localhost:{port}",))):
-            assert blocked(line, other, tmp_path / "work", tmp_path, []) == []
-    assert blocked(line, policy, tmp_path / "work", tmp_path, []) == [], "nothing is served there"
+            assert blocked(line, other, tmp_path / "project", tmp_path, []) == []
+    assert blocked(line, policy, tmp_path / "project", tmp_path, []) == [], "nothing is served there"

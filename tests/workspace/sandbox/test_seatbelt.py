@@ -19,31 +19,7 @@ from codeloop.workspace.sandbox.seatbelt import SeatbeltForker, profile
 TEMPORARY = Path("/private/var/folders/x/T/codeloop-1")
 HOME = Path("/Users/ann")
 ROOT = HOME / "app"
-GOLDEN = r"""(version 1)
-(deny default)
-(allow process-exec process-fork sysctl-read ipc-posix-sem)
-(allow signal process-info* (target same-sandbox))
-(allow file-read* file-map-executable)
-(deny file-read* (regex #"^/dev/tty[a-z]"))
-(allow file-write-data (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (subpath "/dev/fd"))
-(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo") (global-name "com.apple.bsd.dirhelper"))
-(allow network-outbound (remote ip "localhost:4001"))
-(allow network-outbound (remote ip "localhost:4002"))
-(allow network-outbound network-bind (subpath "/Users/ann/app"))
-(allow network-outbound network-bind (subpath "/private/var/folders/x/T/codeloop-1"))
-(allow file-read* (subpath "/Users/ann"))
-(deny file-read* file-write* network-outbound (subpath "/Users/ann/.codeloop"))
-(allow file-read* (subpath "/Users/ann/.codeloop/output"))
-(deny file-read* file-write* network-outbound (subpath "/Users/ann/.ssh"))
-(allow file-read* file-write* (subpath "/Users/ann/app"))
-(deny file-write* (subpath "/Users/ann/app/.codeloop"))
-(deny file-write* (subpath "/Users/ann/app/.git/config"))
-(deny file-read* file-write* network-outbound (subpath "/Users/ann/app/web/.env"))
-(allow file-read* file-write* (subpath "/private/var/folders/x/T/codeloop-1"))
-(deny file-write-unlink (literal "/Users/ann/app"))
-(deny file-write-unlink (literal "/Users/ann/app/.git"))
-(deny file-write-unlink (literal "/Users/ann/app/web"))
-"""
+GOLDEN = Path(__file__).with_name("profile.sb").read_text()
 
 
 def policy(**changed: Any) -> SandboxPolicy:

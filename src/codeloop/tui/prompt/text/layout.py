@@ -69,29 +69,20 @@ class Layout:
         """Return the offset in the text of the character that stands in a cell, or the end of its row."""
         row = min(max(row, 0), self.rows - 1)
         line, start, end = self._section(row)
+        glyphs = self.glyphs(self._lines[line][start:end])
         at = 0
-        for glyph in self.glyphs(self._lines[line][start:end]):
+        for glyph in glyphs:
             if at + glyph.cells > column:
                 return self._starts[line] + start + glyph.start
             at += glyph.cells
         is_last = end == len(self._lines[line])
-        glyphs = self.glyphs(self._lines[line][start:end])
         last = end if is_last or not glyphs else start + glyphs[-1].start
         return self._starts[line] + last
-
-    def row_bounds(self, row: int) -> tuple[int, int]:
-        """Return the offsets in the text where a row begins and ends."""
-        line, start, end = self._section(row)
-        return self._starts[line] + start, self._starts[line] + end
 
     def row(self, row: int) -> tuple[int, str]:
         """Return the offset in the text and the characters of a row."""
         line, start, end = self._section(row)
         return self._starts[line] + start, self._lines[line][start:end]
-
-    def is_line_start(self, row: int) -> bool:
-        """Return whether a row is the first of its line."""
-        return self._section(row)[1] == 0
 
     def glyphs(self, text: str) -> list[Glyph]:
         """Return the characters of a piece of a line as they are shown."""

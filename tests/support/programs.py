@@ -1,0 +1,79 @@
+"""Programs that run beside the test, in a home and a project of their own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+CODELOOP = Path(sys.executable).parent / "codeloop"
+LISTENING = "opencode server listening on "
+
+
+def environment_in(home: Path) -> dict[str, str]:
+    """Return what a program is started with: nothing of the person's who runs the tests."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "CODELOOP_HOME": str(home / "codeloop"),
+        "CODELOOP_MODELS_URL": "http://127.0.0.1:9/",
+    }
+
+
+def provider_at(url: str, *models: str) -> dict[str, Any]:
+    """Return the configuration of a provider whose service is at a base URL."""
+    limit = {"limit": {"context": 131_072, "output": 16_384}}
+    options = {"baseURL": url, "apiKey": "k"}
+    return {"npm": "@ai-sdk/openai-compatible", "options": options, "models": dict.fromkeys(models, limit)}
+
+
+def configure(home: Path, config: dict[str, Any]) -> Path:
+    """Write the person's configuration and return its folder."""
+    file = home / "codeloop" / "config" / "codeloop.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(config))
+    return file.parent
+
+
+def commit_all(project: Path) -> None:
+    """Make a folder a repository whose one commit has every file in it."""
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run(["git", *who, *words], cwd=project, check=True)
+
+
+@contextmanager
+def process(command: list[str], cwd: Path, env: Mapping[str, str] | None, begins: str = "") -> Generator[str]:
+    """Run a program beside the test and yield what its first line says after `begins`; end it, and what it started."""
+    with subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=None if env is None else dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        try:
+            assert running.stdout
+            line = running.stdout.readline().strip()
+            assert line.startswith(begins), f"{command[0]} said {line!r}"
+            yield line.removeprefix(begins)
+        finally:
+            running.terminate()
+            try:
+                running.wait(15)
+            except subprocess.TimeoutExpired:
+                os.killpg(running.pid, signal.SIGKILL)
+
+
+@contextmanager
+def serving(project: Path, environment: Mapping[str, str]) -> Generator[str]:
+    """Run `codeloop serve` in a project and yield its URL."""
+    with process([str(CODELOOP), "serve", "--port", "0"], project, environment, LISTENING) as url:
+        yield url
