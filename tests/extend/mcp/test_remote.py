@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from codeloop.extend.mcp.known.definition import definition_of
 from codeloop.extend.mcp.sign_in.login import sign_in
-from codeloop.extend.mcp.sign_in.store import SignIns, sign_ins_of
+from codeloop.extend.mcp.sign_in.store import ServerSignIn, SignIns, sign_ins_of
 from codeloop.extend.mcp.sign_in.stored import sign_out
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
@@ -65,128 +66,127 @@ async def test_a_server_that_was_started_again_is_reached_again(tmp_path: Path, 
         assert (await it.call("add", a=2, b=2)).output == "4"
 
 
-async def signed_in(url: str, sign_ins: SignIns, **oauth: Any) -> str:
-    definition = definition_of("p", {"type": "remote", "url": url, **({"oauth": oauth} if oauth else {})})
-    tasks: list[asyncio.Task[None]] = []
+@dataclass
+class Person:
+    """Who signs in at the provider. `provider`: the folder in which that leaves its notes."""
 
-    def show(address: str) -> None:
-        tasks.append(asyncio.create_task(asyncio.to_thread(opened, address)))
+    url: str
+    provider: Path
+    sign_ins: SignIns
 
-    said = await sign_in(definition, sign_ins, show, None)
-    await asyncio.gather(*tasks)
-    return said
+    async def sign_in(self) -> str:
+        tasks: list[asyncio.Task[None]] = []
+
+        def show(address: str) -> None:
+            tasks.append(asyncio.create_task(asyncio.to_thread(opened, address)))
+
+        said = await sign_in(definition_of("p", remote(self.url)["p"]), self.sign_ins, show, None)
+        await asyncio.gather(*tasks)
+        return said
+
+    @property
+    def entry(self) -> ServerSignIn:
+        """What is stored of the sign-in."""
+        entry = self.sign_ins.get("p", self.url)
+        assert entry is not None
+        return entry
+
+    def change(self, **fields: Any) -> None:
+        """Change what is stored of the sign-in."""
+        self.sign_ins.put("p", replace(self.entry, **fields))
+
+    def renewals(self) -> int:
+        """Return how often the provider has renewed a token so far."""
+        notes = self.provider / "renewed"
+        return len(notes.read_text()) if notes.exists() else 0
 
 
-async def test_a_person_signs_in_and_calls_work_without_a_question(tmp_path: Path, oauth: tuple[str, Path]) -> None:
-    url, folder = oauth
-    sign_ins = sign_ins_of(paths_of(tmp_path))
-    async with world(tmp_path, remote(url)) as it:
+@pytest.fixture
+def person(tmp_path: Path, oauth: tuple[str, Path]) -> Person:
+    return Person(*oauth, sign_ins_of(paths_of(tmp_path)))
+
+
+async def test_a_person_signs_in_and_calls_work_without_a_question(tmp_path: Path, person: Person) -> None:
+    async with world(tmp_path, remote(person.url)) as it:
         with pytest.raises(CodeloopError, match="run `codeloop mcp auth p`"):
             await it.server().connect()
         assert it.server().status.state == "needs_auth"
-        assert await signed_in(url, sign_ins) == "Signed in at p."
+        assert await person.sign_in() == "Signed in at p."
         await it.server().connect()
         assert (await it.call("add", a=1, b=2)).output == "3"
-        entry = sign_ins.get("p", url)
-        assert entry is not None
-        assert entry.refresh
+        assert person.entry.refresh
         assert (tmp_path / "home" / "data" / "mcp-auth.json").stat().st_mode & 0o077 == 0
-        sign_ins.put("p", replace(entry, expires=time.time() - 1))
+        before = person.renewals()
+        person.change(expires=time.time() - 1)
         assert (await it.call("add", a=2, b=2)).output == "4"
-        assert (folder / "renewed").read_text() == "x"
+        assert person.renewals() - before == 1
 
 
-async def test_a_token_is_only_sent_to_the_address_that_it_was_given_for(
-    tmp_path: Path, oauth: tuple[str, Path]
-) -> None:
-    url, _ = oauth
-    sign_ins = sign_ins_of(paths_of(tmp_path))
-    await signed_in(url, sign_ins)
-    assert sign_ins.get("p", url + "/other") is None
-    assert sign_ins.get("p", url) is not None
+async def test_a_token_is_only_sent_to_the_address_that_it_was_given_for(person: Person) -> None:
+    await person.sign_in()
+    assert person.sign_ins.get("p", person.url + "/other") is None
+    assert person.sign_ins.get("p", person.url) is not None
 
 
-async def test_of_five_that_renew_at_once_one_does(tmp_path: Path, oauth: tuple[str, Path]) -> None:
-    url, folder = oauth
-    sign_ins = sign_ins_of(paths_of(tmp_path))
-    await signed_in(url, sign_ins)
-    entry = sign_ins.get("p", url)
-    assert entry is not None
-    sign_ins.put("p", replace(entry, expires=time.time() - 1))
-    before = len((folder / "renewed").read_text()) if (folder / "renewed").exists() else 0
+async def test_of_five_that_renew_at_once_one_does(tmp_path: Path, person: Person) -> None:
+    await person.sign_in()
+    person.change(expires=time.time() - 1)
+    before = person.renewals()
 
     async def used() -> str:
-        async with world(tmp_path, remote(url)) as it:
+        async with world(tmp_path, remote(person.url)) as it:
             await it.server().connect()
             return (await it.call("add", a=1, b=2)).output
 
     assert await asyncio.gather(*(used() for _ in range(5))) == ["3"] * 5
-    assert len((folder / "renewed").read_text()) - before == 1
+    assert person.renewals() - before == 1
 
 
-async def test_a_refused_token_ends_with_a_new_sign_in(tmp_path: Path, oauth: tuple[str, Path]) -> None:
-    url, _ = oauth
-    sign_ins = sign_ins_of(paths_of(tmp_path))
-    await signed_in(url, sign_ins)
-    entry = sign_ins.get("p", url)
-    assert entry is not None
-    async with world(tmp_path, remote(url)) as it:
+async def test_a_refused_token_ends_with_a_new_sign_in(tmp_path: Path, person: Person) -> None:
+    await person.sign_in()
+    async with world(tmp_path, remote(person.url)) as it:
         await it.server().connect()
-        sign_ins.put("p", replace(entry, access="wrong", refresh="wrong"))
+        person.change(access="wrong", refresh="wrong")
         with pytest.raises(ToolFailure, match="run `codeloop mcp auth p`"):
             await it.call("add", a=1, b=2)
         assert it.server().status.state == "needs_auth"
 
 
-async def test_while_the_provider_fails_a_person_stays_signed_in(tmp_path: Path, oauth: tuple[str, Path]) -> None:
-    url, folder = oauth
-    sign_ins = sign_ins_of(paths_of(tmp_path))
-    await signed_in(url, sign_ins)
-    entry = sign_ins.get("p", url)
-    assert entry is not None
-    over = replace(entry, expires=time.time() - 1)
-    async with world(tmp_path, remote(url)) as it:
-        sign_ins.put("p", over)
-        (folder / "down").touch()
+async def test_while_the_provider_fails_a_person_stays_signed_in(tmp_path: Path, person: Person) -> None:
+    await person.sign_in()
+    over = replace(person.entry, expires=time.time() - 1)
+    down = person.provider / "down"
+    async with world(tmp_path, remote(person.url)) as it:
+        person.sign_ins.put("p", over)
+        down.touch()
         try:
             with pytest.raises(CodeloopError, match=r"could not be renewed: 127.0.0.1:[0-9]+ answered 503\. Try again"):
                 await it.server().connect()
         finally:
-            (folder / "down").unlink()
+            down.unlink()
         assert it.server().status.state == "failed"
-        sign_ins.put("p", replace(over, token_endpoint="http://127.0.0.1:9/token"))
+        person.sign_ins.put("p", replace(over, token_endpoint="http://127.0.0.1:9/token"))
         with pytest.raises(CodeloopError, match=r"127\.0\.0\.1:9 can't be reached"):
             await it.server().connect()
-        sign_ins.put("p", over)
+        person.sign_ins.put("p", over)
         await it.server().connect()
 
 
-async def test_signing_out_without_the_provider_still_forgets(tmp_path: Path, oauth: tuple[str, Path]) -> None:
-    url, _ = oauth
-    sign_ins = sign_ins_of(paths_of(tmp_path))
-    await signed_in(url, sign_ins)
-    entry = sign_ins.get("p", url)
-    assert entry is not None
-    sign_ins.put("p", replace(entry, revocation_endpoint="http://127.0.0.1:9/revoke"))
-    done = await sign_out(definition_of("p", remote(url)["p"]), sign_ins)
+async def test_signing_out_without_the_provider_still_forgets(person: Person) -> None:
+    await person.sign_in()
+    person.change(revocation_endpoint="http://127.0.0.1:9/revoke")
+    definition = definition_of("p", remote(person.url)["p"])
+    done = await sign_out(definition, person.sign_ins)
     assert (done or "").startswith("Signed out at p on this machine. The sign-in could not be ended there: 127.0.0.1:9")
-    assert sign_ins.get("p", url) is None
-    assert await sign_out(definition_of("p", remote(url)["p"]), sign_ins) is None
+    assert person.sign_ins.get("p", person.url) is None
+    assert await sign_out(definition, person.sign_ins) is None
 
 
-async def test_scopes_that_a_call_lacked_are_asked_for_by_the_next_sign_in(
-    tmp_path: Path, oauth: tuple[str, Path]
-) -> None:
-    url, _ = oauth
-    sign_ins = sign_ins_of(paths_of(tmp_path))
-    await signed_in(url, sign_ins)
-    entry = sign_ins.get("p", url)
-    assert entry is not None
-    sign_ins.put("p", replace(entry, wanted="read write"))
-    await signed_in(url, sign_ins)
-    again = sign_ins.get("p", url)
-    assert again is not None
-    assert (again.scope, again.wanted) == ("read write", "")
+async def test_scopes_that_a_call_lacked_are_asked_for_by_the_next_sign_in(person: Person) -> None:
+    await person.sign_in()
+    person.change(wanted="read write")
+    await person.sign_in()
+    assert (person.entry.scope, person.entry.wanted) == ("read write", "")
 
 
 async def test_a_configured_header_that_is_refused_is_named(tmp_path: Path, oauth: tuple[str, Path]) -> None:
