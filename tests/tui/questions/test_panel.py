@@ -250,6 +250,16 @@ async def test_a_click_on_a_choice_takes_it(tmp_path: Path) -> None:
         assert app.answers == [FormAnswer("once")]
 
 
+async def test_a_click_also_has_to_be_made_twice_where_it_allows_much(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it, asked() as (app, pilot):
+        await show(app, command("git push", always=("git *",)), it)
+        for row in (1, 1):
+            assert not app.answers
+            await pilot.click("#request-choices", offset=(6, row))
+            await pilot.pause()
+        assert app.answers == [FormAnswer("always")]
+
+
 QUESTIONS = [
     {
         "question": "Which database?",

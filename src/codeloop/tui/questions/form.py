@@ -55,6 +55,23 @@ class FormAnswer(Struct, frozen=True):
     answers: tuple[tuple[str, ...], ...] = ()
 
 
+class SecondTime:
+    """Remembers what a key or a click asked for: some things are only done when asked for twice in a row."""
+
+    def __init__(self) -> None:
+        self._before = ""
+        self._now = ""
+
+    def begin(self) -> None:
+        """Take up that something is pressed."""
+        self._before, self._now = self._now, ""
+
+    def of(self, wish: str) -> bool:
+        """Return whether the press before this one asked for the same."""
+        self._now = wish
+        return self._before == wish
+
+
 class Form(Protocol):
     """A request as choices under a cursor; `notice` is a remark on the last key."""
 

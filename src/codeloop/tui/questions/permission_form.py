@@ -7,7 +7,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.wire import replace
-from codeloop.tui.questions.form import MOVES, FormAnswer, FormEntry, FormRow, FormText
+from codeloop.tui.questions.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, SecondTime
 
 WIDER = "That is wider than what was offered: it allows more than this request is about."
 BROAD = "That is broad: {}. Press it once more to allow it from now on, or e to edit it."
@@ -30,8 +30,7 @@ class PermissionForm:
         self._request = request
         self._offered = tuple(request.always)
         self._asking = asking
-        self._is_warned = False
-        """Whether it was said that "always" allows much."""
+        self._second = SecondTime()
         self._typed: list[str] | None = None
         """The patterns that were edited so far, while that goes on."""
 
@@ -68,22 +67,21 @@ class PermissionForm:
 
     def press(self, key: str) -> bool:
         """Take a key. Escape only rejects when it is pressed twice."""
+        self._begin()
         choices = self._choices
-        is_second, self.notice = self.notice.startswith(SURE[:12]), ""
-        was_warned, self._is_warned = self._is_warned, False
         if key in MOVES:
             self.cursor = (self.cursor + MOVES[key]) % len(choices)
         elif key == "enter":
-            self.choose(self.cursor, is_warned=was_warned)
+            self._take(self.cursor)
         elif key.isdecimal() and 0 < int(key) <= len(choices):
-            self.choose(int(key) - 1, is_warned=was_warned)
+            self._take(int(key) - 1)
         elif key in _KEYS and _KEYS[key] in choices:
-            self.choose(choices.index(_KEYS[key]), is_warned=was_warned)
+            self._take(choices.index(_KEYS[key]))
         elif key == "e" and self._can_edit:
             self.cursor = choices.index("always")
             self._typed = []
             self._ask_pattern()
-        elif key == "escape" and is_second:
+        elif key == "escape" and self._second.of("reject"):
             self._end("reject")
         elif key == "escape":
             self.cursor = choices.index("reject")
@@ -92,14 +90,21 @@ class PermissionForm:
             return False
         return True
 
-    def choose(self, row: int, *, is_warned: bool = False) -> None:
+    def choose(self, row: int) -> None:
         """Take a choice; what allows much for good has to be chosen twice."""
+        self._begin()
+        self._take(row)
+
+    def _begin(self) -> None:
+        self._second.begin()
+        self.notice = ""
+
+    def _take(self, row: int) -> None:
         self.cursor = row
         match self._choices[row]:
             case "once":
                 self._end("once")
-            case "always" if self._is_broad and not is_warned:
-                self._is_warned = True
+            case "always" if self._is_broad and not self._second.of("always"):
                 self.notice = BROAD.format(remembered(self._request))
             case "always":
                 self._end("always")

@@ -4,7 +4,7 @@ from codeloop.client.numbers import Look
 from codeloop.client.permission_text import EVERYTHING, Asking, marked
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.question import QuestionInfo, QuestionRequest
-from codeloop.tui.questions.form import MOVES, FormAnswer, FormEntry, FormRow, FormText
+from codeloop.tui.questions.form import MOVES, FormAnswer, FormEntry, FormRow, FormText, SecondTime
 
 SURE = "Press escape once more to answer nothing, and stop the {}."
 OWN = "Your own words"
@@ -25,6 +25,7 @@ class QuestionForm:
         self._asking = asking
         self._chosen: list[list[str]] = [[] for _ in request.questions]
         self._own = [""] * len(request.questions)
+        self._second = SecondTime()
 
     @property
     def tabs(self) -> tuple[tuple[str, bool], ...]:
@@ -80,7 +81,8 @@ class QuestionForm:
     def press(self, key: str) -> bool:
         """Take a key. Escape only refuses when it is pressed twice."""
         rows = self.rows()
-        is_second, self.notice = self.notice.startswith(SURE[:14]), ""
+        self._second.begin()
+        self.notice = ""
         tabs = len(self.tabs)
         if key in MOVES:
             self.cursor = (self.cursor + MOVES[key]) % len(rows)
@@ -90,7 +92,7 @@ class QuestionForm:
             self._show((self.tab + (1 if key in {"right", "tab"} else -1)) % tabs)
         elif (at := self._with_key(key)) is not None:
             self.choose(at)
-        elif key == "escape" and is_second:
+        elif key == "escape" and self._second.of("reject"):
             self.answer = FormAnswer("reject")
         elif key == "escape":
             self.notice = SURE.format("subagent" if self._asking.subagent else "turn")

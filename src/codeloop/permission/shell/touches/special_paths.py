@@ -220,17 +220,21 @@ def _csplit(arguments: Arguments) -> list[Use]:
     return [("w", prefix + ANY)]
 
 
-def _sed(arguments: Arguments) -> list[Use]:
-    scripts = [value for option, value in arguments.given if option in {"-e", "--expression"}]
+def _of_scripts(arguments: Arguments, options: Sequence[str], uses: Callable[[str], list[Use]]) -> list[Use]:
+    """Return the uses of the scripts that are given by options, or as the first operand."""
+    scripts = [value for option, value in arguments.given if option in options]
     scripts = scripts or [text for text, _ in arguments.operands[:1]]
-    found: list[Use] = []
-    for script in scripts:
-        if len(script) > _LONGEST_SCRIPT:
-            found.append(("b", ANYWHERE))
-            continue
-        found += [("r" if kind in "rR" else "w", path) for _, kind, path in _SED_FILE.findall(script)]
-        found += [("w", ANYWHERE)] if ANYWHERE in script else []
-    return found + _backups(arguments)
+    anything: list[Use] = [("b", ANYWHERE)]
+    return [use for script in scripts for use in (anything if len(script) > _LONGEST_SCRIPT else uses(script))]
+
+
+def _sed(arguments: Arguments) -> list[Use]:
+    return _of_scripts(arguments, ("-e", "--expression"), _sed_script) + _backups(arguments)
+
+
+def _sed_script(script: str) -> list[Use]:
+    found: list[Use] = [("r" if kind in "rR" else "w", path) for _, kind, path in _SED_FILE.findall(script)]
+    return [*found, ("w", ANYWHERE)] if ANYWHERE in script else found
 
 
 _SECRET_SAMPLES = tuple(name.replace("*", "x") for name in SECRET_NAMES)
@@ -256,19 +260,19 @@ def _backups(arguments: Arguments) -> list[Use]:
 
 
 def _awk(arguments: Arguments) -> list[Use]:
-    scripts = [value for option, value in arguments.given if option in {"-e", "--source"}]
-    scripts = scripts or [text for text, _ in arguments.operands[:1]]
-    found: list[Use] = []
-    for script in scripts:
-        if len(script) > _LONGEST_SCRIPT:
-            found.append(("b", ANYWHERE))
-            continue
-        for role, pattern in (("w", _AWK_FILE), ("r", _AWK_INPUT)):
-            found += [(role, each[1:-1] if each[0] == '"' else ANYWHERE) for each in pattern.findall(script)]
-        found += [("b", ANYWHERE)] if ANYWHERE in script else []
+    found = _of_scripts(arguments, ("-e", "--source"), _awk_script)
     if any(option in {"-i", "--include"} and value == "inplace" for option, value in arguments.given):
         found += [("b", text) for text, _ in arguments.operands[1:]]
     return found
+
+
+def _awk_script(script: str) -> list[Use]:
+    found: list[Use] = [
+        (role, each[1:-1] if each[0] == '"' else ANYWHERE)
+        for role, pattern in (("w", _AWK_FILE), ("r", _AWK_INPUT))
+        for each in pattern.findall(script)
+    ]
+    return [*found, ("b", ANYWHERE)] if ANYWHERE in script else found
 
 
 def _downloads(arguments: Arguments) -> list[Use]:
