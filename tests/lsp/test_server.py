@@ -8,6 +8,7 @@ import pytest
 
 from codeloop.kit.limit import Limit
 from codeloop.lsp import languages, server
+from codeloop.lsp.client import client
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED
 from tests.lsp.world import world
 
@@ -18,29 +19,29 @@ async def gone(pid: int) -> None:
             await asyncio.sleep(0.02)
 
 
-def sooner(monkeypatch: pytest.MonkeyPatch, module: object, name: str, value: int) -> None:
+def limit(monkeypatch: pytest.MonkeyPatch, module: object, name: str, value: int) -> None:
     monkeypatch.setattr(module, name, Limit("test", value, "ms", "for a test"))
 
 
 async def test_one_that_nobody_needs_ends_and_starts_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sooner(monkeypatch, languages, "LSP_LOOK", 30)
+    limit(monkeypatch, languages, "LSP_LOOK", 30)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
         await it.languages.settled()
         (pid,) = it.started()
-        sooner(monkeypatch, languages, "LSP_IDLE", 50)
+        limit(monkeypatch, languages, "LSP_IDLE", 50)
         await gone(pid)
         assert it.server.state == "waiting"
         assert it.warned == []
-        sooner(monkeypatch, languages, "LSP_IDLE", 60_000)
+        limit(monkeypatch, languages, "LSP_IDLE", 60_000)
         assert "bad1" in await it.edit("a.x", "bad1\n")
         assert len(it.started()) == 2
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is only seen where there is a /proc")
 async def test_one_that_uses_too_much_memory_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sooner(monkeypatch, languages, "LSP_LOOK", 30)
-    sooner(monkeypatch, server, "LSP_MEMORY", 1)
+    limit(monkeypatch, languages, "LSP_LOOK", 30)
+    limit(monkeypatch, server, "LSP_MEMORY", 1)
     async with world(tmp_path) as it:
         await it.edit("a.x", "one\n")
         (pid,) = it.started()
@@ -74,7 +75,8 @@ async def test_it_is_told_only_what_we_do(tmp_path: Path) -> None:
         assert absent not in text
 
 
-async def test_it_hears_of_changed_files_when_it_asks_for_that(tmp_path: Path) -> None:
+async def test_it_hears_of_changed_files_when_it_asks_for_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, client, "LSP_STOP", 20_000)  # it is not killed before it has read everything
     async with world(tmp_path, "watch") as it:
         await it.edit("a.x", "one\n")
         await it.edit("a.x", "two\n")
