@@ -221,7 +221,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"parts": [TEXT], "messageID": "msg_\n"}, "messageID"),
     ({"parts": [{**TEXT, "id": "msg_1"}]}, "parts"),
     ({"parts": [{**TEXT, "id": "prt_1"}, {**TEXT, "id": "prt_1"}]}, "id"),
-    ({"parts": [TEXT], "format": {"type": "json_schema", "schema": {}}}, "format"),
+    ({"parts": [TEXT], "format": {"type": "json_schema", "schema": []}}, "format"),
     ({"parts": [TEXT], "model": {"providerID": "p"}}, "modelID"),
     ({"parts": [TEXT], "tools": {"bash": "no"}}, "tools"),
     ({"parts": [TEXT], "agent": "nobody"}, "nobody"),

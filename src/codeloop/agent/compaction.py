@@ -7,7 +7,7 @@ import re
 from itertools import takewhile
 
 from codeloop.agent.engine import Engine, model_ref
-from codeloop.agent.moves import Compact
+from codeloop.agent.moves import Compact, format_of
 from codeloop.agent.request.projection import project
 from codeloop.agent.request.system_prompt import shipped
 from codeloop.agent.request.window import compaction_of, text_of, window
@@ -121,7 +121,7 @@ def _request(engine: Engine, view: Conversation, move: Compact) -> UserMessage:
     """Store the message that asks for a summary, and where the tail begins that stays word for word."""
     last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
     time = UserTime(created=next_created(view, now_ms()))
-    message = replace(last, id=new_id("msg"), time=time, summary=None)
+    message = replace(last, id=new_id("msg"), time=time, summary=None, format=format_of(view))
     budget = COMPACT_TAIL.value * BYTES
     if engine.policy.room is not None:
         budget = min(budget, engine.policy.room * BYTES // 4)

@@ -18,6 +18,7 @@ from codeloop.schema.part import (
     ToolStatePending,
     ToolStateRunning,
 )
+from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Conversation, Entry, is_final
 
 StopReason = Literal["done", "idle", "error", "length", "filtered", "rejected", "limit", "aborted"]
@@ -26,9 +27,10 @@ REJECTED = "rejected"
 
 
 class AskModel(Struct, frozen=True):
-    """Send a request that answers `user`."""
+    """Send a request that answers `user`; `wanted`: the format that the answer of the turn is to have."""
 
     user: UserMessage
+    wanted: JSON | None = None
 
 
 class Recover(Struct, frozen=True):
@@ -68,7 +70,7 @@ def next_move(view: Conversation, policy: Policy) -> Move:
     left_open = _left_open(entries)
     if left_open:
         return Recover(left_open)
-    user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
+    user, wanted = _asked(entries)
     if user is None:
         return Stop("idle")
     last = entries[-1]
@@ -90,7 +92,25 @@ def next_move(view: Conversation, policy: Policy) -> Move:
         return Delegate(user, work)
     if policy.compact and policy.room is not None and _fills(entries, policy.room) and _has_progress(entries):
         return Compact(auto=True, overflow=False)
-    return AskModel(user)
+    return AskModel(user, wanted)
+
+
+def _asked(entries: tuple[Entry, ...]) -> tuple[UserMessage | None, JSON | None]:
+    """Return the newest prompt, and the format that it, or another one of the same turn, asks for."""
+    newest: UserMessage | None = None
+    for entry in reversed(entries):
+        if isinstance(entry.info, UserMessage):
+            newest = newest or entry.info
+            if entry.info.format is not None:
+                return newest, entry.info.format if entry.info.format.get("type") == "json_schema" else None
+        elif newest is not None and is_final(entry.info):
+            break
+    return newest, None
+
+
+def format_of(view: Conversation) -> JSON | None:
+    """Return the format that the answer of the turn at the end is to have; None: any."""
+    return _asked(view.entries)[1]
 
 
 def _fills(entries: tuple[Entry, ...], room: int) -> bool:
@@ -142,13 +162,17 @@ def _left_open(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
 def steps_of_turn(view: Conversation) -> list[AssistantMessage]:
     """Return the answers since the last final one: the steps of the turn at the end, with prompts queued meanwhile."""
-    steps: list[AssistantMessage] = []
+    return [entry.info for entry in entries_of_turn(view) if isinstance(entry.info, AssistantMessage)]
+
+
+def entries_of_turn(view: Conversation) -> list[Entry]:
+    """Return what is stored since the last final answer."""
+    found: list[Entry] = []
     for entry in reversed(view.entries):
-        if isinstance(entry.info, AssistantMessage):
-            if is_final(entry.info):
-                break
-            steps.append(entry.info)
-    return steps[::-1]
+        if isinstance(entry.info, AssistantMessage) and is_final(entry.info):
+            break
+        found.append(entry)
+    return found[::-1]
 
 
 def queued(view: Conversation) -> tuple[Entry, ...]:

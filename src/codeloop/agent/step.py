@@ -1,9 +1,10 @@
 """One step: one request to the model, its answer folded into parts, its tool calls run as they come."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
+from typing import Protocol
 
 import msgspec
 
@@ -33,7 +34,7 @@ from codeloop.model.chat import (
 from codeloop.permission.defaults import UNATTENDED
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import MessageError, UnknownData, UnknownError
-from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.event import StoredEvent, message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import (
     Busy,
@@ -57,9 +58,26 @@ from codeloop.schema.part import PatchPart, StepFinishPart, StepStartPart, TextP
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import next_created
 from codeloop.tool.tool import Subtask, SubtaskResult
+from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
 _PATH = 200  # characters of a file's name
+
+
+class StructuredAnswer(Protocol):
+    """Asks for an answer in the format of a prompt; see `agent.structured.answer`."""
+
+    toolbox: Toolbox
+
+    def prepared(self, model: ChatModel, request: ModelRequest) -> tuple[ChatModel, ModelRequest]:
+        """Return the model and the request that ask for it."""
+        ...
+
+    async def ended(
+        self, info: AssistantMessage, finished: Finished, *, called: bool
+    ) -> tuple[AssistantMessage, Finished, bool, list[StoredEvent]]:
+        """Return how the step ends, whether another one follows, and what is stored with it."""
+        ...
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
@@ -73,6 +91,11 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     request = make_request(engine, info, agent, model, cache)
     if move.user.system:
         request = replace(request, system=f"{request.system}\n\n{move.user.system}")
+    wanted: StructuredAnswer | None = None
+    if move.wanted is not None:
+        make: Callable[..., StructuredAnswer] = load("agent.structured.answer:StructuredStep")
+        wanted = make(engine, info, move.wanted, cache)
+        model, request = wanted.prepared(model, request)
     show_status(engine, session_id, Busy())
     start = StepStartPart(id=new_id("prt"), session_id=session_id, message_id=info.id)
     changed = await _changed_files(engine, info)
@@ -82,7 +105,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     engine.store.append(message_updated(info), part_updated(start), *told)
     draft = Draft(engine.store, session_id, info.id)
     recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
-    calls = ToolCalls(engine, agent, info, recorder)
+    calls = ToolCalls(engine, agent, info, recorder, wanted.toolbox if wanted else None)
     usage = Usage(model.info.prices, request)
     whole = False
     with StoredAbort(engine, info, usage):
@@ -99,7 +122,10 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             draft.close()
             snapshot = await _store_changes(engine, usage.of(info), recorder, whole=whole)
         await fault_injection.reach("step.finish")
-        store_finish(engine, info, finished, usage, snapshot, called=calls.any_made)
+        called, more = calls.any_made, list[StoredEvent]()
+        if wanted is not None:
+            info, finished, called, more = await wanted.ended(info, finished, called=called)
+        store_finish(engine, info, finished, usage, snapshot, called=called, more=more)
 
 
 async def delegate(engine: Engine, session_id: str, move: Delegate) -> None:
@@ -310,8 +336,9 @@ def store_finish(
     snapshot: str | None = None,
     *,
     called: bool = False,
+    more: Sequence[StoredEvent] = (),
 ) -> None:
-    """Store how the step ended, and the session's new sums, in one transaction."""
+    """Store how the step ended, the session's new sums, and `more`, in one transaction."""
     info = usage.of(info)
     reason = "tool-calls" if called and finished.reason != "cut" else finished.reason
     if reason == "tool-calls" and not called:
@@ -326,7 +353,7 @@ def store_finish(
         time=replace(info.time, completed=max(now_ms(), info.time.created)),
     )
     finish = _finish_part(info, reason, snapshot)
-    usage.append(engine.store, info.session_id, part_updated(finish), message_updated(info))
+    usage.append(engine.store, info.session_id, part_updated(finish), message_updated(info), *more)
     if finished.error is not None:
         show_error(engine, info.session_id, finished.error)
 

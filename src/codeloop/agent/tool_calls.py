@@ -31,7 +31,7 @@ from codeloop.schema.permission import NOBODY, Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry
 from codeloop.tool.tool import ToolFailure, ToolResult
-from codeloop.tool.toolbox import Invalid, Notices, Prepared
+from codeloop.tool.toolbox import Invalid, Notices, Prepared, Toolbox
 from codeloop.tool.truncate import truncated
 from codeloop.workspace.snapshot.step_recorder import StepRecorder
 
@@ -55,9 +55,16 @@ class ToolCalls:
     """The calls of one step. A call that changes something runs as if all calls were made one by one."""
 
     def __init__(
-        self, engine: Engine, agent: Agent, info: AssistantMessage, recorder: StepRecorder | None = None
+        self,
+        engine: Engine,
+        agent: Agent,
+        info: AssistantMessage,
+        recorder: StepRecorder | None = None,
+        toolbox: Toolbox | None = None,
     ) -> None:
+        """`toolbox`: the tools of this step, where they are not the engine's; subagents have the engine's."""
         self._engine = engine
+        self._toolbox = toolbox or engine.toolbox
         self._agent = agent
         self._info = info
         self._recorder = recorder
@@ -99,7 +106,7 @@ class ToolCalls:
         if not self._begun.get(call.id):
             self.started(call.id, call.name)
         part = self._begun[call.id].pop(0)
-        prepared = self._engine.toolbox.prepare(call.name, call.arguments)
+        prepared = self._toolbox.prepare(call.name, call.arguments)
         if isinstance(prepared, Invalid):
             self._engine.store.append(part_updated(refused(part, prepared)))
             return

@@ -152,6 +152,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     top_p: float | None = None
     options: JSON = {}
     """Further fields of the request's body, passed through as they are."""
+    body: JSON = {}
+    """Fields of the body in the wire's own names, which go before all others."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):

@@ -1,10 +1,14 @@
 """How vendors of one wire protocol differ, as rows of data."""
 
+from typing import Literal
+
 from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.model.chat import ModelInfo
 from codeloop.schema.wire import replace
+
+AnswerFormat = Literal["", "response_format", "output_config"]
 
 
 class Quirks(Struct, frozen=True):
@@ -30,6 +34,12 @@ class Quirks(Struct, frozen=True):
     """Accepts Anthropic's `cache_control`."""
     cache_minutes: int = 5
     """How long the service keeps the beginning of a request in its prompt cache after the last request with it."""
+    answer_format: AnswerFormat = ""
+    """How it is told the JSON Schema of an answer, also where tools are offered; "": it is not, so a tool takes it."""
+    no_answer_format: tuple[str, ...] = ()
+    """Models, by wildcard, that know no such format."""
+    forced_call: bool = True
+    """Can be told that an answer must make a call."""
     headers: dict[str, str] = struct_field(default_factory=dict[str, str])
     names: dict[str, str] = struct_field(default_factory=dict[str, str])
     """Configuration's spelling of a body field -> the wire's."""
@@ -66,25 +76,52 @@ OPENAI = Quirks(
     cache_minutes=60,
     system_role="developer",
     refused_keywords=GRAMMAR,
+    answer_format="response_format",
+    no_answer_format=("gpt-3.5*", "gpt-4", "gpt-4-*", "gpt-4o-2024-05-13", "o1-mini*", "o1-preview*", "chatgpt-*"),
     names=COMMON_NAMES,
 )
-OPENAI_LIKE = replace(OPENAI, refused_keywords=UNCLOSED)
+OPENAI_LIKE = replace(OPENAI, refused_keywords=UNCLOSED, answer_format="")
 """A service that speaks as OpenAI does at an address of its own."""
-ANTHROPIC = Quirks(names=COMMON_NAMES)
+ANTHROPIC = Quirks(
+    answer_format="output_config",
+    no_answer_format=(
+        *("claude-2*", "claude-3*", "claude-instant*", "claude-opus-4", "claude-opus-4-0", "claude-opus-4-2*"),
+        *("claude-sonnet-4", "claude-sonnet-4-0", "claude-sonnet-4-2*"),
+    ),
+    names=COMMON_NAMES,
+)
 
 ROWS: dict[str, Quirks] = {
     "openai": OPENAI,
     "azure": Quirks(
-        max_tokens_field="max_completion_tokens", system_role="developer", refused_keywords=UNCLOSED, names=COMMON_NAMES
+        max_tokens_field="max_completion_tokens",
+        system_role="developer",
+        refused_keywords=UNCLOSED,
+        answer_format="response_format",
+        no_answer_format=OPENAI.no_answer_format,
+        names=COMMON_NAMES,
     ),
     "anthropic": ANTHROPIC,
-    "deepseek": Quirks(cache_minutes=24 * 60, images=False, pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
+    "deepseek": Quirks(
+        cache_minutes=24 * 60,
+        images=False,
+        pdf=False,
+        refused_keywords=UNCLOSED,
+        forced_call=False,
+        names=COMMON_NAMES,
+    ),
     "mistral": Quirks(usage_option=False, call_id_length=9, pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "groq": Quirks(max_tokens_field="max_completion_tokens", pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "cerebras": Quirks(
         max_tokens_field="max_completion_tokens", pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES
     ),
-    "xai": Quirks(pdf=False, refused_keywords=UNCLOSED, names=COMMON_NAMES),
+    "xai": Quirks(
+        pdf=False,
+        refused_keywords=UNCLOSED,
+        answer_format="response_format",
+        no_answer_format=("grok-2*", "grok-3*", "grok-beta"),
+        names=COMMON_NAMES,
+    ),
     "ollama": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "lmstudio": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),
     "llama.cpp": Quirks(pdf=False, refused_keywords=GRAMMAR, names=COMMON_NAMES),

@@ -33,6 +33,8 @@ class RequestCache:
         self._images = False
         self._rejected: frozenset[str] = frozenset()
         self._superseded = SupersededOutputs()
+        self.takes_format = True
+        """Whether no service of the run has refused to be told the format of an answer."""
 
     def system(self, engine: Engine, session: Session, agent: Agent, info: ModelInfo) -> str:
         """Return the system prompt, made once a run."""

@@ -19,7 +19,7 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.model.quirks import Quirks, reads
-from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name
+from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name, with_body
 from codeloop.model.wire.tool_calls import is_object
 from codeloop.model.wire.tool_schema import parameters_of
 from codeloop.schema.limits import MODEL_OUTPUT
@@ -76,7 +76,7 @@ class AnthropicBody:
                 if request.top_p is not None:
                     head["top_p"] = request.top_p
         head.update(options)
-        head = {name: value for name, value in head.items() if value is not None}
+        head = with_body({name: value for name, value in head.items() if value is not None}, request)
         mark: JSON = {"cache_control": {"type": "ephemeral"}} if self._quirks.cache_marks else {}
         if request.tools:
             *tools, last = self._cache.tools(request.tools)

@@ -16,7 +16,7 @@ from codeloop.model.chat import (
     UserTurn,
 )
 from codeloop.model.quirks import Quirks, reads
-from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name
+from codeloop.model.wire.encoding import EncodingCache, call_id, options_of, to_json, tool_name, with_body
 from codeloop.model.wire.tool_schema import parameters_of
 from codeloop.schema.wire import JSON
 
@@ -56,7 +56,7 @@ class OpenAIBody:
             head["parallel_tool_calls"] = quirks.parallel_tool_calls
         for name, value in options_of(self._info, request, quirks).items():
             head[name] = value
-        head = {name: value for name, value in head.items() if value is not None}
+        head = with_body({name: value for name, value in head.items() if value is not None}, request)
         if request.tools:
             head["tools"] = self._cache.tools(request.tools)
         return head

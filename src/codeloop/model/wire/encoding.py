@@ -83,6 +83,15 @@ def options_of(info: ModelInfo, request: ModelRequest, quirks: Quirks) -> JSON:
     return {name: merged[name] for name in sorted(merged) if name not in OURS}
 
 
+def with_body(head: JSON, request: ModelRequest) -> JSON:
+    """Return the head of a body with the fields that the request has in the wire's own names, merged into objects."""
+    merged = {**head}
+    for name, value in request.body.items():
+        before = merged.get(name)
+        merged[name] = {**before, **value} if is_json_object(before) and is_json_object(value) else value
+    return merged
+
+
 def _renamed(options: Mapping[str, Any], names: Mapping[str, str]) -> JSON:
     found: JSON = {}
     for name, value in options.items():

@@ -20,9 +20,12 @@ class Conversion(Struct, frozen=True):
 async def converted(
     program: str, arguments: Sequence[object], data: bytes, environment: Mapping[str, str], seconds: float, longest: int
 ) -> Conversion:
-    """Run a program of this folder on `data` and return what it writes; a line longer than `longest` bytes ends it."""
+    """Run a program on `data` and return what it writes; a line longer than `longest` bytes ends it.
+
+    `program`: its path, or its name in this folder.
+    """
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", str(Path(__file__).with_name(program)), *map(str, arguments)),
+        *(sys.executable, "-I", str(Path(__file__).parent / program), *map(str, arguments)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from codeloop.agent.compaction import room_of
@@ -37,7 +37,7 @@ from codeloop.schema.live_events import session_diff
 from codeloop.schema.message import AssistantMessage, Message, ModelRef, Session, SessionModel, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, Part, TextPart
 from codeloop.schema.permission import PermissionRule
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, next_created
 from codeloop.tool.toolbox import Notices
 
@@ -157,14 +157,14 @@ async def _stored(project: Project, args: Prompt) -> tuple[UserMessage, list[Par
 async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
-    _check_format(args)
+    wanted = await _format(project, args)
     part_ids = [given.id for given in args.parts if given.id is not None]
     check_ids(project, args.message_id, part_ids)
     agent = agent_of(project, session, args.agent)
     model = await model_of(project, args, session, agent)
     project.models.open(model_ref(model))
     message = user_message(project, session.id, agent.name, model, args.message_id)
-    message = replace(message, system=args.system, tools=args.tools, format=args.format)
+    message = replace(message, system=args.system, tools=args.tools, format=wanted)
     parts: list[Part] = []
     switched = switch_note(_agent_before(project, session), agent.name)
     allowed: Sequence[PartInput] = args.parts
@@ -246,10 +246,12 @@ def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) ->
         )
 
 
-def _check_format(args: Prompt) -> None:
-    """Refuse an output format that is not offered. Raises OperationError."""
-    if args.format is not None and args.format.get("type") != "text":
-        raise OperationError("BadRequest", "format: only the type text is offered. Ask for JSON in the prompt's words.")
+async def _format(project: Project, args: Prompt) -> JSON | None:
+    """Return the output format of a prompt as it is stored. Raises OperationError when it is wrong."""
+    if args.format is None or args.format == {"type": "text"}:
+        return args.format
+    checked: Callable[[JSON, Mapping[str, str]], Awaitable[JSON]] = load("agent.structured.format:checked_format")
+    return await checked(args.format, project.workspace.environment)
 
 
 async def model_of(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:

@@ -1,0 +1,222 @@
+"""A step of a turn whose answer is to be JSON of a given schema: what the model is told, what its answer is worth."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.moves import entries_of_turn
+from codeloop.agent.request.cache import RequestCache
+from codeloop.agent.structured.check import Problem, value_problems
+from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, ToolSpec
+from codeloop.model.quirks import quirks_of
+from codeloop.model.structured import NAME, AnswerShape, call_fields, native_fields, shape_of
+from codeloop.schema.errors import APIError, StructuredData, StructuredOutputError
+from codeloop.schema.event import StoredEvent, message_updated, part_updated
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
+from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.structured_limits import STRUCTURED_RETRIES, STRUCTURED_TOLD
+from codeloop.schema.wire import JSON, replace
+from codeloop.store.conversation import Entry, next_created
+from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.toolbox import Toolbox
+
+TOOL = """Gives the answer of this turn, as data: the arguments are read by a program.
+Do the work first, with the other tools. Then call this once, alone, with the whole answer."""
+BY_TOOL = f"The user wants the answer as data. When the work is done, give it by calling {NAME}; text is not read."
+BY_TEXT = "The user wants the answer as data. Your last message must be JSON alone, no other text, as this schema says:"
+WRONG = "That is not the answer that was asked for:\n{problems}\n"
+AGAIN_BY_TOOL = f"Call {NAME} with the whole answer, corrected."
+AGAIN_BY_TEXT = "Answer with the whole JSON, corrected, and nothing else."
+WRONG_ANSWER = "wrongAnswer"
+"""In the metadata of a call, or of the part of a prompt that the program made: what was wrong with an answer."""
+REFUSED = frozenset({400, 404, 415, 422, 501})
+"""What services answer to a format that they do not know, or not with this schema."""
+
+
+class StructuredStep:
+    """What a step does beside others when a prompt has a format."""
+
+    def __init__(self, engine: Engine, info: AssistantMessage, wanted: JSON, cache: RequestCache) -> None:
+        self._engine = engine
+        self._info = info
+        self._format = wanted
+        self._shape: AnswerShape = shape_of(wanted["schema"])
+        self._retries: int = wanted.get("retryCount", STRUCTURED_RETRIES.value)
+        self._cache = cache
+        self._again = AGAIN_BY_TOOL
+        tool = Tool(NAME, TOOL, msgspec.Struct, self._take, schema=self._shape.schema)
+        self._spec = tool.spec
+        others = (each for each in engine.toolbox.tools if each.name != NAME)
+        self.toolbox = Toolbox((*others, tool), engine.toolbox.fit)
+        """The tools of the step: with the one that takes the answer."""
+
+    def prepared(self, model: ChatModel, request: ModelRequest) -> tuple[ChatModel, ModelRequest]:
+        """Return the model and the request that ask for the answer in the form that the service knows."""
+        info = model.info
+        fields = native_fields(info, quirks_of(info), self._shape) if self._cache.takes_format else None
+        schema = msgspec.json.encode(self._shape.schema).decode()
+        as_text = replace(request, system=f"{request.system}\n\n{BY_TEXT}\n{schema}")
+        other = self._by_tool(info, request) if info.tool_call else as_text
+        if fields is not None:
+            self._again = AGAIN_BY_TEXT
+            return _Falling(model, other, self._fall_back), replace(as_text, body=fields)
+        self._again = AGAIN_BY_TOOL if info.tool_call else AGAIN_BY_TEXT
+        return model, other
+
+    def _by_tool(self, info: ModelInfo, request: ModelRequest) -> ModelRequest:
+        tools: list[ToolSpec] = [each for each in request.tools if each.name != NAME]
+        return replace(
+            request,
+            system=f"{request.system}\n\n{BY_TOOL}",
+            tools=(*tools, self._spec),
+            body=call_fields(info, quirks_of(info), request.options),
+        )
+
+    def _fall_back(self) -> None:
+        self._cache.takes_format = False
+        self._again = AGAIN_BY_TOOL
+
+    async def ended(
+        self, info: AssistantMessage, finished: Finished, *, called: bool
+    ) -> tuple[AssistantMessage, Finished, bool, list[StoredEvent]]:
+        """Return how the step ends: with the answer, with the error that there is none, or with one more to come.
+
+        The answer, how its stream ended, whether another step follows, and what is stored with it.
+        """
+        unchanged = info, finished, called, list[StoredEvent]()
+        if finished.error is not None:
+            return unchanged
+        entries = entries_of_turn(self._engine.store.context_view(info.session_id))
+        own = next((entry.parts for entry in reversed(entries) if entry.info.id == info.id), ())
+        taken = [part.state.input for part in _answers(own) if isinstance(part.state, ToolStateCompleted)]
+        if taken:
+            return replace(info, structured=self._shape.value(taken[-1])), Finished("stop", finished.tokens), False, []
+        if finished.reason not in {"stop", "tool-calls"}:
+            return unchanged
+        if called:
+            wrong = [part.state for part in own if isinstance(part, ToolPart) and _is_wrong(part)]
+            is_over = bool(wrong) and _tries(entries) > self._retries
+            return (info, self._failed(finished, _why(wrong[-1])), True, []) if is_over else unchanged
+        text = "\n".join(part.text for part in own if isinstance(part, TextPart) and not part.synthetic).strip()
+        value, problems = await self._read(text)
+        if not problems:
+            return replace(info, structured=value), finished, False, []
+        told = told_of(problems)
+        if _tries(entries) >= self._retries:
+            return info, self._failed(finished, told), False, []
+        return info, finished, True, self._repair(told)
+
+    async def _take(self, given: Any, _ctx: ToolContext) -> ToolResult:
+        problems = await value_problems(
+            self._format["schema"], self._shape.value(given), self._engine.workspace.environment
+        )
+        if problems:
+            told = told_of(problems)
+            raise ToolFailure(f"{WRONG.format(problems=told)}{AGAIN_BY_TOOL}", {WRONG_ANSWER: told})
+        return ToolResult("Structured Output", "Taken: this is the answer.", {"valid": True})
+
+    async def _read(self, text: str) -> tuple[Any, list[Problem]]:
+        """Return the answer that a text is, and what is wrong with it."""
+        try:
+            value = self._shape.value(msgspec.json.decode(_bare(text)))
+        except (msgspec.DecodeError, RecursionError) as error:
+            return None, [Problem((), f"it is not JSON alone ({error})" if text else "there is none")]
+        problems = await value_problems(self._format["schema"], value, self._engine.workspace.environment)
+        return value, problems
+
+    def _failed(self, finished: Finished, why: str) -> Finished:
+        retries = self._retries
+        tries = "1 try" if not retries else f"{retries + 1} tries"
+        message = f"The model did not give the output that was asked for, in {tries}:\n{why}"
+        error = StructuredOutputError(data=StructuredData(message=message, retries=retries))
+        return Finished("error", finished.tokens, error)
+
+    def _repair(self, told: str) -> list[StoredEvent]:
+        """Return what is stored to tell the model what was wrong, so that it answers once more."""
+        view = self._engine.store.context_view(self._info.session_id)
+        last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
+        created = UserTime(created=next_created(view, now_ms()))
+        prompt = replace(last, id=new_id("msg"), time=created, format=self._format, summary=None)
+        part = TextPart(
+            id=new_id("prt"),
+            session_id=prompt.session_id,
+            message_id=prompt.id,
+            text=f"{WRONG.format(problems=told)}{self._again}",
+            synthetic=True,
+            metadata={WRONG_ANSWER: told},
+        )
+        return [message_updated(prompt), part_updated(part)]
+
+
+class _Falling:
+    """A model that is asked in another way when its service refuses the first request before anything came of it."""
+
+    def __init__(self, model: ChatModel, other: ModelRequest, fall_back: Callable[[], None]) -> None:
+        self._model = model
+        self._other = other
+        self._fall_back = fall_back
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._model.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        has_begun = False
+        async with aclosing(self._model.stream(request)) as events:
+            async for event in events:
+                if not has_begun and isinstance(event, Finished) and _is_refused(event):
+                    break
+                has_begun = True
+                yield event
+            else:
+                return
+        self._fall_back()
+        async with aclosing(self._model.stream(self._other)) as events:
+            async for event in events:
+                yield event
+
+
+def told_of(problems: Sequence[Problem]) -> str:
+    """Return what is wrong, a line for each problem."""
+    lines = [f"- {problem}" for problem in problems[: STRUCTURED_TOLD.value]]
+    more = len(problems) - len(lines)
+    return "\n".join([*lines, f"- and {more} more"] if more else lines)
+
+
+def _is_refused(event: Finished) -> bool:
+    error = event.error
+    return isinstance(error, APIError) and error.data.status_code in REFUSED
+
+
+def _answers(parts: Sequence[Part]) -> list[ToolPart]:
+    return [part for part in parts if isinstance(part, ToolPart) and part.tool == NAME]
+
+
+def _is_wrong(part: Part) -> bool:
+    """Return whether a part is an answer that was not taken."""
+    if isinstance(part, ToolPart) and part.tool == "invalid":
+        return part.state.input.get("tool") == NAME
+    return isinstance(part, ToolPart) and part.tool == NAME and isinstance(part.state, ToolStateError)
+
+
+def _why(state: object) -> str:
+    found = state.metadata if isinstance(state, ToolStateError | ToolStateCompleted) else None
+    return str((found or {}).get(WRONG_ANSWER) or getattr(state, "error", getattr(state, "output", "")))
+
+
+def _tries(entries: Sequence[Entry]) -> int:
+    """Return how many answers of a turn were wrong, as far as they are stored."""
+    parts = [part for entry in entries for part in entry.parts]
+    repairs = [part for part in parts if isinstance(part, TextPart) and WRONG_ANSWER in (part.metadata or {})]
+    return len(repairs) + sum(map(_is_wrong, parts))
+
+
+def _bare(text: str) -> str:
+    """Return the JSON of a text that is one block of code, else the text."""
+    first, _, rest = text.partition("\n")
+    body, fence, after = rest.rpartition("```")
+    return body if first.startswith("```") and fence and not after.strip() else text

@@ -1,0 +1,85 @@
+"""Whether a JSON Schema is one, and whether a value is what it says; with deadlines, since schemas can be costly."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.structured_limits import SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_TIME, STRUCTURED_BYTES
+from codeloop.schema.wire import JSON
+from codeloop.tool.web.converter import converted
+
+_PROGRAM = str(Path(__file__).with_name("check_program.py"))
+_LINE = 1024 * 1024
+
+
+class Problem(Struct, frozen=True):
+    """What is wrong, and where: the keys and indexes that lead there."""
+
+    path: tuple[str | int, ...]
+    message: str
+
+    def __str__(self) -> str:
+        """Return it in a line."""
+        return f"{place_of(self.path)}: {self.message}"
+
+
+class SchemaTooCostly(CodeloopError):
+    """A check did not come to its end."""
+
+
+async def schema_problems(schema: Any, environment: Mapping[str, str]) -> list[Problem]:
+    """Return what is wrong with a schema; nothing: it can be asked for."""
+    if not is_object(schema):
+        return [Problem((), "a schema is a JSON object")]
+    if len(msgspec.json.encode(schema)) > SCHEMA_BYTES.value:
+        return [Problem((), f"it is longer than {SCHEMA_BYTES.value} bytes")]
+    if _depth(schema) > SCHEMA_DEPTH.value:
+        return [Problem((), f"it is nested deeper than {SCHEMA_DEPTH.value} levels")]
+    try:
+        return await _checked({"schema": schema}, environment)
+    except SchemaTooCostly as error:
+        return [Problem((), str(error))]
+
+
+async def value_problems(schema: JSON, value: Any, environment: Mapping[str, str]) -> list[Problem]:
+    """Return what of a value is not as the schema says."""
+    if value is None:
+        return [Problem((), "null is no answer")]
+    if len(msgspec.json.encode(value)) > STRUCTURED_BYTES.value:
+        return [Problem((), f"it is longer than {STRUCTURED_BYTES.value} bytes")]
+    try:
+        return await _checked({"schema": schema, "value": value}, environment)
+    except SchemaTooCostly as error:
+        return [Problem((), str(error))]
+
+
+def place_of(path: tuple[str | int, ...]) -> str:
+    """Return a path as people write it: `files[0].name`."""
+    said = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+    return f"`{said.removeprefix('.')}`" if said else "the whole"
+
+
+async def _checked(given: JSON, environment: Mapping[str, str]) -> list[Problem]:
+    done = await converted(_PROGRAM, (), msgspec.json.encode(given), environment, SCHEMA_TIME.seconds, _LINE)
+    if done.late:
+        raise SchemaTooCostly(f"checking it takes more than {SCHEMA_TIME.seconds:g} s. Make its patterns simpler.")
+    if done.failed or not done.lines:
+        raise SchemaTooCostly("it can't be checked: that takes too much memory.")
+    return msgspec.json.decode(done.lines[-1], type=list[Problem])
+
+
+def _depth(value: Any) -> int:
+    levels, level = 0, [value]
+    while level:
+        levels += 1
+        level = [item for each in level for item in _members(each)]
+    return levels
+
+
+def _members(value: Any) -> list[Any]:
+    return list(value.values()) if is_object(value) else value if is_list(value) else []

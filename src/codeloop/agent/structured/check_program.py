@@ -1,0 +1,95 @@
+"""Checks a JSON Schema, and a value against it, in a process of its own: a pattern can keep Python busy for ever.
+
+Reads `{"schema", "value"?}` and writes `[{"path": [keys and indexes], "message"}]`, the place being one of the value,
+else of the schema. Nothing is fetched: a `$ref` finds what the schema holds, and the published meta-schemas.
+"""
+
+import json
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, cast
+
+from jsonschema import FormatChecker
+from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import Draft202012Validator, validator_for
+from jsonschema_specifications import REGISTRY
+from referencing import Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+MEMORY = 1 << 30  # bytes
+PROBLEMS = 20
+
+
+def main() -> None:
+    """Check what is given."""
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    given = json.load(sys.stdin)
+    try:
+        found = _checked(given)
+    except RecursionError:
+        found = [((), "it refers to itself without end, or is nested too deeply")]
+    rows = [{"path": list(path), "message": message} for path, message in found]
+    sys.stdout.write(json.dumps(rows) + "\n")
+
+
+def _checked(given: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
+    schema = given["schema"]
+    known = validator_for(schema, default=Draft202012Validator)
+    if "value" not in given:
+        try:
+            known.check_schema(schema)
+        except SchemaError as error:
+            return [(tuple(error.absolute_path), _said(error))]
+        return list(_lost(schema))
+    checker = known(schema, format_checker=FormatChecker(), registry=REGISTRY)
+    found: list[tuple[tuple[str | int, ...], str]] = []
+    for whole in checker.iter_errors(given["value"]):
+        error = whole
+        while deeper := [each for each in error.context or () if len(each.absolute_path) > len(error.absolute_path)]:
+            error = max(deeper, key=lambda each: len(each.absolute_path))  # what is wrong in the branch that fits best
+        found.append((tuple(error.absolute_path), _said(error)))
+        if len(found) == PROBLEMS:
+            break
+    return found
+
+
+def _said(error: ValidationError | SchemaError) -> str:
+    """Return what is wrong; a value may be long, so its middle is left out."""
+    text = error.message
+    return text if len(text) <= 400 else f"{text[:200]} ... {text[-200:]}"
+
+
+def _lost(schema: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield each `$ref` that leads nowhere."""
+    root: Resource[Any] = Resource.from_contents(schema, default_specification=DRAFT202012)
+    waiting = [(root, REGISTRY.resolver_with_root(root))]
+    while waiting:
+        part, resolver = waiting.pop()
+        contents: Any = part.contents
+        target = cast("dict[str, Any]", contents).get("$ref") if isinstance(contents, dict) else None
+        if isinstance(target, str):
+            try:
+                resolver.lookup(target)
+            except Unresolvable:
+                path = next(_places(schema, target), ())
+                yield path, f"{target!r} is not in the schema. Put what it means below `$defs`; nothing is fetched."
+        waiting += [(inner, resolver.in_subresource(inner)) for inner in part.subresources()]
+
+
+def _places(value: Any, target: str, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(value, dict):
+        for key, item in cast("dict[str, Any]", value).items():
+            if key == "$ref" and item == target:
+                yield (*path, key)
+            yield from _places(item, target, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[Any]", value)):
+            yield from _places(item, target, (*path, index))
+
+
+if __name__ == "__main__":
+    main()

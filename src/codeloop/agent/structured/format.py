@@ -1,0 +1,27 @@
+"""The output format of a prompt, as a client sends it: `{"type": "json_schema", "schema", "retryCount"?}`."""
+
+from collections.abc import Mapping
+
+from codeloop.agent.structured.check import schema_problems
+from codeloop.schema.errors import OperationError
+from codeloop.schema.structured_limits import STRUCTURED_MOST, STRUCTURED_RETRIES
+from codeloop.schema.wire import JSON
+
+TYPES = "text or json_schema"
+
+
+async def checked_format(given: JSON, environment: Mapping[str, str]) -> JSON:
+    """Return a format with its number of retries. Raises OperationError (BadRequest) when it is wrong."""
+    kind, schema = given.get("type"), given.get("schema")
+    if kind == "text":
+        return {"type": "text"}
+    if kind != "json_schema":
+        raise OperationError("BadRequest", f"format.type must be {TYPES}, not {kind!r}.")
+    retries = given.get("retryCount", STRUCTURED_RETRIES.value)
+    if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= STRUCTURED_MOST.value:
+        raise OperationError("BadRequest", f"format.retryCount must be a number from 0 to {STRUCTURED_MOST.value}.")
+    if schema is None:
+        raise OperationError("BadRequest", "format.schema is missing: give the JSON Schema of the answer.")
+    for problem in await schema_problems(schema, environment):
+        raise OperationError("BadRequest", f"format.schema is no JSON Schema: {problem}")
+    return {"type": "json_schema", "schema": schema, "retryCount": retries}

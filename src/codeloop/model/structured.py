@@ -1,0 +1,234 @@
+"""How services are told the JSON Schema of an answer: natively where they can keep to it, else by a tool. Pure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.wildcard import matches
+from codeloop.model.catalog.vendors import PROTOCOLS
+from codeloop.model.chat import ModelInfo
+from codeloop.model.quirks import AnswerFormat, Quirks
+from codeloop.schema.wire import JSON
+
+NAME = "StructuredOutput"
+"""What the tool, and the format where it has a name, is called."""
+RESULT = "result"
+"""The one property of the object around an answer that is no object."""
+
+
+class AnswerGrammar(Struct, frozen=True):
+    """What of JSON Schema a service makes a grammar of, that its answers can't leave."""
+
+    keywords: frozenset[str]
+    formats: frozenset[str]
+    optional: int
+    """How many properties may be left out."""
+    recursive: bool
+    depth: int = 10
+    values: int = 500
+    """Values of all `enum`s together."""
+
+
+_NAMES = frozenset({"$defs", "definitions", "title", "description"})
+_COMMON = _NAMES | {"type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const", "$ref"}
+_NOTES = frozenset({"$schema", "$comment", "default", "examples", "deprecated", "readOnly", "writeOnly"})
+"""Say nothing of what a value must be; not sent."""
+_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+_BOUNDS = {
+    "pattern",
+    "multipleOf",
+    "maximum",
+    "exclusiveMaximum",
+    "minimum",
+    "exclusiveMinimum",
+    "minItems",
+    "maxItems",
+}
+GRAMMARS: dict[AnswerFormat, AnswerGrammar] = {
+    "response_format": AnswerGrammar(_COMMON | _BOUNDS | {"format"}, _FORMATS, optional=0, recursive=True),
+    "output_config": AnswerGrammar(_COMMON | {"format"}, _FORMATS | {"uri"}, optional=20, recursive=False),
+}
+_NO_ROOT = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "$ref"})
+"""Not taken by services at the top of a tool's parameters, or of an answer's format."""
+
+
+class AnswerShape(Struct, frozen=True):
+    """A schema as services take it: an object's. `wrapped`: the answer proper is its property `result`."""
+
+    schema: JSON
+    wrapped: bool
+
+    def value(self, given: Any) -> Any:
+        """Return the answer proper of what a model gave."""
+        is_around = self.wrapped and is_object(given) and given.keys() == {RESULT}
+        return given[RESULT] if is_around else given
+
+
+def shape_of(schema: JSON) -> AnswerShape:
+    """Return a schema in the form of an object's."""
+    root = _root(schema)
+    kind = root.get("type", "object" if "properties" in root else None)
+    if kind == "object" and not _NO_ROOT & root.keys():
+        return AnswerShape({**root, "type": "object"}, wrapped=False)
+    apart = ("$defs", "definitions", "$schema", "$id")
+    inner = {key: value for key, value in root.items() if key not in apart}
+    shared = {key: root[key] for key in apart[:2] if key in root}
+    around = {"type": "object", "properties": {RESULT: inner}, "required": [RESULT], "additionalProperties": False}
+    return AnswerShape(_moved({**around, **shared}), wrapped=True)
+
+
+def native_fields(info: ModelInfo, quirks: Quirks, shape: AnswerShape) -> JSON | None:
+    """Return the fields of a request's body that tell the service the answer's schema; None: it knows none, or not it.
+
+    A service without a grammar for the schema may still take it as advice.
+    """
+    name = info.api_id or info.id
+    form = quirks.answer_format
+    if not form or any(matches(name, pattern) for pattern in quirks.no_answer_format):
+        return None
+    kept = _fitted(shape.schema, GRAMMARS[form])
+    match form:
+        case "response_format":
+            described = {"name": NAME, "schema": shape.schema if kept is None else kept, "strict": kept is not None}
+            return {"response_format": {"type": "json_schema", "json_schema": described}}
+        case "output_config":
+            return None if kept is None else {"output_config": {"format": {"type": "json_schema", "schema": kept}}}
+
+
+def call_fields(info: ModelInfo, quirks: Quirks, options: JSON) -> JSON:
+    """Return the fields of a request's body that make the answer hold a call, where that can be said."""
+    if not quirks.forced_call or "tool_choice" in options or "toolChoice" in options:
+        return {}
+    if PROTOCOLS.get(info.npm) != "anthropic-messages":
+        return {"tool_choice": "required"}
+    thinking: Any = options.get("thinking")
+    thinks = is_object(thinking) and thinking.get("type") in {"enabled", "adaptive"}
+    return {} if thinks else {"tool_choice": {"type": "any"}}  # the service refuses both together
+
+
+def _root(schema: JSON) -> JSON:
+    """Return the schema with what a `$ref` at its top means in the place of that."""
+    seen: set[str] = set()
+    while isinstance(target := schema.get("$ref"), str) and target not in seen:
+        seen.add(target)
+        _, _, name = target.removeprefix("#/").partition("/")
+        place = target.removeprefix("#/").partition("/")[0]
+        found = schema.get(place, {}).get(name) if place in {"$defs", "definitions"} else None
+        if not is_object(found):
+            break
+        schema = {**{key: value for key, value in schema.items() if key != "$ref"}, **found}
+    return schema
+
+
+def _moved(value: Any) -> Any:
+    """Return a schema with its references to its own top, which has moved into `result`."""
+    if is_list(value):
+        return [_moved(item) for item in value]
+    if not is_object(value):
+        return value
+    moved = {key: _moved(item) for key, item in value.items()}
+    target = value.get("$ref")
+    if isinstance(target, str) and target.startswith("#") and not target.startswith(("#/$defs/", "#/definitions/")):
+        moved["$ref"] = f"#/properties/{RESULT}{target[1:]}"
+    return moved
+
+
+def _fitted(schema: JSON, grammar: AnswerGrammar) -> JSON | None:
+    """Return the schema with all its objects closed, when the grammar can say it; None: it can't.
+
+    What it allows is allowed by the schema.
+    """
+    if not grammar.recursive and _is_recursive(schema):
+        return None
+    try:
+        fitting = _Fitting(grammar)
+        kept = fitting.schema(schema, 1)
+    except _DoesNotFit:
+        return None
+    return kept if fitting.optional <= grammar.optional and fitting.values <= grammar.values else None
+
+
+class _DoesNotFit(Exception):
+    pass
+
+
+class _Fitting:
+    def __init__(self, grammar: AnswerGrammar) -> None:
+        self.optional = 0
+        self.values = 0
+        self._grammar = grammar
+
+    def schema(self, given: Any, depth: int) -> JSON:
+        if not is_object(given) or depth > self._grammar.depth:
+            raise _DoesNotFit
+        node = {key: value for key, value in given.items() if key not in _NOTES}
+        if not node.keys() <= self._grammar.keywords or node.get("format", "date") not in self._grammar.formats:
+            raise _DoesNotFit
+        kept = {**node}
+        for key in ("$defs", "definitions"):
+            if key in node:
+                kept[key] = {name: self.schema(each, depth) for name, each in node[key].items()}
+        if "$ref" in node:
+            if node.keys() & _COMMON - _NAMES - {"$ref"}:
+                raise _DoesNotFit
+            return {key: value for key, value in kept.items() if key not in {"title", "description"}}
+        if "anyOf" in node:
+            kept["anyOf"] = [self.schema(each, depth + 1) for each in node["anyOf"]]
+        if (values := node.get("enum", [node["const"]] if "const" in node else None)) is not None:
+            self.values += len(values)
+            kept.setdefault("type", _type_of(values))
+        if "properties" in node:
+            kept = self._object(kept, depth)
+        kinds = kept.get("type", ())
+        kinds = {kinds} if isinstance(kinds, str) else set(kinds)
+        if ("object" in kinds) != ("properties" in node) or not (kinds or "anyOf" in node):
+            raise _DoesNotFit
+        if ("array" in kinds) != ("items" in node):
+            raise _DoesNotFit
+        if "items" in node:
+            kept["items"] = self.schema(node["items"], depth + 1)
+        return kept
+
+    def _object(self, node: JSON, depth: int) -> JSON:
+        properties, required = node["properties"], node.get("required", [])
+        if node.get("additionalProperties", False) is not False or not set(required) <= properties.keys():
+            raise _DoesNotFit
+        self.optional += len(properties) - len(set(required))
+        inner = {name: self.schema(each, depth + 1) for name, each in properties.items()}
+        return {"type": "object", **node, "properties": inner, "required": required, "additionalProperties": False}
+
+
+def _type_of(values: list[Any]) -> str:
+    names = {"str": "string", "bool": "boolean", "int": "integer", "float": "number", "NoneType": "null"}
+    kinds = {names.get(type(value).__name__, "") for value in values}
+    if len(kinds) != 1 or "" in kinds:
+        raise _DoesNotFit
+    return kinds.pop()
+
+
+def _is_recursive(schema: JSON) -> bool:
+    """Return whether some part of a schema refers to what it is in."""
+    shared = {f"#/{key}/{name}": each for key in ("$defs", "definitions") for name, each in schema.get(key, {}).items()}
+    links = {place: set(_targets(each)) for place, each in shared.items()}
+    if any(target not in links for target in _targets(schema)):
+        return True  # it refers to a place that only itself can be
+    for start, first in links.items():
+        reached, waiting = set[str](), [*first]
+        while waiting:
+            if (target := waiting.pop()) == start:
+                return True
+            if target not in reached:
+                reached.add(target)
+                waiting += links[target]
+    return False
+
+
+def _targets(value: Any) -> Iterator[str]:
+    if is_object(value):
+        target = value.get("$ref")
+        if isinstance(target, str):
+            yield target
+    for item in value.values() if is_object(value) else value if is_list(value) else ():
+        yield from _targets(item)

@@ -1,0 +1,154 @@
+"""Answers as JSON of a schema: taken from a tool or from the text, corrected, refused; with all that a turn may hold."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.model.chat import ModelInfo
+from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
+from codeloop.model.testing.scripted import SCRIPTED
+from codeloop.schema.errors import OperationError, StructuredOutputError
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.wire import replace
+from tests.support.project import call, calls, rig
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "count": {"type": "integer", "minimum": 1}},
+    "required": ["name", "count"],
+}
+FORMAT = {"type": "json_schema", "schema": SCHEMA}
+GOOD = {"name": "a", "count": 3}
+NATIVE = replace(SCRIPTED, provider_id="openai", id="gpt-6")
+
+
+def text(value: Any) -> ScriptedAnswer:
+    return ScriptedAnswer(text=value if isinstance(value, str) else json.dumps(value))
+
+
+def structured(**given: Any) -> ScriptedAnswer:
+    return calls(ScriptedCall("StructuredOutput", given, ""))
+
+
+def of(answer: Any) -> AssistantMessage:
+    assert isinstance(answer.info, AssistantMessage)
+    return answer.info
+
+
+async def test_tools_work_before_the_answer_which_a_tool_takes(tmp_path: Path) -> None:
+    answers = [calls(call("glob", pattern="*"), text="I look."), structured(**GOOD)]
+    async with rig(tmp_path, answers) as it:
+        answer = await it.prompt("count", format=FORMAT)
+        first, second = it.model.requests
+    assert of(answer).structured == GOOD
+    assert of(answer).error is None
+    assert of(answer).finish == "stop"
+    assert answer.stop is not None and answer.stop.reason == "done"
+    assert first.tools[-1].name == "StructuredOutput"
+    assert first.tools[-1].parameters == SCHEMA
+    assert first.body == {"tool_choice": "required"}
+    assert second.tools == first.tools
+
+
+async def test_an_answer_that_is_wrong_is_corrected_by_the_model_who_reads_why(tmp_path: Path) -> None:
+    answers = [structured(name="a", count=0), text("I am done."), structured(**GOOD)]
+    async with rig(tmp_path, answers) as it:
+        answer = await it.prompt("count", format=FORMAT)
+        told = it.results()[0]
+        prompts = [entry for entry in it.view().entries if isinstance(entry.info, UserMessage)]
+        last = str(it.model.requests[-1].turns[-1])
+    assert of(answer).structured == GOOD
+    assert "`count`: 0 is less than the minimum of 1" in told
+    assert len(prompts) == 2
+    assert getattr(prompts[1].parts[0], "synthetic", None) is True
+    assert "it is not JSON alone" in last
+    assert "StructuredOutput" in last
+
+
+@pytest.mark.parametrize("wrong", [structured(name=1), text("no"), text({"name": "a"}), text("")])
+async def test_it_fails_clearly_after_so_many_corrections(tmp_path: Path, wrong: ScriptedAnswer) -> None:
+    async with rig(tmp_path, [wrong, wrong, structured(**GOOD)]) as it:
+        answer = await it.prompt("count", format={**FORMAT, "retryCount": 1})
+        assert len(it.model.requests) == 2
+    error = of(answer).error
+    assert isinstance(error, StructuredOutputError)
+    assert error.data.retries == 1
+    assert "2 tries" in error.data.message
+    assert of(answer).structured is None
+    assert answer.stop is not None and answer.stop.reason == "error"
+
+
+@pytest.mark.parametrize("said", [json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```", f"\n {json.dumps(GOOD)}\n"])
+@pytest.mark.parametrize("info", [SCRIPTED, NATIVE, replace(SCRIPTED, tool_call=False)])
+async def test_text_that_is_the_json_counts_whatever_was_asked_for(tmp_path: Path, said: str, info: ModelInfo) -> None:
+    async with rig(tmp_path, [ScriptedAnswer(text=said, kind="main" if info.tool_call else "side")], info=info) as it:
+        assert of(await it.prompt("count", format=FORMAT)).structured == GOOD
+        asked = it.model.requests[0]
+    assert ("response_format" in asked.body) == (info is NATIVE)
+    assert ("StructuredOutput" in [tool.name for tool in asked.tools]) == (info is SCRIPTED)
+
+
+async def test_a_service_that_refuses_the_format_is_asked_by_a_tool(tmp_path: Path) -> None:
+    from codeloop.schema.errors import APIError, APIErrorData
+
+    refused = APIError(data=APIErrorData(message="unknown field", is_retryable=False, status_code=400))
+    answers = [ScriptedAnswer(error=refused), calls(call("glob", pattern="*")), structured(**GOOD)]
+    async with rig(tmp_path, answers, info=NATIVE) as it:
+        assert of(await it.prompt("count", format=FORMAT)).structured == GOOD
+        bodies = [list(request.body) for request in it.model.requests]
+    assert bodies == [["response_format"], ["tool_choice"], ["tool_choice"]]
+
+
+async def test_an_answer_that_is_no_object_comes_in_one(tmp_path: Path) -> None:
+    schema = {"type": "array", "items": {"$ref": "#/$defs/row"}, "$defs": {"row": {"type": "integer"}}}
+    async with rig(tmp_path, [structured(result=[1, "2"]), structured(result=[1, 2])]) as it:
+        answer = await it.prompt("count", format={"type": "json_schema", "schema": schema})
+        told = it.results()[0]
+    assert of(answer).structured == [1, 2]
+    assert "`[1]`: '2' is not of type 'integer'" in told
+
+
+async def test_prompts_after_it_are_answered_as_text_and_subagents_too(tmp_path: Path) -> None:
+    task = call("task", description="d", prompt="look", subagent_type="general")
+    answers = [calls(task), text("from the child"), structured(**GOOD), text("plain")]
+    async with rig(tmp_path, answers) as it:
+        assert of(await it.prompt("count", format=FORMAT)).structured == GOOD
+        assert of(await it.prompt("and now")).structured is None
+        offered = [request.tools[-1].name == "StructuredOutput" for request in it.model.requests]
+    assert offered == [True, False, True, False]
+
+
+async def test_no_rule_takes_away_the_tool_that_takes_the_answer(tmp_path: Path) -> None:
+    async with rig(tmp_path, [structured(**GOOD)]) as it:
+        answer = await it.prompt("count", format=FORMAT, tools={"*": False})
+        offered = [tool.name for tool in it.model.requests[0].tools]
+    assert of(answer).structured == GOOD
+    assert offered == ["StructuredOutput"]
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"type": "json_schema", "schema": {"type": "objekt"}}, "`type`: 'objekt' is not valid"),
+    ({"type": "json_schema", "schema": {"properties": {"a": {"pattern": "("}}}}, "`properties.a.pattern`"),
+    ({"type": "json_schema", "schema": {"$ref": "#/$defs/none"}}, "is not in the schema"),
+    ({"type": "json_schema", "schema": {"$ref": "http://127.0.0.1:9/x"}}, "nothing is fetched"),
+    ({"type": "json_schema", "schema": {"$ref": "file:///etc/passwd"}}, "nothing is fetched"),
+    ({"type": "json_schema", "schema": {"description": "x" * 300_000}}, "longer than"),
+    ({"type": "json_schema", "schema": []}, "a JSON object"),
+    ({"type": "json_schema"}, "format.schema is missing"),
+    ({"type": "json_schema", "schema": {}, "retryCount": -1}, "retryCount"),
+    ({"type": "json_schema", "schema": {}, "retryCount": 1.5}, "retryCount"),
+    ({"type": "yaml"}, "format.type"),
+    ({}, "format.type"),
+]
+
+
+async def test_a_format_that_is_wrong_is_refused(tmp_path: Path) -> None:
+    async with rig(tmp_path, []) as it:
+        for wrong, said in WRONG:
+            with pytest.raises(OperationError) as refused:
+                await it.prompt("count", format=wrong)
+            assert refused.value.kind == "BadRequest"
+            assert said in str(refused.value)
+        assert it.view().entries == ()
