@@ -13,8 +13,8 @@ from codeloop.lsp.brought import FileEdit
 from codeloop.lsp.languages import Languages
 from codeloop.lsp.server import ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
+from codeloop.schema.bounds.language import LSP_LOOK
 from codeloop.schema.config import LspServerConfig
-from codeloop.schema.language_limits import LSP_LOOK
 from codeloop.workspace.process.conversation import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.workspace import Workspace

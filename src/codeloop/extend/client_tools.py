@@ -20,9 +20,9 @@ from codeloop.schema.api.session_inputs import (
     ToolPermission,
     ToolsOffered,
 )
+from codeloop.schema.bounds.language import CLIENT_OFFERS, CLIENT_TOOL_CALL, CLIENT_TOOLS
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.language_limits import CLIENT_OFFERS, CLIENT_TOOL_CALL, CLIENT_TOOLS
 from codeloop.schema.live_events import ClientToolChanged, LiveEvent
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, Writes

@@ -13,7 +13,7 @@ from codeloop.lsp.client.connection import FENCE, ErrorAnswer, ServerGone
 from codeloop.lsp.client.diagnostic import ERROR, WARNING, Diagnostic
 from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
-from codeloop.schema.language_limits import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST
+from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST
 
 _CLEAN = 5.0
 """Seconds after which a server that is idle and says nothing of a file means that nothing is wrong."""

@@ -11,7 +11,7 @@ from codeloop.lsp.client.client import FileEvent
 from codeloop.lsp.client.diagnostic import WARNING, Diagnostic
 from codeloop.lsp.server import LanguageServer, ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, serving
-from codeloop.schema.language_limits import LSP_IDLE, LSP_LOOK, LSP_SHOWN, LSP_WAIT
+from codeloop.schema.bounds.language import LSP_IDLE, LSP_LOOK, LSP_SHOWN, LSP_WAIT
 from codeloop.schema.wire import JSON
 
 _IMPATIENT = 0.2

@@ -13,8 +13,8 @@ from codeloop.lsp.client.client import LanguageClient, ServerSetup
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone, ServerPipes
 from codeloop.lsp.servers.choice import ChosenServer
 from codeloop.lsp.servers.row import ServerRow
+from codeloop.schema.bounds.language import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.language_limits import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
 
 StartServer = Callable[[ChosenServer, Path], Awaitable[ServerPipes]]
 _MEGA = 1_000_000

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from codeloop.kit.lazy import load
 from codeloop.kit.limit import Limit
 
-_PARTS = ("tui", "language", "structured")
-
 CONFIG_BYTES = Limit("config.bytes", 1024 * 1024, "bytes", "a larger configuration or trust file is refused")
 CONFIG_DEPTH = Limit("config.depth", 128, "count", "configuration nested deeper is refused")
 CONFIG_OVERLAPS = Limit(
@@ -394,8 +392,9 @@ FILES_STALE = Limit("files.stale", 10_000, "ms", "who finds an older list of fil
 
 
 def all_limits() -> tuple[Limit, ...]:
-    """Return every row of this module and of those beside it, by name."""
-    more: list[Callable[[], dict[str, object]]] = [load(f"schema.{part}_limits:rows") for part in _PARTS]
+    """Return every row of this module and of those in `bounds/`, by name."""
+    rooms = ("tui", "language", "structured")
+    more: list[Callable[[], dict[str, object]]] = [load(f"schema.bounds.{room}:rows") for room in rooms]
     values = (*globals().values(), *(value for rows in more for value in rows().values()))
     rows = (value for value in values if isinstance(value, Limit))
     return tuple(sorted(rows, key=lambda limit: limit.name))

@@ -1,4 +1,4 @@
-"""Answers as JSON of a schema: taken from a tool or from the text, corrected, refused; with all that a turn may hold."""
+"""Answers as JSON of a schema: taken from a tool or from text, corrected, refused; with all that a turn may hold."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from codeloop.model.chat import ModelInfo
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED
-from codeloop.schema.errors import OperationError, StructuredOutputError
+from codeloop.schema.errors import APIError, APIErrorData, OperationError, StructuredOutputError
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.wire import replace
 from tests.support.project import call, calls, rig
@@ -45,7 +45,8 @@ async def test_tools_work_before_the_answer_which_a_tool_takes(tmp_path: Path) -
     assert of(answer).structured == GOOD
     assert of(answer).error is None
     assert of(answer).finish == "stop"
-    assert answer.stop is not None and answer.stop.reason == "done"
+    assert answer.stop is not None
+    assert answer.stop.reason == "done"
     assert first.tools[-1].name == "StructuredOutput"
     assert first.tools[-1].parameters == SCHEMA
     assert first.body == {"tool_choice": "required"}
@@ -77,7 +78,8 @@ async def test_it_fails_clearly_after_so_many_corrections(tmp_path: Path, wrong:
     assert error.data.retries == 1
     assert "2 tries" in error.data.message
     assert of(answer).structured is None
-    assert answer.stop is not None and answer.stop.reason == "error"
+    assert answer.stop is not None
+    assert answer.stop.reason == "error"
 
 
 @pytest.mark.parametrize("said", [json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```", f"\n {json.dumps(GOOD)}\n"])
@@ -91,8 +93,6 @@ async def test_text_that_is_the_json_counts_whatever_was_asked_for(tmp_path: Pat
 
 
 async def test_a_service_that_refuses_the_format_is_asked_by_a_tool(tmp_path: Path) -> None:
-    from codeloop.schema.errors import APIError, APIErrorData
-
     refused = APIError(data=APIErrorData(message="unknown field", is_retryable=False, status_code=400))
     answers = [ScriptedAnswer(error=refused), calls(call("glob", pattern="*")), structured(**GOOD)]
     async with rig(tmp_path, answers, info=NATIVE) as it:

@@ -13,12 +13,12 @@ from codeloop.agent.structured.check import Problem, value_problems
 from codeloop.model.chat import ChatModel, Finished, ModelEvent, ModelInfo, ModelRequest, ToolSpec
 from codeloop.model.quirks import quirks_of
 from codeloop.model.structured import NAME, AnswerShape, call_fields, native_fields, shape_of
+from codeloop.schema.bounds.structured import STRUCTURED_RETRIES, STRUCTURED_TOLD
 from codeloop.schema.errors import APIError, StructuredData, StructuredOutputError
 from codeloop.schema.event import StoredEvent, message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
 from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
-from codeloop.schema.structured_limits import STRUCTURED_RETRIES, STRUCTURED_TOLD
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import Entry, next_created
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list, is_object
+from codeloop.schema.bounds.structured import SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_TIME, STRUCTURED_BYTES
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.structured_limits import SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_TIME, STRUCTURED_BYTES
 from codeloop.schema.wire import JSON
 from codeloop.tool.web.converter import converted
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from codeloop.agent.structured.check import schema_problems
+from codeloop.schema.bounds.structured import STRUCTURED_MOST, STRUCTURED_RETRIES
 from codeloop.schema.errors import OperationError
-from codeloop.schema.structured_limits import STRUCTURED_MOST, STRUCTURED_RETRIES
 from codeloop.schema.wire import JSON
 
 TYPES = "text or json_schema"

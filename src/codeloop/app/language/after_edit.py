@@ -6,7 +6,7 @@ from pathlib import Path
 from codeloop.app.settings import ProjectSettings
 from codeloop.kit.lazy import load
 from codeloop.lsp.servers.row import known_rows
-from codeloop.schema.language_limits import FORMAT_TIME
+from codeloop.schema.bounds.language import FORMAT_TIME
 from codeloop.schema.wire import JSON
 from codeloop.tool.after_edit import AfterEdit, Diagnose, FileChange, FormatFiles, MayRead
 from codeloop.workspace.format.formatters import FormattedFile, Formatter, Formatters

@@ -17,7 +17,7 @@ from codeloop.lsp.languages import Languages, shown
 from codeloop.lsp.server import ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
 from codeloop.lsp.servers.row import ServerRow
-from codeloop.schema.language_limits import LSP_FILE, LSP_KNOWN, LSP_USERS, LSP_USERS_TIME
+from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_USERS, LSP_USERS_TIME
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.after_edit import FileChange, MayRead

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.extend.hooks.shapes import check
+from codeloop.schema.bounds.language import HOOK
 from codeloop.schema.errors import HookRefused
-from codeloop.schema.language_limits import HOOK
 from codeloop.schema.wire import JSON
 
 REFUSING = frozenset(("tool.execute.before", "command.execute.before", "permission.ask", "chat.message"))

@@ -18,7 +18,7 @@ from codeloop.lsp.client.document import OpenDocument, on_disk
 from codeloop.lsp.client.server_requests import Registered
 from codeloop.lsp.client.text import Encoding, change_between, lines_of
 from codeloop.lsp.client.tsserver import tsserver_diagnostics
-from codeloop.schema.language_limits import LSP_FILES, LSP_REQUEST, LSP_STOP
+from codeloop.schema.bounds.language import LSP_FILES, LSP_REQUEST, LSP_STOP
 from codeloop.schema.wire import JSON
 
 FileEvent = Literal[1, 2, 3]

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from codeloop.kit.jsonc import is_object
 from codeloop.lsp.client.framing import BadStream, MessageReader, framed
+from codeloop.schema.bounds.language import LSP_RATE, LSP_UNREAD
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.language_limits import LSP_RATE, LSP_UNREAD
 from codeloop.schema.wire import JSON
 
 _UNKNOWN_METHOD = -32601

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list
 from codeloop.lsp.client.text import Encoding, index_at, units
-from codeloop.schema.language_limits import LSP_KEPT
+from codeloop.schema.bounds.language import LSP_KEPT
 from codeloop.schema.wire import JSON
 
 ERROR, WARNING = 1, 2

@@ -7,7 +7,7 @@ from typing import Any
 from codeloop.kit.small_files import read_start
 from codeloop.lsp.client.diagnostic import Diagnostic, diagnostics_of
 from codeloop.lsp.client.text import Encoding, lines_of
-from codeloop.schema.language_limits import LSP_FILE
+from codeloop.schema.bounds.language import LSP_FILE
 from codeloop.schema.wire import JSON
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from codeloop.kit.jsonc import is_object
+from codeloop.schema.bounds.language import LSP_GARBAGE, LSP_MESSAGE
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.language_limits import LSP_GARBAGE, LSP_MESSAGE
 from codeloop.schema.wire import JSON
 
 _HEADER = re.compile(rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n", re.IGNORECASE)

@@ -8,6 +8,7 @@ from codeloop.kit.terminal_text import one_line
 from codeloop.schema.api.providers import ApiAuth, KnownProviders, ProviderDetails, ProviderId, SetAuth
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession, SessionId
+from codeloop.schema.bounds.tui import PROVIDER_TRY
 from codeloop.schema.errors import MessageError, ProviderAuthError, UnknownData, UnknownError, error_message
 from codeloop.schema.message import AssistantMessage, ModelRef
 from codeloop.schema.operation import (
@@ -20,7 +21,6 @@ from codeloop.schema.operation import (
     SESSION_DELETE,
     NoArguments,
 )
-from codeloop.schema.tui_limits import PROVIDER_TRY
 from codeloop.tui.dialogs.parts.choices import Pick, PickAction, PickSource
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.context import DialogContext

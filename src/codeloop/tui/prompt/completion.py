@@ -11,6 +11,7 @@ from codeloop.client.mentions import mentioned
 from codeloop.schema.api.files import FindFiles, FindSymbols
 from codeloop.schema.api.project import CompleteMcpPrompt, McpPromptCompletion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
+from codeloop.schema.bounds.tui import PROMPT_FOUND
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_QUERY
 from codeloop.schema.operation import (
@@ -22,7 +23,6 @@ from codeloop.schema.operation import (
     RESOURCE_LIST,
     NoArguments,
 )
-from codeloop.schema.tui_limits import PROMPT_FOUND
 from codeloop.tui.prompt.completions.trigger import mention
 
 Kind = Literal["file", "folder", "agent", "symbol", "resource", "command", "argument", "prompt"]

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from textual.app import ComposeResult
 
 from codeloop.client.client import Client
-from codeloop.schema.tui_limits import PROMPT_DRAFT
+from codeloop.schema.bounds.tui import PROMPT_DRAFT
 from codeloop.tui.prompt.bindings import keymap
 from codeloop.tui.prompt.completion import Completer
 from codeloop.tui.prompt.completions.candidates import Candidates

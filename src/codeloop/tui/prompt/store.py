@@ -16,14 +16,14 @@ from codeloop.kit.small_files import (
     write_all,
     write_atomically,
 )
-from codeloop.schema.ids import now_ms
-from codeloop.schema.tui_limits import (
+from codeloop.schema.bounds.tui import (
     PROMPT_BLOB,
     PROMPT_HISTORY,
     PROMPT_LOCK,
     PROMPT_MENTIONS,
     PROMPT_STASH,
 )
+from codeloop.schema.ids import now_ms
 from codeloop.tui.prompt.memory.contents import ChipContents
 from codeloop.tui.prompt.memory.drafts import DraftFiles
 from codeloop.tui.prompt.memory.kept import KeptPrompt

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from codeloop.kit.terminal_text import one_line
-from codeloop.schema.tui_limits import PROMPT_CLIPBOARD
+from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 
 Environment = Mapping[str, str]
 _TITLE, _TEXT = 60, 200

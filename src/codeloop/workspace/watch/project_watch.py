@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from codeloop.kit.git import git_folder
-from codeloop.schema.language_limits import WATCH_POLL, WATCH_POLLED
+from codeloop.schema.bounds.language import WATCH_POLL, WATCH_POLLED
 from codeloop.schema.live_events import FileWatched, LiveEvent, Toast, ToastShown, WatchedFile
 from codeloop.workspace.watch.ignored import IgnoredFiles
 from codeloop.workspace.watch.tree_watch import FileEvent, RootGone, TreeWatch

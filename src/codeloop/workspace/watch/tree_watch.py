@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.schema.language_limits import WATCH_BURST, WATCH_FOLDERS, WATCH_GATHER
+from codeloop.schema.bounds.language import WATCH_BURST, WATCH_FOLDERS, WATCH_GATHER
 from codeloop.workspace.snapshot.inotify import FOLDER, WHOLE_FILES, Watch
 from codeloop.workspace.watch.ignored import IgnoredFiles
 

@@ -18,8 +18,8 @@ from codeloop.kit.processes import which
 from codeloop.kit.small_files import make_private
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.lsp.servers.choice import ChosenServer
+from codeloop.schema.bounds.language import LSP_INSTALL
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.language_limits import LSP_INSTALL
 from codeloop.schema.wire import JSON
 
 _WORDS = {"found": "found", "untrusted": "needs trust", "missing": "not installed", "disabled": "disabled"}

@@ -27,7 +27,7 @@ from codeloop.lsp.symbols import (
     spots,
     workspace_symbols,
 )
-from codeloop.schema.language_limits import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_REQUEST
+from codeloop.schema.bounds.language import LSP_FILE, LSP_FOUND, LSP_LINES, LSP_REQUEST
 from codeloop.schema.wire import JSON
 from codeloop.tool.builtin.language.outline import outline_rows
 from codeloop.tool.builtin.language.rename import rename

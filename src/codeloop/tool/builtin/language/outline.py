@@ -9,7 +9,7 @@ from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.languages import Languages
 from codeloop.lsp.server import ServerUnavailable
 from codeloop.lsp.symbols import OutlineRow, outline
-from codeloop.schema.language_limits import LSP_OUTLINE, LSP_OUTLINE_WAIT
+from codeloop.schema.bounds.language import LSP_OUTLINE, LSP_OUTLINE_WAIT
 
 
 async def outlined(languages: Languages, path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from codeloop.schema.tui_limits import PROMPT_FOUND
+from codeloop.schema.bounds.tui import PROMPT_FOUND
 from codeloop.tui.prompt.completion import Completer, CompletionRow, PromptCommand
 from codeloop.tui.prompt.completions.fuzzy import fit, ranked
 from codeloop.tui.prompt.completions.trigger import Trigger, mention

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from codeloop.schema.tui_limits import PROMPT_DEBOUNCE
+from codeloop.schema.bounds.tui import PROMPT_DEBOUNCE
 from codeloop.tui.prompt.completion import CompletionRow
 from codeloop.tui.prompt.completions.candidates import Candidates
 from codeloop.tui.prompt.completions.popup import CompletionPopup

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit.small_files import make_private, read_start, write_atomically
-from codeloop.schema.tui_limits import PROMPT_BLOB, PROMPT_BLOB_AGE
+from codeloop.schema.bounds.tui import PROMPT_BLOB, PROMPT_BLOB_AGE
 from codeloop.tui.prompt.memory.kept import KeptPrompt
 from codeloop.tui.prompt.text.chips import Chip
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.kit.small_files import locked, make_private, read_start, write_atomically
-from codeloop.schema.tui_limits import PROMPT_BLOB
+from codeloop.schema.bounds.tui import PROMPT_BLOB
 from codeloop.tui.prompt.entry import PromptEntry
 from codeloop.tui.prompt.memory.contents import ChipContents
 from codeloop.tui.prompt.memory.kept import KeptPrompt

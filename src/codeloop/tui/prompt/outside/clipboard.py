@@ -5,8 +5,8 @@ import shutil
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
 
+from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 from codeloop.schema.limits import CLIENT_FILE
-from codeloop.schema.tui_limits import PROMPT_CLIPBOARD
 
 _PNG = b"\x89PNG"
 _TEXTS = (
