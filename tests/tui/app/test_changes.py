@@ -1,10 +1,13 @@
-"""The files that a session has changed, with their diffs."""
+"""What stands beside a conversation: changed files with their diffs, what is undone, the servers."""
 
 from pathlib import Path
 
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.live_events import McpServerName, McpToolsChanged
 from tests.support.project import call, calls, rig
 from tests.tui.app.played import played
+from tests.tui.stored.client import StoredClient
+from tests.tui.stored.play import stored
 
 
 async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(tmp_path: Path) -> None:
@@ -21,3 +24,29 @@ async def test_changed_files_are_listed_and_one_is_read_over_the_whole_screen(tm
         await ui.type("/undo", "enter")
         await ui.sees("Undone from here on")
         await ui.until(lambda: "Changed files" not in ui.screen())
+
+
+async def test_a_redo_that_is_typed_brings_back_the_prompt_that_is_still_undone(tmp_path: Path) -> None:
+    answers = [ScriptedAnswer(text=f"Answer {number}.") for number in (1, 2)]
+    async with rig(tmp_path, answers) as desk, played(desk, tmp_path / "state") as ui:
+        for number in (1, 2):
+            await ui.type(f"prompt {number}", "enter")
+            await ui.sees(f"Answer {number}.")
+        for number in (2, 1):
+            await ui.type("/undo", "enter")
+            await ui.until(lambda at=number: ui.ui.tab.prompt.entry.text == f"prompt {at}")
+        await ui.type("/redo", "enter")
+        await ui.until(lambda: ui.ui.tab.prompt.entry.text == "prompt 2")
+        await ui.type("/redo", "enter")
+        await ui.sees("Answer 2.")
+        assert not ui.ui.tab.prompt.entry.text
+
+
+async def test_the_sidebar_hears_what_becomes_of_a_server_and_says_why(tmp_path: Path) -> None:
+    client = StoredClient()
+    client.answers["mcp.status"] = {"tracker": {"status": "disabled", "state": "configured"}}
+    async with stored(tmp_path, size=(140, 40), client=client) as it:
+        await it.sees("tracker not looked at yet")
+        client.answers["mcp.status"] = {"tracker": {"status": "failed", "error": "no such program is installed"}}
+        it.say(McpToolsChanged(properties=McpServerName(server="tracker")))
+        await it.sees("tracker failed", "  no such program is installed")

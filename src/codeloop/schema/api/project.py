@@ -186,12 +186,13 @@ class McpResource(Wire):
 
 
 class LSPStatus(Wire):
-    """A language server that runs."""
+    """A language server that runs, or was given up: `error` says why."""
 
     id: str
     name: str
     root: str
     status: Literal["connected", "error"]
+    error: str | None = None
 
 
 class FormatterStatus(Wire):

@@ -3,6 +3,7 @@
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, VCS_GET, NoArguments
 from codeloop.tui.screen.sidebar import Sidebar, SideInfo
+from codeloop.tui.state.servers import lsp_state, mcp_state
 from codeloop.tui.ui import Ui
 
 
@@ -12,8 +13,8 @@ async def refresh(ui: Ui, _words: str = "") -> None:
         return
     client, session = ui.client, ui.tab.session
     files = await client.call(SESSION_DIFF, SessionDiffQuery(session_id=session.id, whole=True)) if session else []
-    mcp = {name: each.status for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
-    lsp = {each.name: each.status for each in await client.call(LSP_STATUS, NoArguments())}
+    mcp = {name: mcp_state(each) for name, each in (await client.call(MCP_STATUS, NoArguments())).items()}
+    lsp = {each.name: lsp_state(each) for each in await client.call(LSP_STATUS, NoArguments())}
     branch = (await client.call(VCS_GET, NoArguments())).branch or ""
     if not ui.screen_stack:  # the program has ended meanwhile
         return

@@ -8,6 +8,7 @@ from codeloop.schema.live_events import (
     FileEdited,
     Idle,
     LspUpdated,
+    McpToolsChanged,
     SessionDiff,
     SessionIdle,
     StatusChanged,
@@ -51,7 +52,7 @@ class Hearing:
                     self._call(p.session_id, "The turn is over")
                 self._beside.want()
                 ui.aside(send_next(ui, p.session_id))
-            case FileEdited() | SessionDiff() | BranchUpdated() | LspUpdated():
+            case FileEdited() | SessionDiff() | BranchUpdated() | LspUpdated() | McpToolsChanged():
                 self._beside.want()
             case MessageUpdated():
                 self._queued.want()

@@ -26,16 +26,7 @@ from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
-
-CONNECTING = "connecting…"
-WORDS = {
-    "configured": "not looked at yet",
-    "known": "starts at the first call",
-    "starting": CONNECTING,
-    "needs_auth": "wants you to sign in",
-    "needs_client_registration": "wants a registered client",
-}
-"""States whose names don't say enough."""
+from codeloop.tui.state.servers import CONNECTING, ServerState, mcp_state
 
 
 class SignIn(TextInput):
@@ -85,10 +76,9 @@ class McpPicker(Picker[str]):
         return [self._pick(name, status) for name, status in self._now.items()]
 
     def _pick(self, name: str, status: MCPStatus) -> Pick[str]:
-        state = "starting" if name in self._connecting else status.state or status.status
-        words = WORDS.get(state, state)
-        mark = "●" if state == "connected" else ""
-        return Pick(name, name, f"{words}: {status.error}" if status.error else words, mark=mark)
+        state = ServerState(CONNECTING) if name in self._connecting else mcp_state(status)
+        mark = "●" if state.words == "connected" else ""
+        return Pick(name, name, f"{state.words}: {state.reason}" if state.reason else state.words, mark=mark)
 
     def chosen(self, value: str) -> None:
         """Connect a server; the list shows how that goes, and others can be connected meanwhile."""

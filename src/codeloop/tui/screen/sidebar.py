@@ -16,6 +16,7 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.layout import cut_text
 from codeloop.tui.screen.bare import SteadyWidget
 from codeloop.tui.screen.status_bar import Standing
+from codeloop.tui.state.servers import ServerState
 from codeloop.tui.state.session_view import SessionView
 from codeloop.tui.themes.styles import Styles
 
@@ -23,6 +24,11 @@ WIDTH = 36
 MARKS = {"completed": ("[x]", "text_muted"), "in_progress": ("[>]", "primary"), "cancelled": ("[-]", "text_muted")}
 SHOWN = 30
 """Files that are listed."""
+REASON = 3
+"""Rows of why a server fails."""
+LEAST = 6
+"""Cells in which a state says something."""
+HEALTH = {"good": "success", "resting": "text_muted", "wanting": "warning", "bad": "error"}
 
 
 class SideInfo(Struct, frozen=True):
@@ -31,8 +37,8 @@ class SideInfo(Struct, frozen=True):
     session_id: str = ""
     branch: str = ""
     files: Sequence[SnapshotFileDiff] = ()
-    mcp: Mapping[str, str] = {}
-    lsp: Mapping[str, str] = {}
+    mcp: Mapping[str, ServerState] = {}
+    lsp: Mapping[str, ServerState] = {}
 
 
 class Sidebar(SteadyWidget, ScrollView):
@@ -82,7 +88,7 @@ class Sidebar(SteadyWidget, ScrollView):
         for name, states in (("MCP", beside.mcp), ("LSP", beside.lsp)):
             if states:
                 rows += [[], _heading(name, styles)]
-            rows += [self._server(server, state) for server, state in states.items()]
+            rows += [row for server, state in states.items() for row in self._server(server, state)]
         return rows
 
     def _used(self, view: SessionView, standing: Standing) -> list[Row]:
@@ -118,15 +124,23 @@ class Sidebar(SteadyWidget, ScrollView):
             rows.append([Segment(f"and {len(files) - SHOWN} more", styles.of("text_muted"))])
         return rows
 
-    def _server(self, name: str, state: str) -> Row:
-        styles = self._colours
-        good = state in {"connected", "known", "configured"}
-        colour = "success" if good else "text_muted" if state == "disabled" else "error"
-        return [
-            Segment("• ", styles.of(colour)),
-            Segment(one_line(name, 18), styles.of("text")),
-            Segment(f" {one_line(state, 12)}", styles.of("text_muted")),
+    def _server(self, name: str, state: ServerState) -> list[Row]:
+        """Return what a server is doing, and below it why, where that is not as it should be."""
+        styles, room = self._colours, WIDTH - 6
+        shown = cut_text(one_line(name, 60), room * 2 // 3)
+        left = room - cell_len(shown) - 1
+        words = cut_text(state.words, left) if left >= LEAST else ""
+        rows: list[Row] = [
+            [
+                Segment("• ", styles.of(HEALTH[state.health])),
+                Segment(shown, styles.of("text")),
+                Segment(f" {words}", styles.of("text_muted")),
+            ]
         ]
+        reason = _lines(one_line(state.reason, 200), room) if state.reason else []
+        if len(reason) > REASON:
+            reason[REASON - 1 :] = [cut_text(f"{reason[REASON - 1]} …", room)]
+        return rows + [[Segment(f"  {line}", styles.of("text_muted"))] for line in reason]
 
 
 def _heading(text: str, styles: Styles) -> Row:

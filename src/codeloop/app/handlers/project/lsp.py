@@ -27,7 +27,11 @@ async def status(project: Project, _args: NoArguments) -> list[LSPStatus]:
     rows = [(news.server, project.workspace.relative(news.server.root)) for news in _running(project)]
     return [
         LSPStatus(
-            id=server.name, name=server.name, root=root, status="connected" if server.state == "connected" else "error"
+            id=server.name,
+            name=server.name,
+            root=root,
+            status="connected" if server.state == "connected" else "error",
+            error=server.reason if server.state == "failed" else None,
         )
         for server, root in rows
         if server.state in {"connected", "failed"}

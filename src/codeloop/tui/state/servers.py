@@ -1,0 +1,46 @@
+"""What is told of a server beside the project: what it is doing, whether that is as it should be, and why not. Pure."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from codeloop.schema.api.project import LSPStatus, MCPStatus
+
+Health = Literal["good", "resting", "wanting", "bad"]
+CONNECTING = "connecting…"
+_WORDS = {
+    "configured": "not looked at yet",
+    "known": "starts at the first call",
+    "starting": CONNECTING,
+    "needs_auth": "wants you to sign in",
+    "needs_client_registration": "wants a registered client",
+}
+"""States whose names don't say enough."""
+_HEALTH: dict[str, Health] = {
+    "connected": "good",
+    "known": "good",
+    "needs_auth": "wanting",
+    "needs_client_registration": "wanting",
+    "failed": "bad",
+    "error": "bad",
+}
+
+
+class ServerState(Struct, frozen=True):
+    """`words`: what it is doing; `health`: whether that is as it should be; `reason`: why it is not, or empty."""
+
+    words: str
+    health: Health = "resting"
+    reason: str = ""
+
+
+def mcp_state(status: MCPStatus) -> ServerState:
+    """Return the state of an MCP server: ours where that says more than the reference's word."""
+    name = status.state or status.status
+    return ServerState(_WORDS.get(name, name), _HEALTH.get(name, "resting"), status.error or "")
+
+
+def lsp_state(status: LSPStatus) -> ServerState:
+    """Return the state of a language server."""
+    words = "connected" if status.status == "connected" else "given up"
+    return ServerState(words, _HEALTH[status.status], status.error or "")
