@@ -218,6 +218,12 @@ async def test_all_of_a_long_command_can_be_read_and_the_choices_stay(tmp_path: 
             seen |= set(re.findall("│ (echo line [0-9]+)", app.shown()))
             await app.typed(pilot, "pagedown")
         assert len(seen) == 60
+        await app.typed(pilot, "f")
+        await app.sees("│ echo line 12", "esc")
+        assert "Allow once" not in app.shown()
+        await app.typed(pilot, "escape")
+        await app.sees("y Allow once")
+        assert app.answers == []
         await pilot.resize_terminal(40, 24)
         await pilot.pause()
         assert "y Allow once" in app.shown()
@@ -236,8 +242,11 @@ async def test_what_was_answered_elsewhere_closes(tmp_path: Path) -> None:
         await show(app, command("git push"), it)
         app.panel.withdraw("per_other")
         assert app.panel.display
+        await app.typed(pilot, "f")
+        assert len(app.screen_stack) == 2
         app.panel.withdraw("per_1")
         await pilot.pause()
+        assert len(app.screen_stack) == 1
         assert not app.panel.display
         assert [each.message for each in app._notifications] == [WITHDRAWN]
 

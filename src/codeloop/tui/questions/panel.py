@@ -22,7 +22,9 @@ from codeloop.tui.questions.form import Form, FormAnswer, FormEntry, Request
 from codeloop.tui.questions.form_rows import about_rows, choice_rows, head_rows
 from codeloop.tui.questions.permission_form import PermissionForm
 from codeloop.tui.questions.question_form import QuestionForm
+from codeloop.tui.questions.whole import WholeRequest
 from codeloop.tui.render.canvas import Canvas, DiffView, Row
+from codeloop.tui.screen.bare import app_of
 from codeloop.tui.themes.styles import Styles
 
 WITHDRAWN = "A question was answered elsewhere, or withdrawn."
@@ -33,8 +35,9 @@ OTHERS = 5
 LEAST = 3
 """Rows of what is asked about that are shown on the smallest screen."""
 _LOOK = 0.02
-_LONG = "   {} of {:,} rows are shown, PgDn shows the others"
-_HINT = "↑↓ Enter choose · PgUp PgDn read · Esc Esc reject"
+_LONG = "   {} of {:,} rows are shown, PgDn shows the others, f all on the whole screen"
+_HINT = "↑↓ Enter choose · PgUp PgDn read · f whole screen · Esc Esc reject"
+_WHOLE = "f"
 _SCROLLS = {"pageup": -1.0, "pagedown": 1.0, "ctrl+u": -0.5, "ctrl+d": 0.5, "shift+up": 0.0, "shift+down": 0.0}
 
 
@@ -115,6 +118,8 @@ class RequestPanel(Widget, can_focus=True):
 
     def hide(self) -> None:
         """Show nothing."""
+        if isinstance(screen := app_of(self).screen, WholeRequest):
+            screen.dismiss(None)
         self.request = self._form = self._typing = None
         self._entry.display = False
         self.display = False
@@ -166,6 +171,9 @@ class RequestPanel(Widget, can_focus=True):
             event.stop()
             event.prevent_default()
             self._after(form)
+        elif event.key == _WHOLE:
+            event.stop()
+            app_of(self).push_screen(WholeRequest(form, self.diff_view, self._colours))
 
     def on_paste(self, event: events.Paste) -> None:
         """Hand back what was pasted: it answers nothing."""
