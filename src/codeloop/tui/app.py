@@ -32,7 +32,7 @@ class TerminalUI(Ui):
     ENABLE_COMMAND_PALETTE = False
     table = COMMANDS
     CSS = """
-    Screen { background: $background; color: $foreground; }
+    GroundScreen { background: $background; color: $foreground; }
     #tabs { width: 1fr; height: 1fr; }
     """
     hearing: Hearing | None = None

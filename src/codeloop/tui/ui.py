@@ -3,16 +3,19 @@
 import asyncio
 import time
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from textual.containers import Vertical
 from textual.timer import Timer
 
+from codeloop import __version__
 from codeloop.client.client import Client
 from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
 from codeloop.tui.choices import Choices
+from codeloop.tui.render.greeting import greeting_rows
 from codeloop.tui.screen.session_tab import SessionTab
 from codeloop.tui.screen.sidebar import Sidebar
 from codeloop.tui.screen.status_bar import StatusBar
@@ -24,6 +27,9 @@ from codeloop.tui.state.items import Look, NoticeItem
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.terminal.terminal_app import TerminalApp
 
+SIGNS = (("@", "name a file or an agent"), ("/", "run a command"), ("!", "run a line in the shell"))
+GREETING = (("session_list", "go on with an earlier session"), ("command_list", "everything else"))
+"""What an empty session tells of: signs in the prompt, and the keys of commands."""
 TICK = 0.25
 """Seconds between two turns of what moves while a turn runs."""
 AGAIN = 5.0
@@ -96,7 +102,9 @@ class Ui(TerminalApp, inherit_bindings=False):
         tab = next(same, into) or next((tab for tab in self.tabs if tab.view is None), None)
         if tab is None:
             canvas = self.appearance.canvas(self.launch.directory)
-            tab = SessionTab(canvas, lambda: self.appearance.styles, self.choices.prompt())
+            keys = [*SIGNS, *((self.keys.shown(name), what) for name, what in GREETING)]
+            greeting = partial(greeting_rows, title=f"codeloop {__version__}", keys=keys)
+            tab = SessionTab(canvas, lambda: self.appearance.styles, self.choices.prompt(), greeting)
             await self.query_one("#tabs", Vertical).mount(tab)
         if session is not None and self.sessions is not None and tab.session != session:
             await self._forget(tab)

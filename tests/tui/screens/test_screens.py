@@ -18,13 +18,17 @@ from codeloop.tui.dialogs.export import FORMATS
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.trust import TrustScreen
 from codeloop.tui.prompt.entry import PromptEntry
+from codeloop.tui.prompt.memory.kept import KeptPrompt
+from codeloop.tui.screen.sidebar import Sidebar
 from codeloop.tui.themes.styles import Styles
 from scripts.terminal_svg import draw
 from tests.tui.screens.snapshot import written
-from tests.tui.stored.play import Stored, stored
+from tests.tui.stored.client import StoredClient
+from tests.tui.stored.play import NOW, Stored, stored
 
 GOLDEN = Path(__file__).parent / "golden"
-SIZES = ((80, 24), (140, 45))
+WIDE = 140
+SIZES = ((80, 24), (WIDE, 45))
 Mode = Literal["dark", "light"]
 TRUST = """codeloop.json wants:
 + hook  after each edit: ./format.sh
@@ -36,6 +40,11 @@ DIALOGS = {
     "help": ("help", "Keys and commands"),
     "sessions": ("session_list", "Why is the start slow?"),
     "timeline": ("session_timeline", "ask me"),
+    "diff": ("session_changes", "cart.py"),
+    "servers": ("mcp_list", "wants you to sign in"),
+    "subagents": ("session_child_first", "Look for other totals"),
+    "effort": ("variant_list", "as the service decides"),
+    "stash": ("stash_list", "A thing for later"),
     "models": ("model_list", "Claude Sonnet 5"),
     "agents": ("agent_list", "plan"),
     "themes": ("theme_list", "codeloop"),
@@ -47,8 +56,28 @@ DIALOGS = {
 }
 """The command that opens each, and what is on the screen when it is complete."""
 
-PREVIEWED = {"sessions", "timeline"}
-"""What has a preview where there is room: that comes later, and has tests of its own."""
+PREVIEWED = {
+    "sessions": "rounded half up",
+    "timeline": "rounded half up",
+    "diff": "return sum(price",
+    "subagents": "only cart.py",
+}
+"""What the preview shows where there is room for one."""
+SERVERS = {
+    "time": {"status": "connected"},
+    "notes": {"status": "connected", "state": "known"},
+    "tracker": {"status": "needs_auth"},
+    "browser": {
+        "status": "failed",
+        "error": "npx ended with code 127 before it answered: there is no such program",
+    },
+    "mail": {"status": "disabled"},
+}
+LANGUAGES = [
+    {"id": "pyright", "name": "pyright", "root": ".", "status": "connected"},
+    {"id": "eslint", "name": "eslint", "root": ".", "status": "error", "error": "it ended three times"},
+]
+CHILD = "ses_00000000000000000000000004"
 
 
 class Album:
@@ -61,7 +90,7 @@ class Album:
     async def take(self, name: str, *texts: str) -> None:
         """Take one at each size and in each theme, once the texts are there."""
         it = self._it
-        for columns, rows in SIZES[:1] if name in PREVIEWED else SIZES:
+        for columns, rows in SIZES:
             await it.pilot.resize_terminal(columns, rows)
             taken: dict[str, Any] = {}
             modes: tuple[Mode, ...] = ("light", "dark")
@@ -70,7 +99,9 @@ class Album:
                 it.ui.appearance.choose("codeloop")
                 it.ui.restyle()
                 is_dialog = len(it.ui.screen_stack) > 1
-                await it.sees(*texts, "" if columns == 80 or is_dialog else "tracker disabled")
+                await it.sees(*texts, PREVIEWED.get(name, "") if columns == WIDE and is_dialog else "")
+                await it.settle(lambda wide=columns == WIDE: not wide or it.ui.query_one(Sidebar).beside.lsp)
+                await it.settle(lambda: all(worker.is_finished for worker in it.ui.workers))
                 taken[mode] = await it.steady()
                 if folder := os.environ.get("CODELOOP_PICTURES"):
                     picture = draw([(taken[mode], 1)], it.ui.appearance.styles.theme.background, name)
@@ -129,11 +160,27 @@ async def typing(it: Stored, album: Album) -> None:
     await it.pilot.press("escape")
 
 
+def a_subagent(client: StoredClient) -> None:
+    """Let the session have a subagent."""
+    answers = client.answers
+    prompt, *_, answer = answers[f"session.messages {client.main}"]
+    said = {**answer["parts"][1], "text": "`total` is called by **only cart.py**, and by its test."}
+    child = {"id": CHILD, "parentID": client.main, "agent": "explore", "title": "Look for other totals"}
+    answers[f"session.children {client.main}"] = [{**answers[f"session.get {client.main}"], **child}]
+    answers[f"session.children {CHILD}"] = []
+    answers[f"session.messages {CHILD}"] = [prompt, {**answer, "parts": [said]}]
+
+
 async def dialogs(it: Stored, album: Album) -> None:
+    a_subagent(it.client)
+    it.ui.tab.prompt.store.push(KeptPrompt("A thing for later, that was half written", at=int(NOW - 7200) * 1000))
     for name, (command, shown) in DIALOGS.items():
         it.ui.run_command(BY_ID[command])
         await it.settle(lambda: len(it.ui.screen_stack) == 2)
         await album.take(name, shown)
+        if name == "diff":
+            await it.pilot.press("enter")
+            await album.take("reading", "PgDn read")
         await it.pilot.press("escape")
         await it.settle(lambda: len(it.ui.screen_stack) == 1)
 
@@ -174,14 +221,18 @@ PARTS = (conversation, *(pytest.param(part, marks=pytest.mark.slow) for part in 
 async def test_every_screen_is_as_it_was_when_somebody_looked_at_it(
     tmp_path: Path, part: Callable[[Stored, Album], Awaitable[None]]
 ) -> None:
-    async with stored(tmp_path, size=SIZES[0]) as it:
+    client = StoredClient()
+    client.answers |= {"mcp.status": SERVERS, "lsp.status": LANGUAGES}
+    async with stored(tmp_path, size=SIZES[0], client=client) as it:
         album = Album(it)
         await part(it, album)
     assert not album.wrong, "\n".join(album.wrong)
 
 
 async def test_the_first_screen_is_as_it_was(tmp_path: Path) -> None:
-    async with stored(tmp_path, size=SIZES[0], resumed=False) as it:
+    client = StoredClient()
+    client.answers |= {"mcp.status": SERVERS, "lsp.status": LANGUAGES}
+    async with stored(tmp_path, size=SIZES[0], resumed=False, client=client) as it:
         album = Album(it)
         await album.take("first", "Ask, or name a task")
         it.ui.run_command(BY_ID["tour"])

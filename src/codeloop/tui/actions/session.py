@@ -41,7 +41,7 @@ async def redo(ui: Ui, _words: str) -> None:
     ui.tab.forget_notices()
     if lines:
         ui.say("\n".join(lines), "success")
-    if before and ui.tab.prompt.entry.text == before:
+    if before and ui.tab.prompt.entry.text in {"", before}:  # empty: the command was typed in its place
         await _write_on_undone(ui)
 
 

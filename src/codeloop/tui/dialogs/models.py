@@ -123,7 +123,7 @@ def figures(model: Model) -> str:
     context = f"{count(model.limit.context)} tokens" if model.limit.context else ""
     cost = model.cost
     price = f"${cost.input:g} in · ${cost.output:g} out" if cost.input or cost.output else "no price"
-    return "  ".join(word for word in (price, context) if word)
+    return " · ".join(word for word in (price, context) if word)
 
 
 def why_not(provider: ProviderDetails) -> str:

@@ -72,7 +72,7 @@ class ProviderPicker(Picker[ModelRef]):
         models = len(provider.models)
         detail = where[provider.source] if is_ready else f"{models} model{'' if models == 1 else 's'}"
         can = is_ready or provider.id in self._keyed
-        problem = "" if can else f"set it up with codeloop auth login {provider.id} --base-url URL"
+        problem = "" if can else f"needs codeloop auth login {provider.id} --base-url URL"
         value = ModelRef(provider_id=provider.id, model_id=self._known.default.get(provider.id, ""))
         also = f"{provider.id} {' '.join(provider.env)}"
         return Pick(value, provider.name, detail, ", ".join(provider.env[:1]), group, also=also, problem=problem)

@@ -6,9 +6,14 @@ from codeloop.tui.dialogs.parts.choices import Pick, PickSource
 from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.picker import Picker
 
+NARROWEST = 36
+"""Cells of the box."""
+
 
 class ThemePicker(Picker[str]):
     """Closes with a theme's name. `show` puts a theme on the screen; closed without a choice, the first one again."""
+
+    DEFAULT_CSS = "ThemePicker, ThemePicker.-opaque { background: transparent; align: right top; }"
 
     def __init__(self, names: Sequence[str], current: str, show: Callable[[str], None], colours: Colours) -> None:
         self._names = names
@@ -19,6 +24,10 @@ class ThemePicker(Picker[str]):
             title="Themes", load=self._listed, moved=self._moved, start=current, choose="use it", empty="No theme."
         )
         super().__init__(source, colours)
+
+    def box_width(self, most: int) -> int:
+        """Return how wide the box may be: most of the conversation is in sight."""
+        return super().box_width(min(most, NARROWEST))
 
     async def _listed(self) -> Sequence[Pick[str]]:
         return [Pick(name, name, mark="●" if name == self._first else "") for name in self._names]

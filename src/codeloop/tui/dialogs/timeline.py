@@ -84,8 +84,9 @@ class Timeline(Picker[TimelineStep]):
         styles = self.colours()
         rows = message_rows(turn, styles, width)
         query = SessionDiffQuery(session_id=self._session_id, message_id=step.message_id)
-        for diff in await self._given.client.call(SESSION_DIFF, query):
-            name = Segment(one_line(diff.file or "", max(width - 14, 8)), styles.of("text_muted"))
+        for number, diff in enumerate(await self._given.client.call(SESSION_DIFF, query)):
+            rows += [] if number else [[]]
+            name = Segment(f"  {one_line(diff.file or '', max(width - 16, 8))}", styles.of("text_muted"))
             added = Segment(f"+{diff.additions} ", styles.of("diff_added"))
             rows.append(between([name], [added, Segment(f"-{diff.deletions}", styles.of("diff_removed"))], width))
         return rows

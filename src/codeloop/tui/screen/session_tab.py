@@ -15,7 +15,7 @@ from codeloop.tui.prompt.prompt import PromptInput
 from codeloop.tui.questions.panel import RequestPanel
 from codeloop.tui.render.canvas import Canvas
 from codeloop.tui.screen.bare import BareWidget
-from codeloop.tui.screen.transcript.transcript import Transcript
+from codeloop.tui.screen.transcript.transcript import Greeting, Transcript
 from codeloop.tui.state.items import Item, NoticeItem
 from codeloop.tui.state.session_view import Request, SessionView
 from codeloop.tui.themes.styles import Styles
@@ -31,10 +31,16 @@ class SessionTab(BareWidget):
     SessionTab { layout: vertical; height: 1fr; }
     """
 
-    def __init__(self, canvas: Canvas, colours: Callable[[], Styles], prompt: PromptInput) -> None:
+    def __init__(
+        self,
+        canvas: Canvas,
+        colours: Callable[[], Styles],
+        prompt: PromptInput,
+        greeting: Greeting,
+    ) -> None:
         super().__init__()
         self.view: SessionView | None = None
-        self.transcript = Transcript(canvas)
+        self.transcript = Transcript(canvas, greeting)
         self.prompt = prompt
         self.panel = RequestPanel(colours)
         self.panel.diff_view = canvas.diff

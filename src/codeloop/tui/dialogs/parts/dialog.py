@@ -11,6 +11,7 @@ from textual.theme import Theme
 
 from codeloop.tui.dialogs.parts.rows import between, wrap
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.screen.bare import app_of
 from codeloop.tui.themes.styles import Styles
 
 Result = TypeVar("Result")
@@ -29,7 +30,7 @@ BOX_CSS = """
 class Dialog(ModalScreen[Result]):
     """A screen above the others. Escape closes it."""
 
-    DEFAULT_CSS = f"Dialog {{ {BOX_CSS} }}"
+    DEFAULT_CSS = f"Dialog {{ {BOX_CSS} &.-opaque {{ background: $background; }} }}"
 
     def __init__(self, colours: Colours) -> None:
         super().__init__()
@@ -39,11 +40,18 @@ class Dialog(ModalScreen[Result]):
 
     def on_mount(self) -> None:
         """Follow the theme."""
+        self._fit_ground()
         cast("Any", self).app.theme_changed_signal.subscribe(self, self._in_theme)
 
     def _in_theme(self, _theme: Theme) -> None:
         if not self.is_over:
+            self._fit_ground()
             self.draw()
+
+    def _fit_ground(self) -> None:
+        """Show the conversation faintly; not another dialog, nor colours of the terminal that can't be made fainter."""
+        is_above_another = len(app_of(self).screen_stack) > 2
+        self.set_class(is_above_another or not self.colours().theme.background.startswith("#"), "-opaque")
 
     def draw(self) -> None:
         """Draw everything anew, as after a change of the size or the theme."""

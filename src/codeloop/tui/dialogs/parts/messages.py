@@ -10,6 +10,8 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.tui.dialogs.parts.rows import wrap
 from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.markdown.document import MarkdownDocument
+from codeloop.tui.render.markdown.looks import ProseStyles
 from codeloop.tui.themes.styles import Styles
 
 _MOST = 2_000
@@ -24,15 +26,17 @@ def said(message: MessageWithParts) -> str:
 def message_rows(messages: Sequence[MessageWithParts], styles: Styles, width: int) -> list[Row]:
     """Return messages as rows: prompts with a bar, answers, and how many calls were made between."""
     rows: list[Row] = []
+    prose, bar = ProseStyles(styles), Segment("▎ ", styles.of("primary"))
     calls = 0
     for message in messages:
         is_prompt = isinstance(message.info, UserMessage)
-        bar = Segment("▎ " if is_prompt else "  ", styles.of("primary"))
         text = inert_answer(said(message)[-_MOST:])
         if text:
             rows += [*_calls(calls, styles), *([[]] if rows or calls else [])]
-            look = styles.of("text", "bold" if is_prompt else "")
-            rows += [[bar, Segment(line, look)] for line in wrap(text, width - 2)]
+            if is_prompt:
+                rows += [[bar, Segment(line, styles.of("text", "bold"))] for line in wrap(text, width - 2)]
+            else:
+                rows += MarkdownDocument(prose, max(width - 2, 2), Segment("  ")).finish(text)
             calls = 0
         calls += sum(isinstance(part, ToolPart) for part in message.parts)
     return rows + _calls(calls, styles)

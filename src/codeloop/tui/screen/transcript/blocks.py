@@ -38,6 +38,8 @@ class Blocks:
         self._list: list[Block] = []
         self._starts: list[int] = []
         self.height = 0
+        self.blank: list[Row] = []
+        """What stands on a page without blocks."""
 
     def redraw(self, draw: Draw) -> None:
         """Draw every item anew, for another width or other colours."""
@@ -83,7 +85,9 @@ class Blocks:
         return self._list[at] if 0 <= at < len(self._list) and row < self.height else None
 
     def row(self, row: int) -> Row:
-        """Return one row of the page; one outside of it is empty."""
+        """Return one row of the page; one outside of it is empty, but for what stands on an empty page."""
+        if not self.height:
+            return self.blank[row] if row < len(self.blank) else EMPTY
         at = bisect_right(self._starts, row) - 1
         if not 0 <= at < len(self._list):
             return EMPTY

@@ -21,6 +21,8 @@ from codeloop.tui.render.items import Renderer
 from codeloop.tui.screen.transcript.blocks import Blocks
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 
+Greeting = Callable[[Canvas, int], list[Row]]
+"""Returns what stands on so many rows of the screen as long as nothing was said."""
 ItemsOf = Callable[[str], list[Item]]
 MARGIN = 2
 """Columns on the left and the right of what is said."""
@@ -56,9 +58,10 @@ class Transcript(ScrollView, can_focus=False):
             self.kind = kind
             self.value = value
 
-    def __init__(self, canvas: Canvas) -> None:
+    def __init__(self, canvas: Canvas, greeting: Greeting) -> None:
         super().__init__()
         self.canvas = canvas
+        self._greeting = greeting
         self.follows = True
         """Whether the end stays in sight."""
         self._renderer = Renderer(canvas)
@@ -234,6 +237,8 @@ class Transcript(ScrollView, can_focus=False):
             self.vertical_scrollbar.position = position
 
     def _resized(self) -> None:
+        if not self._blocks.height:
+            self._blocks.blank = self._greeting(self.canvas, self.size.height)
         size = Size(self.size.width, self._blocks.height)
         if size != self.virtual_size:
             self.set_reactive(

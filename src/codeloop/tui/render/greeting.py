@@ -1,0 +1,23 @@
+"""What stands in the middle of a conversation in which nothing was said yet."""
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+
+from codeloop.tui.render.canvas import Canvas, Row
+
+_GAP = 3
+
+
+def greeting_rows(canvas: Canvas, height: int, title: str, keys: Sequence[tuple[str, str]]) -> list[Row]:
+    """Return a title above some keys and what they do, in the middle of so many rows; nothing where it has no room."""
+    shown = [(key, what) for key, what in keys if key]
+    column = max((len(key) for key, _ in shown), default=0) + _GAP
+    width = max((column + len(what) for _, what in shown), default=0)
+    top = (height - len(shown) - 2) // 2
+    if width > canvas.width or top < 0:
+        return []
+    left = Segment(" " * ((canvas.width - width) // 2))
+    strong, key_style, muted = (canvas.styles.of(*look) for look in (("primary", "bold"), ("text",), ("text_muted",)))
+    rows: list[Row] = [*([] for _ in range(top)), [left, Segment(title, strong)], []]
+    return rows + [[left, Segment(f"{key:{column}}", key_style), Segment(what, muted)] for key, what in shown]
