@@ -23,7 +23,7 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tool.after_edit import FileChange, MayRead
 from codeloop.tool.file_access import shown as shown_path
 from codeloop.tool.toolbox import Notices
-from codeloop.workspace.process.conversation import RunningProgram, start_program
+from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.search.rg_matches import Query, SearchFailed
 from codeloop.workspace.search.ripgrep import Ripgrep
@@ -73,7 +73,7 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
         launch = Launch(chosen.command, root, environment, {})
         ours = installed_in(settings)
         own = ours if Path(chosen.command[0]).is_relative_to(ours) else None
-        return await start_program(workspace, launch, log(chosen.row.name).feed, own)
+        return await start_program(workspace, launch, log(chosen.row.name).feed, ProgramTerms(own))
 
     def restarts(name: str) -> float:
         try:

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from codeloop.schema.limits import MCP_STOP, SHELL_TERM
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.confined import sandbox_of, start_confined
+from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import NOTHING, SandboxGrants
 from codeloop.workspace.sandbox.process_launcher import Launch, LaunchedProcess, to_the_end
 from codeloop.workspace.workspace import Workspace
@@ -86,17 +89,36 @@ class RunningProgram:
             self._errors.close()
 
 
-async def start_program(
-    workspace: Workspace, launch: Launch, errors: Callable[[bytes], None], own: Path | None = None
-) -> RunningProgram:
-    """Start a program, in the sandbox of commands where one holds, to talk with. Raises OSError.
+class ProgramTerms(Struct, frozen=True):
+    """How a program is started. `own`: a folder of ours that it is installed in, which it may read in a sandbox.
 
-    `own`: a folder of ours that it is installed in, which it may read.
+    `channel`: the variable that tells it the descriptor to talk over; stdout and stderr then both go to who started it.
+    Empty: it talks over stdin and stdout. `confined`: in the sandbox of commands where one holds. `reaches`: the name
+    under which it reaches there what commands reach of the network; empty: nothing.
     """
+
+    own: Path | None = None
+    channel: str = ""
+    confined: bool = True
+    reaches: str = ""
+
+
+_PLAIN = ProgramTerms()
+_CHANNEL = 3
+
+
+async def start_program(
+    workspace: Workspace, launch: Launch, errors: Callable[[bytes], None], terms: ProgramTerms = _PLAIN
+) -> RunningProgram:
+    """Start a program to talk with. `errors` is given what it says beside that. Raises OSError."""
     mark = os.urandom(8).hex()
     environment = {**launch.environment, MARK: mark}
-    grants = SandboxGrants(readable=(Path(os.path.realpath(own)),)) if own is not None else NOTHING
-    sandbox = await sandbox_of(workspace, grants)
+    sandbox = None
+    if terms.confined:
+        grants = SandboxGrants(readable=(Path(os.path.realpath(terms.own)),)) if terms.own is not None else NOTHING
+        sandbox = await sandbox_of(workspace, grants)
+        if sandbox is not None and terms.reaches:
+            environment = await workspace.shared(Shells).sandboxes.environment(sandbox, terms.reaches, environment)
     pipe = Pipe(errors)
     ours, theirs = socket.socketpair()
     with ExitStack() as on_failure:
@@ -104,6 +126,9 @@ async def start_program(
             on_failure.callback(close)
         with theirs:
             descriptors = {0: theirs.fileno(), 1: theirs.fileno(), 2: pipe.writer}
+            if terms.channel:
+                environment[terms.channel] = str(_CHANNEL)
+                descriptors = {_CHANNEL: theirs.fileno(), 1: pipe.writer, 2: pipe.writer}
             given = replace(launch, environment=environment, descriptors=descriptors)
             process = await start_confined(workspace, given, sandbox)
         on_failure.pop_all()

@@ -1,0 +1,36 @@
+"""Pauses before a program that keeps failing is started again: each twice as long as the one before."""
+
+import asyncio
+import time
+
+from codeloop.schema.bounds.extension import HOST_BACK_OFF, HOST_BACK_OFF_MOST, HOST_PATIENCE
+
+
+class BackOff:
+    """Counts failures; a program that ran for longer than the longest pause begins anew."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self._started_at = 0.0
+        self._failed_at = 0.0
+
+    def started(self) -> None:
+        """Take up that the program is started."""
+        self._started_at = time.monotonic()
+
+    def failed(self) -> None:
+        """Take up that it failed."""
+        self._failed_at = time.monotonic()
+        is_old = self._failed_at - self._started_at > HOST_BACK_OFF_MOST.seconds
+        self.failures = 1 if is_old else self.failures + 1
+
+    async def pause(self) -> float:
+        """Wait until it may be started again, and return 0; or return the seconds left when that is too long."""
+        if not self.failures:
+            return 0
+        pause = min(HOST_BACK_OFF.seconds * 2 ** (self.failures - 1), HOST_BACK_OFF_MOST.seconds)
+        left = self._failed_at + pause - time.monotonic()
+        if left > HOST_PATIENCE.seconds:
+            return left
+        await asyncio.sleep(max(left, 0))
+        return 0

@@ -1,0 +1,361 @@
+"""One host: a process that extensions run in, started when it is needed, and again after it ended by itself."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.host.back_off import BackOff
+from codeloop.extend.host.host_stream import BrokenStream, HostPipes, messages
+from codeloop.extend.host.protocol import (
+    AnswerError,
+    AnswerResult,
+    CallProgress,
+    CancelRequest,
+    EventsTaken,
+    ExtensionOffer,
+    FromHost,
+    HostHello,
+    HostMessage,
+    HostQuestion,
+    HostReady,
+    LoadedExtension,
+    LoadRequest,
+    LogLine,
+    OperationCall,
+    encode,
+    line_of,
+)
+from codeloop.schema.bounds.extension import (
+    HOST_LINE,
+    HOST_LOAD,
+    HOST_START,
+    HOST_STOP,
+)
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.wire import JSON
+
+_GREETING = 0
+"""The number that the greeting is waited for under."""
+
+
+class ExtensionRaised(Exception):
+    """The code of an extension raised an exception: its text. `name`: the exception's; `trace`: where."""
+
+    def __init__(self, message: str, name: str = "", trace: str = "") -> None:
+        super().__init__(message)
+        self.name = name
+        self.trace = trace
+
+
+class CallListener(Protocol):
+    """Who makes a call of a tool: hears of it while it works."""
+
+    async def ask(self, question: HostQuestion) -> None:
+        """Let the rules or a person decide. Raises CodeloopError: refused."""
+        ...
+
+    def report(self, progress: CallProgress) -> None:
+        """Take its progress."""
+        ...
+
+
+class HostHouse(Struct, frozen=True):
+    """What a host needs of who has it. `start`: starts its program; raises OSError. `hello`: what it is greeted with.
+
+    `log`: takes a line for its log, `warn` one for the person. `serve`: carries out an operation of the API.
+    `taken`: hears how many events were dealt with; None: the program was started anew.
+    """
+
+    name: str
+    start: Callable[[], Awaitable[HostPipes]]
+    hello: HostHello
+    log: Callable[[str], None]
+    warn: Callable[[str], None]
+    serve: Callable[[OperationCall], Awaitable[Any]]
+    taken: Callable[[int | None], None]
+
+
+class _Request(Struct):
+    answer: "asyncio.Future[Any]"
+    about: str
+    listener: CallListener | None = None
+
+
+class _Process(Struct):
+    """One run of the program: `loaded` are the answers of what it was told to load, by name."""
+
+    pipes: HostPipes
+    reading: "asyncio.Task[None]"
+    loaded: dict[str, "asyncio.Task[ExtensionOffer]"]
+
+
+class ExtensionHost:
+    """See the module."""
+
+    def __init__(self, house: HostHouse) -> None:
+        self.house = house
+        self.runtime = ""
+        """What it runs on, as it said when it was started last."""
+        self._process: _Process | None = None
+        self._opening: asyncio.Task[_Process] | None = None
+        self._requests: dict[int, _Request] = {}
+        self._numbers = itertools.count(1)
+        self._back_off = BackOff()
+        self._stuck: set[int] = set()
+        self._work: set[asyncio.Task[Any]] = set()
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether it works on something."""
+        return bool(self._requests)
+
+    async def load(self, extension: LoadedExtension) -> ExtensionOffer:
+        """Return what an extension offers, loading it where that was not done. Raises HookFailed, ExtensionRaised."""
+        process = await self._running()
+        loading = process.loaded.get(extension.name)
+        if loading is None:
+            request = self._request(extension.name, lambda number: LoadRequest(number, extension), HOST_LOAD.seconds)
+            loading = process.loaded[extension.name] = asyncio.create_task(_offer(request))
+            loading.add_done_callback(_looked_at)
+        return await asyncio.shield(loading)
+
+    async def ask(
+        self,
+        extension: LoadedExtension,
+        message: Callable[[int], HostMessage],
+        seconds: float,
+        listener: CallListener | None = None,
+    ) -> Any:
+        """Return what an extension answers to a request, which `message` makes of its number.
+
+        Raises HookFailed: the host failed, or did not answer in time; ExtensionRaised.
+        """
+        await self.load(extension)
+        return await self._request(extension.name, message, seconds, listener)
+
+    def tell(self, line: bytes) -> bool:
+        """Send a message, already written, that is not answered, if the program runs; return whether it does."""
+        with suppress(OSError):
+            if self._process is not None:
+                self._process.pipes.write(line)
+                return True
+        return False
+
+    async def close(self) -> None:
+        """End it; the next who needs it starts it again."""
+        opening, self._opening = self._opening, None
+        for task in (*([opening] if opening is not None else []), *self._work):
+            task.cancel()
+            await asyncio.wait({task})
+        await self._end("it was ended")
+
+    async def _request(
+        self,
+        about: str,
+        message: Callable[[int], HostMessage],
+        seconds: float,
+        listener: CallListener | None = None,
+    ) -> Any:
+        number = next(self._numbers)
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._requests[number] = _Request(answer, about, listener)
+        sent = line_of(message(number))
+        try:
+            if len(sent) > HOST_LINE.value:
+                raise HookFailed(f"what it was to be given is longer than {HOST_LINE.value:,} bytes")
+            if not self.tell(sent):
+                raise HookFailed(f"the host {self.house.name} is gone")
+            async with asyncio.timeout(seconds):
+                value = await asyncio.shield(answer)
+        except TimeoutError as error:
+            self._cancel(number)
+            raise HookFailed(f"it did not answer in {seconds:g} s") from error
+        except asyncio.CancelledError:
+            self._cancel(number)
+            raise
+        except HookFailed:
+            self._forget(number)
+            raise
+        self._forget(number)
+        if isinstance(value, AnswerError):
+            raise _failure(value)
+        return value
+
+    def _cancel(self, number: int) -> None:
+        """Have the program end its work on a request; it is ended when it does not, once nothing else goes on."""
+        if self._requests[number].answer.done() or not self.tell(line_of(CancelRequest(number))):
+            self._forget(number)
+            return
+
+        async def wait() -> None:
+            await asyncio.wait([self._requests[number].answer], timeout=HOST_STOP.seconds)
+            if self._requests[number].answer.done():
+                self._forget(number)
+                return
+            self.house.log(f"{self._requests[number].about} does not stop: the host is ended once it has nothing to do")
+            self._stuck.add(number)
+            self._forget()
+
+        self._spawn(wait())
+
+    def _forget(self, number: int | None = None) -> None:
+        """Drop a request that is answered, and end the program when only those are left that do not stop."""
+        self._requests.pop(number or 0, None)
+        if self._stuck and self._requests.keys() <= self._stuck:
+            self._requests.clear()
+            self._stuck.clear()
+            self._spawn(self._fail("it was ended, since an extension in it did not stop working"))
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+
+    async def _running(self) -> _Process:
+        if self._process is not None:
+            return self._process
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+            self._opening.add_done_callback(_looked_at)
+        opening = self._opening
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            if opening.cancelled():
+                raise HookFailed(f"the host {self.house.name} was ended") from None
+            raise
+
+    async def _open(self) -> _Process:
+        try:
+            if left := await self._back_off.pause():
+                failed = f"the host {self.house.name} has failed {self._back_off.failures} times"
+                raise HookFailed(f"{failed} and is started again in {left:.0f} s")
+            began = time.monotonic()
+            self._back_off.started()
+            try:
+                pipes = await self.house.start()
+            except OSError as error:
+                self._back_off.failed()
+                self.house.log(f"it can't be started: {error}")
+                raise HookFailed(f"the host {self.house.name} can't be started: {error}") from error
+            greeted = asyncio.get_running_loop().create_future()
+            self._requests[_GREETING] = _Request(greeted, "greeting")
+            reading = asyncio.create_task(self._read(pipes))
+            process = self._process = _Process(pipes, reading, {})
+            self.house.taken(None)
+            pipes.write(line_of(self.house.hello))
+            done, _ = await asyncio.wait([greeted], timeout=HOST_START.seconds)
+            del self._requests[_GREETING]
+            if not done:
+                await self._fail(f"it did not greet in {HOST_START.seconds:g} s")
+            if not done or isinstance(greeted.result(), AnswerError):
+                why = greeted.result().message if done else "it did not greet"
+                raise HookFailed(f"the host {self.house.name} can't be used: {why}")
+            self.runtime = greeted.result()
+            self.house.log(f"started in {time.monotonic() - began:.2f} s: {self.runtime}")
+            return process
+        finally:
+            self._opening = None
+
+    async def _read(self, pipes: HostPipes) -> None:
+        why = ""
+        try:
+            async for message in messages(pipes):
+                self._hear(message)
+        except BrokenStream as error:
+            why = str(error)
+        if self._process is not None and self._process.pipes is pipes:
+            self._spawn(self._fail(why or pipes.ending or "it closed its connection"))
+
+    def _hear(self, message: FromHost) -> None:
+        match message:
+            case HostReady():
+                self._settle(_GREETING, message.runtime)
+            case AnswerResult():
+                self._settle(message.id, message.value)
+            case AnswerError():
+                self._settle(message.id, message)
+            case HostQuestion():
+                self._spawn(self._answer(message.id, self._asked(message)))
+            case CallProgress():
+                request = self._requests.get(message.call)
+                if request is not None and request.listener is not None:
+                    request.listener.report(message)
+            case OperationCall():
+                self._spawn(self._answer(message.id, self.house.serve(message)))
+            case EventsTaken():
+                self.house.taken(message.count)
+            case LogLine():
+                extra = f" {encode(message.extra).decode()}" if message.extra else ""
+                self.house.log(f"{message.level}: {message.message}{extra}")
+
+    def _settle(self, number: int, value: Any) -> None:
+        request = self._requests.get(number)
+        if request is not None and not request.answer.done():
+            request.answer.set_result(value)
+
+    async def _asked(self, question: HostQuestion) -> None:
+        request = self._requests.get(question.call)
+        if request is None or request.listener is None:
+            raise OperationError("BadRequest", "Only a tool can ask, while its call goes on.")
+        await request.listener.ask(question)
+
+    async def _answer(self, number: int, work: Awaitable[Any]) -> None:
+        """Carry out what the program asked for, and answer."""
+        try:
+            answer = AnswerResult(number, await work)
+        except OperationError as error:
+            data: JSON = {"name": error.kind, "data": {"message": str(error)}}
+            answer = AnswerError(number, "raised", str(error), data=data)
+        except CodeloopError as error:
+            answer = AnswerError(number, "raised", str(error))
+        self.tell(line_of(answer))
+
+    async def _fail(self, why: str) -> None:
+        """Take up that the program ended, or end it, since it can't go on."""
+        if self._process is None:
+            return
+        self._back_off.failed()
+        self.house.log(f"failed: {why}")
+        self.house.warn(f"The host {self.house.name} of extensions has failed: {why}. It is started again when needed.")
+        await self._end(why)
+
+    async def _end(self, why: str) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        self._stuck.clear()
+        for request in self._requests.values():
+            if not request.answer.done():
+                request.answer.set_result(AnswerError(0, "missing", f"the host {self.house.name} has failed: {why}"))
+        process.reading.cancel()
+        await asyncio.wait([process.reading])
+        await process.pipes.close()
+
+
+async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
+    """Return the answer to a load as what it is."""
+    answer = await request
+    try:
+        return msgspec.convert(answer, ExtensionOffer)
+    except msgspec.ValidationError as error:
+        raise HookFailed(f"what it says to offer makes no sense: {error}") from error
+
+
+def _failure(error: AnswerError) -> Exception:
+    if error.kind == "raised":
+        return ExtensionRaised(error.message, error.name, error.trace)
+    return HookFailed(error.message)
+
+
+def _looked_at(done: "asyncio.Future[Any]") -> None:
+    """Look at an exception that nobody waits for any more, or asyncio complains of it."""
+    if not done.cancelled():
+        done.exception()

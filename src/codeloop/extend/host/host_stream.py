@@ -1,0 +1,60 @@
+"""What a host's program writes, as messages."""
+
+from collections.abc import AsyncGenerator
+from typing import Protocol
+
+import msgspec
+
+from codeloop.extend.host.protocol import VERSION, FromHost, HostReady, decode_from_host
+from codeloop.schema.bounds.extension import HOST_LINE
+
+
+class HostPipes(Protocol):
+    """A program that runs, as `workspace.process.conversation.RunningProgram` is one."""
+
+    async def read(self) -> bytes:
+        """Return what it wrote; b"" at its end."""
+        ...
+
+    def write(self, data: bytes) -> int:
+        """Write without waiting. Raises OSError: it is gone."""
+        ...
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words; "" while it runs."""
+        ...
+
+    async def close(self) -> None:
+        """End it with all that it started."""
+        ...
+
+
+class BrokenStream(Exception):
+    """A program wrote what can't be read; the message says what."""
+
+
+async def messages(pipes: HostPipes) -> AsyncGenerator[FromHost]:
+    """Yield the messages of a program until its end. Raises BrokenStream."""
+    parts: list[bytes] = []
+    size = 0
+    while chunk := await pipes.read():
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            whole = b"".join((*parts, line))
+            parts, size = [], 0
+            yield _message(whole)
+        parts.append(rest)
+        size += len(rest)
+        if size > HOST_LINE.value:
+            raise BrokenStream(f"it sent a message of more than {HOST_LINE.value:,} bytes")
+
+
+def _message(line: bytes) -> FromHost:
+    try:
+        message = decode_from_host(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BrokenStream(f"it sent what is no message ({error}): {line[:200]!r}") from error
+    if isinstance(message, HostReady) and message.version != VERSION:
+        raise BrokenStream(f"it speaks version {message.version} of the protocol, not {VERSION}")
+    return message

@@ -1,0 +1,226 @@
+"""What we and a host of extensions say to each other: version 1, described for others in docs/extensions.md.
+
+One JSON object a line, over a socket whose descriptor the host finds in the environment. Each side numbers its own
+requests; an answer, `result` or `error`, has the number of its request.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.schema.wire import JSON, wire_name
+
+VERSION = 1
+DESCRIPTOR = "CODELOOP_HOST_FD"
+"""The variable with the number of the descriptor."""
+LINE = 50_000_000
+"""The longest message, in bytes."""
+
+
+class HostMessage(Struct, frozen=True, tag_field="type", omit_defaults=True):
+    """What all messages have in common: their type."""
+
+
+# What we say
+
+
+class HostHello(HostMessage, frozen=True, tag="hello"):
+    """The first message. `operations`: id, method and route of what a host may ask of our API."""
+
+    version: int
+    directory: str
+    root: str
+    project: JSON
+    operations: tuple[tuple[str, str, str], ...] = ()
+
+
+class LoadedExtension(Struct, frozen=True, omit_defaults=True):
+    """Which extension to load. `path`: a file, the folder of a package, or `module:name` of what is installed."""
+
+    name: str
+    path: str
+    kind: Literal["tool", "plugin"]
+    options: JSON | None = None
+
+
+class LoadRequest(HostMessage, frozen=True, tag="load"):
+    """Load an extension; answered with an ExtensionOffer."""
+
+    id: int
+    extension: LoadedExtension
+
+
+class CallPlace(Struct, frozen=True, rename=wire_name):
+    """Where a call belongs."""
+
+    session_id: str = ""
+    message_id: str = ""
+    call_id: str = ""
+    agent: str = ""
+    directory: str = ""
+    worktree: str = ""
+
+
+class CallTool(HostMessage, frozen=True, tag="call"):
+    """Call a tool; answered with a ToolAnswer."""
+
+    id: int
+    extension: str
+    tool: str
+    arguments: JSON
+    context: CallPlace
+
+
+class AskHook(HostMessage, frozen=True, tag="hook"):
+    """Ask an extension at a hook; answered with what becomes of `output`."""
+
+    id: int
+    extension: str
+    name: str
+    input: JSON
+    output: JSON
+
+
+class CancelRequest(HostMessage, frozen=True, tag="cancel"):
+    """End the work on a request; it is still answered, with whatever it ended with."""
+
+    id: int
+
+
+class EventBatch(HostMessage, frozen=True, tag="events"):
+    """What happened, for extensions that follow; answered by EventsTaken."""
+
+    events: tuple[msgspec.Raw, ...]
+
+
+# What either side answers
+
+
+class AnswerResult(HostMessage, frozen=True, tag="result"):
+    """A request was done."""
+
+    id: int
+    value: Any
+
+
+class AnswerError(HostMessage, frozen=True, tag="error"):
+    """A request failed.
+
+    `raised`: the extension's own code raised it, or, of what a host asked, it was refused; `invalid`: what was given
+    makes no sense; `missing`: there is no such extension, tool or operation. `name`: of the exception. `data`: the
+    error as our API gives it.
+    """
+
+    id: int
+    kind: Literal["raised", "invalid", "missing"]
+    message: str
+    name: str = ""
+    trace: str = ""
+    data: JSON | None = None
+
+
+# What a host says
+
+
+class HostReady(HostMessage, frozen=True, tag="ready"):
+    """The answer to HostHello. `runtime`: such as `node 22.1`."""
+
+    version: int
+    runtime: str
+
+
+class HostQuestion(HostMessage, frozen=True, tag="ask"):
+    """During a call: let the rules or a person decide."""
+
+    id: int
+    call: int
+    permission: str
+    patterns: tuple[str, ...] = ("*",)
+    always: tuple[str, ...] = ()
+    metadata: JSON = {}
+
+
+class CallProgress(HostMessage, frozen=True, tag="report"):
+    """During a call: its progress."""
+
+    call: int
+    title: str | None = None
+    metadata: JSON | None = None
+
+
+class OperationCall(HostMessage, frozen=True, tag="operation"):
+    """At any time: an operation of our API."""
+
+    id: int
+    operation: str
+    path: JSON | None = None
+    query: JSON | None = None
+    body: Any = None
+
+
+class EventsTaken(HostMessage, frozen=True, tag="taken"):
+    """So many events, of those that were sent, are dealt with."""
+
+    count: int
+
+
+class LogLine(HostMessage, frozen=True, tag="log"):
+    """A line for our log."""
+
+    message: str
+    level: str = "info"
+    extra: JSON | None = None
+
+
+FromHost = HostReady | AnswerResult | AnswerError | HostQuestion | CallProgress | OperationCall | EventsTaken | LogLine
+ToHost = HostHello | LoadRequest | CallTool | AskHook | CancelRequest | EventBatch | AnswerResult | AnswerError
+
+
+# What answers hold
+
+
+class OfferedTool(Struct, frozen=True):
+    """A tool of an extension. `parameters`: a JSON Schema."""
+
+    name: str
+    description: str
+    parameters: JSON
+
+
+class OfferedHook(Struct, frozen=True):
+    """A hook of an extension. `policy`: what it judges is refused when it fails."""
+
+    name: str
+    policy: bool = False
+
+
+class ExtensionOffer(Struct, frozen=True, omit_defaults=True):
+    """What an extension has. `problems`: what of it could not be used, a line each."""
+
+    tools: tuple[OfferedTool, ...] = ()
+    hooks: tuple[OfferedHook, ...] = ()
+    auth: JSON | None = None
+    provider: JSON | None = None
+    problems: tuple[str, ...] = ()
+
+
+class ToolAnswer(Struct, frozen=True):
+    """What a call gave. `attachments`: `mime`, `url` (`data:...`), perhaps `filename`."""
+
+    output: str
+    title: str | None = None
+    metadata: JSON | None = None
+    attachments: list[JSON] | None = None
+
+
+encode = msgspec.json.Encoder().encode
+
+
+def line_of(message: HostMessage) -> bytes:
+    """Return a message as it is sent."""
+    return encode(message) + b"\n"
+
+
+decode_from_host = msgspec.json.Decoder(FromHost).decode
+decode_to_host = msgspec.json.Decoder(ToHost).decode

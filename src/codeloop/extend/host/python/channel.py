@@ -1,0 +1,101 @@
+"""A host's end of the connection: lines from many threads, answers back to who waits for them."""
+
+import asyncio
+import itertools
+import socket
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any
+
+from codeloop.extend.host.protocol import (
+    LINE,
+    AnswerError,
+    AnswerResult,
+    CallProgress,
+    EventsTaken,
+    HostQuestion,
+    LogLine,
+    OperationCall,
+    ToHost,
+    decode_to_host,
+    encode,
+)
+
+
+class QuestionRefused(Exception):
+    """What was asked for was refused, or failed; the text says why."""
+
+
+_Waiting = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+
+
+class HostChannel:
+    """Reads in one thread, writes from any."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._socket.set_inheritable(False)
+        self._lock = Lock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, _Waiting] = {}
+
+    def messages(self) -> Iterator[ToHost]:
+        """Yield what we are told, until the end; answers go to who waits for them."""
+        with self._socket.makefile("rb") as lines:
+            for line in lines:
+                message = decode_to_host(line)
+                if isinstance(message, AnswerResult | AnswerError):
+                    self._answered(message)
+                else:
+                    yield message
+
+    def say(self, message: Any) -> None:
+        """Write a message. What is too long for a line is answered with an error that says so."""
+        line = encode(message)
+        if len(line) > LINE and isinstance(message, AnswerResult):
+            text = f"it returned {len(line):,} bytes; a message holds {LINE:,}. Return less, or write it to a file."
+            line = encode(AnswerError(message.id, "invalid", text))
+        self.write(line)
+
+    def write(self, line: bytes) -> None:
+        """Write a line."""
+        with self._lock:
+            self._socket.sendall(line + b"\n")
+
+    async def ask(self, question: type[HostQuestion | OperationCall], **fields: Any) -> Any:
+        """Ask, and return the answer. Raises QuestionRefused."""
+        number = next(self._numbers)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._waiting[number] = (loop, future)
+        try:
+            self.say(question(id=number, **fields))
+            return await future
+        finally:
+            self._waiting.pop(number, None)
+
+    def report(self, call: int, title: str | None, metadata: Any) -> None:
+        """Tell the progress of a call."""
+        self.say(CallProgress(call, title, metadata))
+
+    def log(self, message: str, level: str = "info", extra: Any = None) -> None:
+        """Write a line to our log."""
+        self.say(LogLine(message, level, extra))
+
+    def taken(self, count: int) -> None:
+        """Tell that events are dealt with."""
+        self.say(EventsTaken(count))
+
+    def _answered(self, message: AnswerResult | AnswerError) -> None:
+        waiting = self._waiting.get(message.id)
+        if waiting is not None:
+            waiting[0].call_soon_threadsafe(_settle, waiting[1], message)
+
+
+def _settle(future: "asyncio.Future[Any]", message: AnswerResult | AnswerError) -> None:
+    if future.done():
+        return
+    if isinstance(message, AnswerResult):
+        future.set_result(message.value)
+    else:
+        future.set_exception(QuestionRefused(message.message))

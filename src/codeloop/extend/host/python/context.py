@@ -1,0 +1,80 @@
+"""What tools and hooks get as `ctx`."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any, TypeVar
+
+from codeloop.extend.host.protocol import CallPlace, HostQuestion, OperationCall
+from codeloop.extend.host.python.channel import HostChannel
+
+T = TypeVar("T")
+
+
+class HostContext:
+    """The Context of a call, or of a hook; `call`: the number of the request that it is given for."""
+
+    def __init__(self, channel: HostChannel, place: CallPlace, options: Mapping[str, Any], call: int) -> None:
+        self.session_id = place.session_id
+        self.message_id = place.message_id
+        self.call_id = place.call_id
+        self.agent = place.agent
+        self.directory = Path(place.directory)
+        self.worktree = Path(place.worktree)
+        self.options = options
+        self.abort = Event()
+        self._channel = channel
+        self._call = call
+        self._loop = asyncio.get_running_loop()
+
+    async def ask(
+        self,
+        permission: str,
+        patterns: Sequence[str] = ("*",),
+        *,
+        always: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """See Context."""
+        await self._channel.ask(
+            HostQuestion,
+            call=self._call,
+            permission=permission,
+            patterns=tuple(patterns),
+            always=tuple(always),
+            metadata=dict(metadata or {}),
+        )
+
+    def report(self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
+        """See Context."""
+        self._channel.report(self._call, title, None if metadata is None else dict(metadata))
+
+    async def operation(
+        self,
+        name: str,
+        *,
+        path: Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+    ) -> Any:
+        """See Context."""
+        return await self._channel.ask(
+            OperationCall,
+            operation=name,
+            path=None if path is None else dict(path),
+            query=None if query is None else dict(query),
+            body=body,
+        )
+
+    def log(self, message: str, level: str = "info", **extra: Any) -> None:
+        """See Context."""
+        self._channel.log(message, level, extra or None)
+
+    def wait(self, awaitable: Awaitable[T]) -> T:
+        """See Context."""
+
+        async def waited() -> T:
+            return await awaitable
+
+        return asyncio.run_coroutine_threadsafe(waited(), self._loop).result()

@@ -1,0 +1,100 @@
+"""An extension's file, read: which of its functions are tools, and which are hooks."""
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from msgspec import Struct
+from msgspec import field as struct_field
+
+from codeloop.extend.functions import FunctionTool, UnsuitedFunction, function_tool
+from codeloop.extend.host.protocol import ExtensionOffer, LoadedExtension, OfferedHook, OfferedTool
+from codeloop.extension import HOOKS, TOOL
+
+_PLACES = ("__init__.py", "plugin.py", "extension.py")
+
+
+class NotLoadable(Exception):
+    """An extension can't be used; the text says what to change."""
+
+
+class LoadedFunctions(Struct):
+    """The functions of an extension: tools by name, hooks by name in the order of the file."""
+
+    tools: dict[str, FunctionTool] = struct_field(default_factory=dict[str, FunctionTool])
+    hooks: dict[str, list[Callable[..., Any]]] = struct_field(default_factory=dict[str, list[Callable[..., Any]]])
+    policies: set[str] = struct_field(default_factory=set[str])
+    problems: list[str] = struct_field(default_factory=list[str])
+
+    @property
+    def offer(self) -> ExtensionOffer:
+        """What is told of it."""
+        tools = (OfferedTool(each.name, each.description, each.parameters) for each in self.tools.values())
+        hooks = (OfferedHook(name, name in self.policies) for name in self.hooks)
+        return ExtensionOffer(tuple(tools), tuple(hooks), problems=tuple(self.problems))
+
+
+def load_extension(extension: LoadedExtension) -> LoadedFunctions:
+    """Import an extension. Raises NotLoadable, and whatever its code raises."""
+    module = _module(extension)
+    loaded = LoadedFunctions()
+    for name, function in _functions(module):
+        marked: tuple[str | None, str | None] | None = getattr(function, TOOL, None)
+        hooks: list[tuple[str, bool]] = getattr(function, HOOKS, [])
+        for hook, is_policy in hooks:
+            loaded.hooks.setdefault(hook, []).append(function)
+            loaded.policies |= {hook} if is_policy else set()
+        if marked is None and (hooks or extension.kind == "plugin" or not _is_public(module, name, function)):
+            continue
+        try:
+            tool = function_tool(
+                function, name=marked[0] if marked else None, description=marked[1] if marked else None
+            )
+        except UnsuitedFunction as error:
+            loaded.problems.append(str(error))
+        else:
+            loaded.tools[tool.name] = tool
+    if not loaded.tools and not loaded.hooks and not loaded.problems:
+        wanted = "a public function" if extension.kind == "tool" else "a function marked with @tool or @hook"
+        raise NotLoadable(f"it defines no tool: it needs {wanted}.")
+    return loaded
+
+
+def _module(extension: LoadedExtension) -> ModuleType:
+    path = Path(extension.path)
+    if path.is_dir():
+        path = next((path / name for name in _PLACES if (path / name).is_file()), path / _PLACES[0])
+    elif not path.suffix:
+        return importlib.import_module(extension.path.partition(":")[0])
+    name = f"codeloop_extensions.{extension.kind}_{path.stem}_{len(sys.modules)}"
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    is_package = path.name == "__init__.py"
+    spec = spec_from_file_location(name, path, submodule_search_locations=[folder] if is_package else None)
+    if spec is None or spec.loader is None:
+        raise NotLoadable(f"{path} is no file of Python.")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name, value in list(vars(module).items()):
+        is_marked = callable(value) and (hasattr(value, HOOKS) or hasattr(value, TOOL))
+        if is_marked or inspect.isfunction(value):
+            yield name, value
+
+
+def _is_public(module: ModuleType, name: str, function: Callable[..., Any]) -> bool:
+    """Return whether a function of a file of tools is one: it is listed in `__all__`, or defined there and public."""
+    listed: Any = getattr(module, "__all__", None)
+    if listed is not None:
+        return name in listed
+    return not name.startswith("_") and function.__module__ == module.__name__

@@ -1,0 +1,87 @@
+"""The host itself: what it is told goes to the extension that it is about."""
+
+import os
+import platform
+from threading import Lock
+
+from codeloop.extend.host.protocol import (
+    DESCRIPTOR,
+    VERSION,
+    AnswerError,
+    AskHook,
+    CallPlace,
+    CallTool,
+    CancelRequest,
+    EventBatch,
+    HostHello,
+    HostReady,
+    LoadRequest,
+)
+from codeloop.extend.host.python.channel import HostChannel
+from codeloop.extend.host.python.worker import Worker
+
+
+def main() -> None:
+    """Serve until the connection ends; then end at once, whatever extensions still do."""
+    channel = HostChannel(int(os.environ.pop(DESCRIPTOR)))
+    host = PythonHost(channel)
+    for message in channel.messages():
+        host.hear(message)
+    os._exit(0)
+
+
+class PythonHost:
+    """The extensions that are loaded, by name."""
+
+    def __init__(self, channel: HostChannel) -> None:
+        self._channel = channel
+        self._workers: dict[str, Worker] = {}
+        self._place = CallPlace("", "", "", "", "", "")
+
+    def hear(self, message: object) -> None:
+        """Carry a message out, or hand it on."""
+        match message:
+            case HostHello():
+                os.chdir(message.directory)
+                self._place = CallPlace("", "", "", "", message.directory, message.root)
+                self._channel.say(HostReady(VERSION, f"python {platform.python_version()}"))
+            case LoadRequest():
+                worker = Worker(self._channel, message.extension, self._place)
+                self._workers[message.extension.name] = worker
+                worker.load(message.id)
+            case CallTool() | AskHook():
+                self._ask(message)
+            case CancelRequest():
+                for worker in self._workers.values():
+                    worker.cancel(message.id)
+            case EventBatch():
+                self._tell(message)
+            case _:
+                pass
+
+    def _ask(self, message: CallTool | AskHook) -> None:
+        worker = self._workers.get(message.extension)
+        if worker is None:
+            self._channel.say(AnswerError(message.id, "missing", f"{message.extension} is not loaded"))
+            return
+        if isinstance(message, CallTool):
+            worker.call(message)
+        else:
+            worker.ask(message)
+
+    def _tell(self, message: EventBatch) -> None:
+        """Hand events on; they are taken when all who follow are done with them."""
+        following = [worker for worker in self._workers.values() if worker.follows]
+        left, lock = [len(following)], Lock()
+
+        def done() -> None:
+            with lock:
+                left[0] -= 1
+                is_last = left[0] <= 0
+            if is_last:
+                self._channel.taken(len(message.events))
+
+        if not following:
+            done()
+        for worker in following:
+            worker.follow(message.events, done)

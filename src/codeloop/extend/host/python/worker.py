@@ -1,0 +1,189 @@
+"""One extension at work: a thread with a loop of its own, so that one that blocks keeps no other from working."""
+
+import asyncio
+import inspect
+import traceback
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Thread
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.extend.functions import FunctionTool, WrongArguments
+from codeloop.extend.host.protocol import (
+    AnswerError,
+    AnswerResult,
+    AskHook,
+    CallPlace,
+    CallTool,
+    ExtensionOffer,
+    LoadedExtension,
+)
+from codeloop.extend.host.python.channel import HostChannel
+from codeloop.extend.host.python.context import HostContext
+from codeloop.extend.host.python.loading import LoadedFunctions, NotLoadable, load_extension
+
+_THREADS = 32
+_BENEATH = ("codeloop/extend/", "/asyncio/", "/concurrent/futures/", "importlib")
+"""Where frames of a trace lie that say nothing to who wrote the extension."""
+
+
+class EndRefused(Exception):
+    """An extension asked for the end of the process, which it does not get."""
+
+
+class _Running(Struct):
+    task: "asyncio.Task[Any]"
+    context: HostContext | None = None
+
+
+class Worker:
+    """See the module. Every method but `start` may be called from another thread."""
+
+    def __init__(self, channel: HostChannel, extension: LoadedExtension, place: CallPlace) -> None:
+        self._channel = channel
+        self._extension = extension
+        self._place = place
+        self._loaded = LoadedFunctions()
+        self._running: dict[int, _Running] = {}
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix=extension.name))
+        Thread(target=self._loop.run_forever, name=extension.name, daemon=True).start()
+
+    @property
+    def follows(self) -> bool:
+        """Return whether it wants to hear of events."""
+        return "event" in self._loaded.hooks
+
+    def load(self, number: int) -> None:
+        """Import it, and answer with what it offers."""
+        self._begin(number, None, self._load())
+
+    def call(self, message: CallTool) -> None:
+        """Call a tool, and answer."""
+        tool = self._loaded.tools.get(message.tool)
+        if tool is None:
+            self._channel.say(AnswerError(message.id, "missing", f"it has no tool {message.tool}"))
+            return
+        self._loop.call_soon_threadsafe(self._call, message, tool)
+
+    def ask(self, message: AskHook) -> None:
+        """Ask the hooks of a name, one after the other, and answer."""
+        self._loop.call_soon_threadsafe(self._ask, message)
+
+    def cancel(self, number: int) -> None:
+        """End the work on a request: its task, and by `abort` what runs in a thread."""
+        self._loop.call_soon_threadsafe(self._cancel, number)
+
+    def follow(self, events: tuple[msgspec.Raw, ...], done: Callable[[], None]) -> None:
+        """Hand events to those who follow, in their order; `done` hears when that is over."""
+        self._loop.call_soon_threadsafe(self._follow, events, done)
+
+    async def _load(self) -> ExtensionOffer:
+        self._loaded = load_extension(self._extension)
+        return self._loaded.offer
+
+    def _call(self, message: CallTool, tool: FunctionTool) -> None:
+        context = self._context(message.context, message.id)
+        self._start(message.id, context, tool.call(message.arguments, context))
+
+    def _ask(self, message: AskHook) -> None:
+        context = self._context(self._place, message.id)
+        self._start(message.id, context, self._asked(message, context))
+
+    async def _asked(self, message: AskHook, context: HostContext) -> Any:
+        output: Any = message.output
+        for function in self._loaded.hooks.get(message.name, ()):
+            returned = await _called(function, [message.input, output], context)
+            output = output if returned is None else returned
+        return output
+
+    def _context(self, place: CallPlace, number: int) -> HostContext:
+        return HostContext(self._channel, place, self._extension.options or {}, number)
+
+    def _begin(self, number: int, context: HostContext | None, work: Coroutine[Any, Any, Any]) -> None:
+        self._loop.call_soon_threadsafe(self._start, number, context, work)
+
+    def _start(self, number: int, context: HostContext | None, work: Coroutine[Any, Any, Any]) -> None:
+        task = self._loop.create_task(_contained(work))
+        self._running[number] = _Running(task, context)
+        task.add_done_callback(partial(self._done, number))
+
+    def _cancel(self, number: int) -> None:
+        running = self._running.get(number)
+        if running is not None:
+            if running.context is not None:
+                running.context.abort.set()
+            running.task.cancel()
+
+    def _done(self, number: int, task: "asyncio.Task[Any]") -> None:
+        del self._running[number]
+        if task.cancelled():
+            self._channel.say(AnswerError(number, "raised", "it was cancelled", "CancelledError"))
+            return
+        error = task.exception()
+        if error is not None:
+            self._channel.say(_failure(number, error))
+            return
+        try:
+            self._channel.say(AnswerResult(number, task.result()))
+        except (TypeError, ValueError, RecursionError) as unfit:
+            self._channel.say(AnswerError(number, "invalid", f"what it returned can't be written as JSON: {unfit}"))
+
+    def _follow(self, events: tuple[msgspec.Raw, ...], done: Callable[[], None]) -> None:
+        task = self._loop.create_task(_contained(self._followed(events)))
+        self._running[id(task)] = _Running(task)
+
+        def ended(ended: "asyncio.Task[Any]") -> None:
+            del self._running[id(task)]
+            done()
+            if not ended.cancelled() and (error := ended.exception()) is not None:
+                self._channel.log(f"{self._extension.name} failed at an event: {_words(error)}", "error")
+
+        task.add_done_callback(ended)
+
+    async def _followed(self, events: tuple[msgspec.Raw, ...]) -> None:
+        context = self._context(self._place, 0)
+        for raw in events:
+            event = msgspec.json.decode(raw)
+            for function in self._loaded.hooks.get("event", ()):
+                await _called(function, [event], context)
+
+
+async def _contained(work: Awaitable[Any]) -> Any:
+    """Return what work gives. An extension that ends the process would end the others with it."""
+    try:
+        return await work
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise EndRefused(f"it called for the end of the program ({type(error).__name__})") from error
+
+
+async def _called(function: Callable[..., Any], given: list[Any], context: HostContext) -> Any:
+    names = inspect.signature(function).parameters
+    more = {"ctx": context} if "ctx" in names else {}
+    made = partial(function, *given[: len(names) - len(more)], **more)
+    value = await made() if inspect.iscoroutinefunction(function) else await asyncio.to_thread(made)
+    return await value if inspect.isawaitable(value) else value
+
+
+def _failure(number: int, error: BaseException) -> AnswerError:
+    kind = "invalid" if isinstance(error, WrongArguments | NotLoadable) else "raised"
+    name = "" if kind == "invalid" else type(error).__name__
+    return AnswerError(number, kind, str(error) or type(error).__name__, name, _trace(error))
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _trace(error: BaseException) -> str:
+    """Return where in the extension's own code it happened."""
+    summary = traceback.TracebackException.from_exception(error)
+    for each in (summary, summary.__cause__, summary.__context__):
+        if each is not None:
+            own = [frame for frame in each.stack if not any(place in frame.filename for place in _BENEATH)]
+            each.stack = traceback.StackSummary.from_list(own)
+    return "".join(summary.format())

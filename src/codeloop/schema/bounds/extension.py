@@ -1,0 +1,24 @@
+"""What bounds extensions and the processes that they run in: rows of the table in `limits.py`, printed with them."""
+
+from codeloop.kit.limit import Limit
+
+HOST_START = Limit("host.start", 10_000, "ms", "a host of extensions starting and greeting, then it has failed")
+HOST_LOAD = Limit("host.load", 30_000, "ms", "an extension being imported, then it has failed")
+HOST_CALL = Limit("host.call", 600_000, "ms", "an extension's tool working, then the call is cancelled and has failed")
+HOST_STOP = Limit("host.stop", 2_000, "ms", "a cancelled call ending, then its host is ended once nothing else goes on")
+HOST_WAIT = Limit("host.wait", 5_000, "ms", "the first request waiting for extensions that nobody knows yet")
+HOST_BACK_OFF = Limit("host.back_off", 500, "ms", "before a host that failed is started again; doubles each time")
+HOST_BACK_OFF_MOST = Limit("host.back_off_most", 60_000, "ms", "the longest of these pauses")
+HOST_PATIENCE = Limit("host.patience", 1_000, "ms", "such a pause that a call waits for; with a longer one it fails")
+HOST_LINE = Limit("host.line", 50_000_000, "bytes", "a longer message of a host ends it; of its results, they fail")
+HOST_METADATA = Limit("host.metadata", 256 * 1024, "bytes", "more metadata of a result is left out, which is said")
+HOST_EVENTS = Limit("host.events", 1_000, "count", "events that a host has not dealt with; then it misses deltas")
+HOST_EVENTS_MOST = Limit("host.events_most", 10_000, "count", "the same of other events; then it misses those, too")
+HOST_ENTRIES = Limit("host.entries", 200, "count", "extensions of one folder; further ones are named and left out")
+HOST_BESIDE = Limit("host.beside", 1_000, "count", "files beside an extension whose change loads it again")
+HOST_FILE = Limit("host.file", 4 * 1024 * 1024, "bytes", "of a file that is looked at for changes")
+
+
+def rows() -> dict[str, object]:
+    """Return what this module holds."""
+    return globals()

@@ -1,0 +1,116 @@
+"""A host with a real program: extensions are files of a temporary folder, what it says to people is recorded."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from codeloop.extend.host.extension import Language
+from codeloop.extend.host.host import CallListener, ExtensionHost, HostHouse
+from codeloop.extend.host.protocol import (
+    VERSION,
+    AskHook,
+    CallPlace,
+    CallTool,
+    ExtensionOffer,
+    HostHello,
+    LoadedExtension,
+    OperationCall,
+    ToolAnswer,
+)
+from codeloop.extend.host.runtimes import host_command
+from codeloop.schema.wire import JSON
+from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
+from codeloop.workspace.sandbox.process_launcher import Launch
+from codeloop.workspace.workspace import Workspace
+
+PLACE = CallPlace("ses_1", "msg_1", "call_1", "build", "/", "/")
+
+
+@dataclass
+class HostWorld:
+    """A host. `log`: what it wrote to its log, in order; `warned`: what a person was told; `asked`: of our API."""
+
+    folder: Path
+    workspace: Workspace
+    log: list[str] = field(default_factory=list[str])
+    warned: list[str] = field(default_factory=list[str])
+    taken: list[int | None] = field(default_factory=list["int | None"])
+    asked: list[OperationCall] = field(default_factory=list[OperationCall])
+    command: tuple[str, ...] = ()
+    host: ExtensionHost = field(init=False)
+
+    def write(self, name: str, text: str) -> LoadedExtension:
+        """Write an extension's file: a plugin when its name begins with `plugin`, else tools."""
+        file = self.folder / name
+        file.write_text(text, encoding="utf-8")
+        return LoadedExtension(name, str(file), "plugin" if name.startswith("plugin") else "tool", {"colour": "red"})
+
+    async def offer(self, extension: LoadedExtension) -> ExtensionOffer:
+        return await self.host.load(extension)
+
+    async def call(
+        self,
+        extension: LoadedExtension,
+        tool: str,
+        given: JSON | None = None,
+        *,
+        seconds: float = 20,
+        listener: CallListener | None = None,
+    ) -> ToolAnswer:
+        """Call a tool."""
+        made = partial(_call, extension.name, tool, given or {})
+        return msgspec.convert(await self.host.ask(extension, made, seconds, listener), ToolAnswer)
+
+    async def hook(self, extension: LoadedExtension, name: str, given: JSON, output: JSON, seconds: float = 20) -> Any:
+        """Ask an extension at a hook."""
+
+        def made(number: int) -> AskHook:
+            return AskHook(number, extension.name, name, given, output)
+
+        return await self.host.ask(extension, made, seconds)
+
+
+def _call(extension: str, tool: str, given: JSON, number: int) -> CallTool:
+    return CallTool(number, extension, tool, given, PLACE)
+
+
+async def until(holds: Callable[[], object], seconds: float = 20) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def host_world(
+    folder: Path, *command: str, language: Language = "python", version: int = VERSION
+) -> AsyncGenerator[HostWorld]:
+    """Open a host; it has ended afterwards, with all that it started. `command`: instead of the real program's."""
+    root = folder / "work"
+    root.mkdir()
+    workspace = Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
+    world = HostWorld(folder, workspace, command=command or host_command(language, workspace.environment))
+
+    async def start() -> RunningProgram:
+        launch = Launch(world.command, root, workspace.environment, {})
+        terms = ProgramTerms(channel="CODELOOP_HOST_FD", confined=False)
+        return await start_program(workspace, launch, lambda data: world.log.append(data.decode()), terms)
+
+    async def serve(call: OperationCall) -> Any:
+        world.asked.append(call)
+        return {"answered": call.operation}
+
+    hello = HostHello(version, str(root), str(root), {"id": "p"})
+    house = HostHouse(language, start, hello, world.log.append, world.warned.append, serve, world.taken.append)
+    world.host = ExtensionHost(house)
+    try:
+        yield world
+    finally:
+        await world.host.close()
+        await workspace.close()
