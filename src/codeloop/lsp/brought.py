@@ -194,9 +194,10 @@ class ServerNews:
         now = await client.fresh(path, _CLEAN)
         if now is None and client.registered.work:
             now = await client.fresh(path, LSP_LATE.seconds)
-        is_idle = not client.registered.work and not client.pulls and await self._answers(client)
-        if now is not None or is_idle:
-            self._told[path] = now or ()
+        if now is None and not client.registered.work and not client.pulls and await self._answers(client):
+            now = ()
+        if now is not None:
+            self._told[path] = now
 
     def _take_up_what_is_new(self, client: LanguageClient) -> None:
         """Note what was said of files of which nothing was known: it was so before the edit."""

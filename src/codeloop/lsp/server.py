@@ -57,7 +57,8 @@ class LanguageServer:
         self.house = house
         self._failures = 0
         self._opening: asyncio.Task[LanguageClient] | None = None
-        self._pipes: ServerPipes | None = None
+        self._closing: set[asyncio.Future[None]] = set()
+        """Programs that are being ended since their connection is over."""
 
     @property
     def name(self) -> str:
@@ -105,13 +106,13 @@ class LanguageServer:
             opening.cancel()
             await asyncio.wait({opening})
         client, self.client = self.client, None
-        pipes, self._pipes = self._pipes, None
         if client is not None:
             await client.leave()
             client.connection.lose("it was ended")
-        if pipes is not None:
-            await pipes.close()
+            await client.connection.pipes.close()
             self.house.changed()
+        if self._closing:
+            await asyncio.wait(self._closing)
 
     async def restart(self) -> None:
         """End it, and forget what it failed at."""
@@ -125,7 +126,7 @@ class LanguageServer:
 
     async def check_memory(self) -> None:
         """End it for good when it uses too much memory."""
-        used = self._pipes.memory() // _MEGA if self._pipes is not None else 0
+        used = self.client.connection.pipes.memory() // _MEGA if self.client is not None else 0
         if used > LSP_MEMORY.value:
             self._failures = LSP_CRASHES.value - 1
             await self.fail(f"it used {used:,} MB of memory, {LSP_MEMORY.value:,} are allowed")
@@ -152,7 +153,7 @@ class LanguageServer:
             raise
         finally:
             self._opening = None
-        self.client, self._pipes = client, pipes
+        self.client = client
         self.house.log(self.name, f"connected in {time.monotonic() - began:.2f} s: {' '.join(self.chosen.command)}")
         listening.add_done_callback(lambda _: self._ended(client))
         self.house.changed()
@@ -163,12 +164,10 @@ class LanguageServer:
         if self.client is not client:
             return
         self.client = None
-        pipes, self._pipes = self._pipes, None
         self._fail(client.connection.lost)
-        if pipes is not None:
-            closing = asyncio.ensure_future(pipes.close())
-            _CLOSING.add(closing)
-            closing.add_done_callback(_CLOSING.discard)
+        closing = asyncio.ensure_future(client.connection.pipes.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     def _fail(self, why: str) -> None:
         self._failures += 1
@@ -185,7 +184,3 @@ class LanguageServer:
         self.fresh_paths.add(path)
         with suppress(ValueError):
             self.house.told(self.name, path)
-
-
-_CLOSING: set["asyncio.Future[None]"] = set()
-"""What is being ended: the loop keeps no task alive by itself."""

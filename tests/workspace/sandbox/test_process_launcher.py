@@ -13,6 +13,7 @@ import pytest
 
 from codeloop.kit.processes import processes
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
+from codeloop.workspace.sandbox.process_launcher import Launch, ProcessLauncher
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root"}
 ROOM = Path(__file__).resolve().parents[3] / "src/codeloop/workspace/sandbox/launcher"
@@ -102,6 +103,19 @@ async def test_cancelling_a_start_leaves_nothing(shells: Shells, place: ShellCon
     await shells.close()
     here = [row.pid for row in processes() if _stands_in(row.pid) == place.directory]
     assert here == []
+
+
+async def test_what_starts_something_is_not_idle_from_the_first_moment(tmp_path: Path) -> None:
+    launcher = ProcessLauncher()
+    many = {f"NAME{number}": "x" * 10_000 for number in range(100)}
+    starting = asyncio.create_task(launcher.start(Launch(("/bin/sleep", "60"), tmp_path, many, {})))
+    try:
+        while not starting.done():
+            await asyncio.sleep(0)
+            assert not launcher.is_idle
+        assert not (await starting).is_gone
+    finally:
+        await launcher.close()
 
 
 def _stands_in(pid: int) -> Path | None:

@@ -69,7 +69,7 @@ class LspConnection:
 
     def __init__(self, pipes: ServerPipes, heard: Heard, answers: Answers) -> None:
         self.lost = ""
-        self._pipes = pipes
+        self.pipes = pipes
         self._heard = heard
         self._answers = answers
         self._waiting: dict[int, asyncio.Future[Any]] = {}
@@ -80,7 +80,7 @@ class LspConnection:
         """Read until the end. Never raises but when cancelled: what the server does is no fault of ours."""
         reader, began, seen = MessageReader(), time.monotonic(), 0
         try:
-            while data := await self._pipes.read():
+            while data := await self.pipes.read():
                 for message in reader.feed(data):
                     self._take(message)
                     seen += 1
@@ -93,7 +93,7 @@ class LspConnection:
         except OSError:
             pass
         finally:
-            self.lose(self._pipes.ending or "it closed its output")
+            self.lose(self.pipes.ending or "it closed its output")
 
     def lose(self, why: str) -> None:
         """Take up that the server is gone: whatever waits for it fails."""
@@ -142,7 +142,7 @@ class LspConnection:
         if self.lost:
             return
         try:
-            unread = self._pipes.write(framed(message))
+            unread = self.pipes.write(framed(message))
         except OSError:
             return  # its end is what is told, by the one who reads
         if unread > LSP_UNREAD.value:
@@ -162,7 +162,9 @@ class LspConnection:
             self._send({"jsonrpc": "2.0", "id": number, "error": error})
 
     def _settle(self, number: Any, message: JSON) -> None:
-        waiting = self._waiting.pop(number, None) if isinstance(number, int) else None
+        if not isinstance(number, int):
+            return  # no answer to anything: ours have numbers
+        waiting = self._waiting.pop(number, None)
         if passed := self._fences.pop(number, None):
             passed()  # now, since what comes with it in one piece is taken next
         if waiting is None or waiting.done():

@@ -148,7 +148,7 @@ class Forker:
 
     @contextmanager
     def used(self) -> Generator[None, None, None]:
-        """Keep it from being idle, for who is about to start something."""
+        """Keep it from being idle, for who is about to start something; `start` does so by itself."""
         self._users += 1
         try:
             yield
@@ -176,8 +176,9 @@ class Forker:
             *launch.arguments,
             *(f"{name}={value}" for name, value in launch.environment.items()),
         )
-        process = LaunchedProcess(await self._ask(b"c", request, tuple(launch.descriptors.values())))
-        self._processes = {each for each in self._processes if not each.is_gone} | {process}
+        with self.used():
+            process = LaunchedProcess(await self._ask(b"c", request, tuple(launch.descriptors.values())))
+            self._processes = {each for each in self._processes if not each.is_gone} | {process}
         try:
             await process.started(launch)
         except asyncio.CancelledError:

@@ -116,7 +116,8 @@ class Sandboxes:
     async def enter(self, policy: SandboxPolicy) -> Sandbox:
         """Return a sandbox for a policy. Each one tries itself out when it is made, so it holds.
 
-        It is one to look at: to start something, see `used`. Raises SandboxRefused where no kind of sandbox can be had.
+        When another is entered it may be ended, unless a start in it has begun: who waits before that takes `used`.
+        Raises SandboxRefused where no kind of sandbox can be had.
         """
         async with self._entering:
             return await self._enter_alone(policy)

@@ -85,8 +85,9 @@ class SeatbeltForker(Forker):
     async def start(self, launch: Launch) -> LaunchedProcess:
         """Start a program under the profile. Raises OSError."""
         arguments = wrapped(launch.arguments, profile(self._policy, self._temporary, self.ports))
-        process = await self._launcher.start(replace(launch, arguments=arguments))
-        self._processes = {each for each in self._processes if not each.is_gone} | {process}
+        with self.used():
+            process = await self._launcher.start(replace(launch, arguments=arguments))
+            self._processes = {each for each in self._processes if not each.is_gone} | {process}
         return process
 
     async def listener(self, port: int) -> socket.socket:

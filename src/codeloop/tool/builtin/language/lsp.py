@@ -200,7 +200,7 @@ async def _answered(
         found = await spots(client, params.operation, {**place, **more})
     if params.operation in {"definition", "implementation"} and len(found) <= _WHOLE:
         found = [await _whole(ctx, client, spot, target) for spot in found]
-    files = [spot.path for spot in found if _is_free(ctx, spot.path)]
+    files = [path for path in dict.fromkeys(spot.path for spot in found) if _is_free(ctx, path)]
     return _listed(ctx, found) or f"No {params.operation} of {params.symbol} found.", files
 
 
@@ -258,7 +258,9 @@ def _listed(ctx: ToolContext, found: Sequence[Spot]) -> str:
     rows: list[str] = []
     is_whole = len(found) <= _WHOLE
     for spot in found[: LSP_FOUND.value]:
-        lines = texts.setdefault(spot.path, _lines(ctx, spot.path))
+        if spot.path not in texts:
+            texts[spot.path] = _lines(ctx, spot.path)
+        lines = texts[spot.path]
         name = f"{shown(ctx.workspace, spot.path)}:{spot.line + 1}"
         own = f" [{spot.name}]" if spot.name and _is_free(ctx, spot.path) else ""
         end = min(spot.end, spot.line + LSP_LINES.value - 1) if is_whole else spot.line

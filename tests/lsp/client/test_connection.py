@@ -1,0 +1,38 @@
+"""What a server may send without harm to the others that wait for it."""
+
+import asyncio
+from typing import Any
+
+from codeloop.lsp.client.connection import LspConnection
+from codeloop.lsp.client.framing import framed
+
+
+class Pipes:
+    """A program that has written some messages, and takes whatever it is sent."""
+
+    def __init__(self, *messages: dict[str, Any]) -> None:
+        self.left = [framed(message) for message in messages]
+        self.ending = "it ended with exit code 0"
+
+    async def read(self) -> bytes:
+        return self.left.pop(0) if self.left else b""
+
+    def write(self, data: bytes) -> int:
+        return 0
+
+    def memory(self) -> int:
+        return 0
+
+    async def close(self) -> None:
+        """Nothing runs."""
+
+
+async def test_an_answer_to_nothing_is_passed_over() -> None:
+    strange = [{"id": number, "result": "strange"} for number in ([], {}, "1", 99, 1.5)]
+    connection = LspConnection(Pipes(*strange, {"id": 2, "result": "meant"}), lambda _method, _params: None, {})
+    connection.fence(lambda: None)
+    asked = asyncio.create_task(connection.request("textDocument/hover", {}, 20))
+    await asyncio.sleep(0)
+    await connection.listen()
+    assert await asked == "meant"
+    assert connection.lost == "it ended with exit code 0"
