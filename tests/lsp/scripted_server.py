@@ -17,7 +17,7 @@ TEXTS: dict[str, tuple[int, str]] = {}
 ROOT: list[Path] = []
 LOCK = threading.Lock()
 REFUSED: set[str] = set()
-HELD: list[tuple[str, int, str]] = []
+HELD: list[dict[str, Any]] = []
 """What is only said when the order comes: the notification `scripted/speak`."""
 
 
@@ -92,12 +92,13 @@ def changed(uri: str, version: int, text: str, before: str = "") -> None:
         sys.stdout.buffer.flush()
     if "pull" in ORDERS or ("silent" in ORDERS and "bad" not in text):
         return
+    if "held" in ORDERS and before:
+        others = [said(each, *known) for each, known in TEXTS.items() if each != uri and "uses" in ORDERS]
+        HELD.extend([*others, said(uri, version, text)])
+        return
     if "uses" in ORDERS:
         for each, (number, known) in TEXTS.items():
             publish(each, number, text if each == uri else known)
-        return
-    if "held" in ORDERS and before:
-        HELD.append((uri, version, text))
         return
     delay = next((float(each.partition("=")[2]) for each in ORDERS if each.startswith("delay=")), 0.0)
     if delay and before:
@@ -232,8 +233,8 @@ def heard(method: str, params: dict[str, Any]) -> None:
     elif method == "workspace/didChangeWatchedFiles":
         note("; ".join(f"{Path(each['uri']).name} {each['type']}" for each in params["changes"]))
     elif method == "scripted/speak":
-        while HELD:
-            publish(*HELD.pop(0))
+        for _ in range(params.get("count", len(HELD))):
+            send(HELD.pop(0))
     elif method == "textDocument/didClose":
         TEXTS.pop(uri, None)
     elif method == "exit":

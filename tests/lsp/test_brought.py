@@ -70,6 +70,46 @@ async def test_what_comes_without_a_version_counts_when_it_is_quiet(tmp_path: Pa
         assert await it.edit("a.x", "two\n") == ""
 
 
+async def test_what_comes_late_without_a_version_is_not_taken_to_be_of_the_text_of_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(tmp_path, "versionless", "held") as it:
+        await it.edit("a.x", "one\n")
+        await quiet(it)
+        wait(monkeypatch, 300)
+        await it.edit("a.x", "bad1\n")
+        await it.edit("a.x", "two\n")
+        it.speak(count=1)
+        async with asyncio.timeout(20):
+            while it.trace().count("textDocument/didChange") < 3:  # it is asked again
+                await asyncio.sleep(0.02)
+        assert it.late() == "", "that was of the text before"
+        it.speak()
+        await quiet(it)
+        assert it.late() == ""
+        assert await it.edit("a.x", "bad2\n") == ""
+        it.speak()
+        await quiet(it)
+        assert it.late() == "Late: 1 new error:\na.x:1: bad2 is not good (scripted B1)"
+
+
+async def test_what_is_said_of_another_file_before_an_edit_is_known_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(tmp_path, "uses", "held") as it:
+        await it.edit("a.x", "total\n")
+        await it.edit("b.x", "a.total\n")
+        await quiet(it)
+        wait(monkeypatch, 300)
+        assert await it.edit("a.x", "sum\n") == ""
+        it.speak(count=1)  # what the edit broke in the other file, when the next edit has mended it
+        assert await it.edit("a.x", "total\n") == ""
+        assert it.late() == ""
+        it.speak()
+        await quiet(it)
+        assert it.late() == ""
+
+
 async def test_what_comes_late_is_in_the_next_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with world(tmp_path, "held") as it:
         await it.edit("a.x", "one\n")

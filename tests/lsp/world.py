@@ -58,10 +58,10 @@ class World:
     def server(self) -> LanguageServer:
         return next(iter(self.languages.servers.values())).server
 
-    def speak(self) -> None:
-        """Have a server that was ordered to hold back what it has to say, say it."""
+    def speak(self, **count: int) -> None:
+        """Have a server that was ordered to hold back what it has to say, say it: all of it, or the first of it."""
         assert self.server.client is not None
-        self.server.client.connection.notify("scripted/speak", {})
+        self.server.client.connection.notify("scripted/speak", count)
 
     def trace(self) -> list[str]:
         file = self.root.parent / "traces" / "trace"

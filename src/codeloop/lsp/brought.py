@@ -1,6 +1,7 @@
 """What edits brought: what a server says after them, without what it said before."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -15,6 +16,10 @@ from codeloop.lsp.client.document import on_disk
 from codeloop.lsp.server import LanguageServer, ServerUnavailable
 from codeloop.schema.bounds.language import LSP_FILE, LSP_KNOWN, LSP_LATE, LSP_OPEN, LSP_OTHERS, LSP_REQUEST
 
+_MOMENT = 0.02
+"""Seconds in which a server has said what it says of several files in one go."""
+_SILENCE = 0.15
+"""Seconds after which a server that told of several files by itself has told of all that an edit did to them."""
 _CLEAN = 5.0
 """Seconds after which a server that is idle and says nothing of a file means that nothing is wrong."""
 
@@ -44,6 +49,10 @@ class ServerNews:
         self._told: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
         self._waiting = 0
+        self._hurry = asyncio.Event()
+        """Set while somebody waits for their turn."""
+        self._edited: set[Path] = set()
+        """The files of the last edits."""
         self._searched: set[Path] = set()
         """The files whose users were looked for."""
 
@@ -53,7 +62,7 @@ class ServerNews:
             client = await self._connected()
             if client is None:
                 return
-            self._refresh(client)
+            self._refresh(client, frozenset(edit.path for edit in edits))
             users = await self._users(client, edits)
             texts = {**users, **known, **{edit.path: edit.before for edit in edits if edit.before is not None}}
             for path, text in texts.items():
@@ -78,7 +87,7 @@ class ServerNews:
                     self._sync(client, edit.path, edit.after)
                     client.saved(edit.path)
             client.changed_on_disk((edit.path, edit.event) for edit in edits)
-            edited = {edit.path for edit in edits}
+            self._edited = edited = {edit.path for edit in edits}
             others = [path for path in client.documents if path not in edited]
             for path in others:
                 client.documents[path].pulled = None  # asked about again, since it may depend on what changed
@@ -88,6 +97,9 @@ class ServerNews:
                 await self._check_alive(client)
             elif not self._waiting:
                 await asyncio.gather(*(client.fresh(path, LSP_OTHERS.seconds) for path in others))
+                if others and not client.pulls:
+                    await asyncio.sleep(_MOMENT)
+                    await self._silence(client)
 
     def keep_open(self, client: LanguageClient, paths: Iterable[Path]) -> None:
         """Have files open that the model was shown lines of: what an edit breaks in them is told."""
@@ -112,6 +124,7 @@ class ServerNews:
         client = self.server.client
         if client is None or client is not self._client:
             return []
+        says_all = self._says_all(client)
         least = WARNING if self.server.chosen.row.warnings else ERROR
         found: list[tuple[Path, Diagnostic]] = []
         for path in list(self.server.fresh_paths):
@@ -119,7 +132,7 @@ class ServerNews:
             if now is None:
                 continue
             new = [each for each in brought(self._told.get(path, now), now) if each.severity <= least]
-            if new and not client.is_current(path):
+            if new and not (client.is_current(path) and (path in self._edited or says_all)):
                 continue
             self.server.fresh_paths.discard(path)
             found += [(path, each) for each in new]
@@ -134,10 +147,13 @@ class ServerNews:
     async def _turn(self) -> AsyncGenerator[None]:
         """Wait until nobody else changes what the server has open; who does is to hurry."""
         self._waiting += 1
+        self._hurry.set()
         try:
             await self.server.turn.acquire()
         finally:
             self._waiting -= 1
+            if not self._waiting:
+                self._hurry.clear()
         try:
             with suppress(ServerGone):  # its end is told by who owns it
                 yield
@@ -177,9 +193,9 @@ class ServerNews:
                     found[user] = text
         return found
 
-    def _refresh(self, client: LanguageClient) -> None:
-        """Take up what others have made of the open files."""
-        for path, document in list(client.documents.items()):
+    def _refresh(self, client: LanguageClient, known: frozenset[Path] = frozenset()) -> None:
+        """Take up what others have made of the open files; what becomes of those that are known is told otherwise."""
+        for path, document in [each for each in client.documents.items() if each[0] not in known]:
             now = on_disk(path)
             if now is None:
                 client.close(path)
@@ -208,14 +224,30 @@ class ServerNews:
 
     async def _fresh(self, client: LanguageClient, path: Path) -> tuple[Diagnostic, ...] | None:
         """Wait until it is known what is wrong with a file; not when somebody waits to change it again."""
-        waiting = asyncio.create_task(client.fresh(path, LSP_LATE.seconds))
+        waiting, hurry = (
+            asyncio.create_task(client.fresh(path, LSP_LATE.seconds)),
+            asyncio.create_task(self._hurry.wait()),
+        )
         try:
-            while not waiting.done() and not self._waiting:
-                await asyncio.wait({waiting}, timeout=LSP_OTHERS.seconds)
+            await asyncio.wait({waiting, hurry}, return_when=asyncio.FIRST_COMPLETED)
             return waiting.result() if waiting.done() else ()
         finally:
             waiting.cancel()
-            await asyncio.wait({waiting})
+            hurry.cancel()
+            await asyncio.wait({waiting, hurry})
+
+    async def _silence(self, client: LanguageClient) -> None:
+        """Where the server spoke of other files, wait until that is about the edits, unless somebody waits."""
+        until = time.monotonic() + LSP_LATE.seconds
+        while self.server.fresh_paths - self._edited and not self._waiting and time.monotonic() < until:
+            if self._says_all(client):
+                break
+            await asyncio.sleep(_MOMENT)
+
+    def _says_all(self, client: LanguageClient) -> bool:
+        """Return whether what is known of other files is about the edits: it may have been on its way before them."""
+        answered = all(client.known(path) is not None for path in self._edited if path in client.documents)
+        return answered and (client.pulls or time.monotonic() >= client.habits.heard_at + _SILENCE)
 
     async def _check_alive(self, client: LanguageClient) -> None:
         if not await self._answers(client) and self.server.client is client:

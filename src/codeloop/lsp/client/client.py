@@ -15,6 +15,7 @@ from codeloop.lsp.client.capabilities import initialize_params
 from codeloop.lsp.client.connection import LOST, ErrorAnswer, LspConnection, ServerGone, ServerPipes
 from codeloop.lsp.client.diagnostic import Diagnostic, diagnostics_of
 from codeloop.lsp.client.document import OpenDocument, on_disk
+from codeloop.lsp.client.habits import PushHabits
 from codeloop.lsp.client.server_requests import Registered
 from codeloop.lsp.client.text import Encoding, change_between, lines_of
 from codeloop.lsp.client.tsserver import tsserver_diagnostics
@@ -52,7 +53,7 @@ class LanguageClient:
         self._others: dict[Path, tuple[float, list[Any]]] = {}
         self._news = asyncio.Event()
         self.registered = Registered(self._news.set)
-        self._names_versions = False
+        self.habits = PushHabits(setup.settle)
         self._can: Mapping[str, Any] = {}
         self.looks_across_files = True
         """Whether one file's diagnostics may depend on another's; linters say that theirs do not."""
@@ -106,14 +107,14 @@ class LanguageClient:
         """Bring the server's text of a file to this one, opening it when it is not open."""
         document = self.documents.pop(path, None)
         if document is None:
-            document = OpenDocument(path, language, text)
-            item = {"uri": document.uri, "languageId": language, "version": 1, "text": text}
+            document = OpenDocument(path, language, text, next(self.habits.versions))
+            item = {"uri": document.uri, "languageId": language, "version": document.version, "text": text}
             self._others.pop(path, None)
             self._fence(document)
-            self.connection.notify("textDocument/didOpen", {"textDocument": item})
+            self._notify("textDocument/didOpen", {"textDocument": item})
         elif document.text != text:
             before = document.text
-            document.change(text)
+            document.change(text, next(self.habits.versions), self.habits.pause)
             self._fence(document)
             self._send_change(document, before)
         document.synced_at = time.time()
@@ -123,7 +124,7 @@ class LanguageClient:
         """Close a file; what was said of it counts no more."""
         document = self.documents.pop(path, None)
         if document is not None:
-            self.connection.notify("textDocument/didClose", {"textDocument": document.identifier})
+            self._notify("textDocument/didClose", {"textDocument": document.identifier})
 
     def saved(self, path: Path) -> None:
         """Notify the server that an open file was saved."""
@@ -131,13 +132,13 @@ class LanguageClient:
         save = sync.get("save") if is_object(sync) else None
         if document is not None and save:
             more = {"text": document.text} if is_object(save) and save.get("includeText") else {}
-            self.connection.notify("textDocument/didSave", {"textDocument": document.identifier, **more})
+            self._notify("textDocument/didSave", {"textDocument": document.identifier, **more})
 
     def changed_on_disk(self, events: Iterable[tuple[Path, FileEvent]]) -> None:
         """Notify the server of changed files that it has asked to watch."""
         changes = [{"uri": path.as_uri(), "type": event} for path, event in events if self.registered.watches(path)]
         if changes:
-            self.connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+            self._notify("workspace/didChangeWatchedFiles", {"changes": changes})
 
     async def fresh(self, path: Path, seconds: float) -> tuple[Diagnostic, ...] | None:
         """Return what the server says of the text of now, once it has; None when it does not in this time."""
@@ -146,7 +147,7 @@ class LanguageClient:
             return None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not self._is_fresh(document):
+                while not self.habits.is_fresh(document, pulls=self.pulls):
                     if self.pulls:
                         await self._pull(document)
                     else:
@@ -157,7 +158,7 @@ class LanguageClient:
         """Return what the server has said of the text of now; None: nothing yet, or it may say more."""
         document = self.documents.get(path)
         if document is not None:
-            return document.diagnostics(self.encoding) if self._is_fresh(document) else None
+            return document.diagnostics(self.encoding) if self.habits.is_fresh(document, pulls=self.pulls) else None
         said = self._others.get(path)
         return None if said is None else diagnostics_of(said[1], lines_of(on_disk(path) or ""), self.encoding)
 
@@ -172,18 +173,16 @@ class LanguageClient:
             return changed_at <= document.synced_at or on_disk(path) == document.text
         return said is not None and changed_at <= said[0]
 
-    def _is_fresh(self, document: OpenDocument) -> bool:
-        if self.pulls:
-            return document.pulled is not None
-        if document.pushed is None:
-            return False
-        return self._names_versions or time.monotonic() - document.pushed_at >= document.quiet(self.setup.settle)
-
     async def _pushed(self, document: OpenDocument) -> None:
-        """Wait for the next that is said, or until it is quiet."""
+        """Wait for the next that is said, or until it is quiet. What may be about an older text is asked for again."""
         self._news.clear()
-        quiet = None if document.pushed is None else document.quiet(self.setup.settle)
-        left = None if quiet is None else max(document.pushed_at + quiet - time.monotonic(), 0.001)
+        if document.is_quiet(self.habits.pause):
+            document.ask_again(next(self.habits.versions))
+            self._fence(document)
+            self._send_change(document, None)
+        left = (
+            None if document.pushed is None else max(document.pushed_at + self.habits.pause - time.monotonic(), 0.001)
+        )
         if self.connection.lost:
             raise ServerGone(self.connection.lost)
         with suppress(TimeoutError):
@@ -214,7 +213,7 @@ class LanguageClient:
 
     def _fence(self, document: OpenDocument) -> None:
         """Note when the server has taken up all that was sent before a version, unless it names versions anyway."""
-        if self._names_versions or self.pulls:
+        if self.habits.names_versions or self.pulls:
             return
         version = document.version
 
@@ -223,18 +222,23 @@ class LanguageClient:
 
         self.connection.fence(passed)
 
-    def _send_change(self, document: OpenDocument, before: str) -> None:
+    def _send_change(self, document: OpenDocument, before: str | None) -> None:
+        """Send what changed since `before`; None: all of the text."""
         sync = self._can.get("textDocumentSync")
         kind = sync.get("change") if is_object(sync) else sync
         if kind not in {_FULL, _INCREMENTAL}:
             return
         change = (
             change_between(before, document.text, self.encoding).event
-            if kind == _INCREMENTAL
+            if kind == _INCREMENTAL and before is not None
             else {"text": document.text}
         )
         identifier = {**document.identifier, "version": document.version}
-        self.connection.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": [change]})
+        self._notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": [change]})
+
+    def _notify(self, method: str, params: JSON) -> None:
+        self.habits.sent_at = time.monotonic()
+        self.connection.notify(method, params)
 
     def _heard(self, method: str, params: Any) -> None:
         if method == "textDocument/publishDiagnostics" and is_object(params):
@@ -249,12 +253,14 @@ class LanguageClient:
         if path is None or not is_list(items):
             return
         document = self.documents.get(path)
+        self.habits.heard_at = time.monotonic()
         if isinstance(version, int):
-            self._names_versions = True
+            self.habits.names_versions = True
         if document is None:
             if path in self._others or len(self._others) < LSP_FILES.value:
                 self._others[path] = (time.time(), items)
         elif version == document.version or (version is None and document.is_fenced):
+            self.habits.heard(document)
             document.push(items)
         else:
             return  # about a text that is no more

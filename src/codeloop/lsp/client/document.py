@@ -10,6 +10,8 @@ from codeloop.lsp.client.text import Encoding, lines_of
 from codeloop.schema.bounds.language import LSP_FILE
 from codeloop.schema.wire import JSON
 
+_DOUBT = 3
+
 
 def on_disk(path: Path) -> str | None:
     """Return the text of a file; None when there is none, it is too large, or no file at all: a server names it."""
@@ -25,14 +27,14 @@ class OpenDocument:
 
     `is_fenced`: whether the server has answered a request that was sent before this version, so that what it says
     without a version is not of long ago. `pushed_at`: when, on the monotonic clock. `result`: what a pull is compared
-    with, which was `last`. `was_settled`: whether it had spoken of the version before this one. `synced_at`: when
-    its text was last known to be that of the disk, on the wall clock.
+    with, which was `last`. `doubt`: how many older texts what it says next without a version may still be about.
+    `synced_at`: when its text was last known to be that of the disk, on the wall clock.
     """
 
-    def __init__(self, path: Path, language: str, text: str) -> None:
+    def __init__(self, path: Path, language: str, text: str, version: int) -> None:
         self.path = path
         self.language = language
-        self.version = 1
+        self.version = version
         self.text = text
         self.pushed: list[Any] | None = None
         self.pulled: list[Any] | None = None
@@ -40,7 +42,7 @@ class OpenDocument:
         self.is_fenced = False
         self.last: list[Any] = []
         self.result: str | None = None
-        self.was_settled = True
+        self.doubt = 0
         self.synced_at = 0.0
 
     @property
@@ -53,11 +55,19 @@ class OpenDocument:
         """How requests name it."""
         return {"uri": self.uri}
 
-    def change(self, text: str) -> None:
-        """Take a new text: what was said of the one before counts no more."""
-        self.was_settled = self.pushed is not None
+    def change(self, text: str, version: int, pause: float) -> None:
+        """Take a new text: what was said of the one before counts no more. `pause`: see `is_quiet`."""
+        self.doubt = 0 if self.is_quiet(pause) and not self.doubt else min(self.doubt + 1, _DOUBT)
         self.text = text
-        self.version += 1
+        self._renew(version)
+
+    def ask_again(self, version: int) -> None:
+        """Take the same text anew, since what was said may have been of an older one."""
+        self.doubt -= 1
+        self._renew(version)
+
+    def _renew(self, version: int) -> None:
+        self.version = version
         self.pushed = self.pulled = None
         self.is_fenced = False
 
@@ -66,9 +76,9 @@ class OpenDocument:
         self.pushed = items
         self.pushed_at = time.monotonic()
 
-    def quiet(self, seconds: float) -> float:
-        """Return how long a server has to be silent for all to be said: longer when an older text may hold it up."""
-        return seconds if self.was_settled else 2 * seconds
+    def is_quiet(self, pause: float) -> bool:
+        """Return whether something was said of this version, and nothing more for so many seconds."""
+        return self.pushed is not None and time.monotonic() - self.pushed_at >= pause
 
     def diagnostics(self, encoding: Encoding) -> tuple[Diagnostic, ...] | None:
         """Return what the server says of the text of now; None: nothing yet."""

@@ -1,0 +1,37 @@
+"""How one server tells diagnostics by itself: with versions or without, and with which pauses."""
+
+import time
+from itertools import count
+
+from codeloop.lsp.client.document import OpenDocument
+
+_LONGEST_PAUSE = 2.0
+"""Seconds of silence after which what a server says of a text has another cause than the text."""
+
+
+class PushHabits:
+    """What was seen of one server. `versions`: a number for each text that it is sent; none comes again.
+
+    `pause`: seconds of silence after which one that names no versions has said everything of a text. `sent_at`,
+    `heard_at`: when it was last told of a change, and last said something of a file, on the monotonic clock.
+    """
+
+    def __init__(self, pause: float) -> None:
+        self.versions = count(1)
+        self.names_versions = False
+        self.pause = pause
+        self.sent_at = self.heard_at = 0.0
+
+    def is_fresh(self, document: OpenDocument, *, pulls: bool = False) -> bool:
+        """Return whether the server has said everything that it has to say of the text of now. `pulls`: when asked."""
+        if pulls:
+            return document.pulled is not None
+        if document.pushed is None or self.names_versions:
+            return document.pushed is not None
+        return document.is_quiet(self.pause) and not document.doubt
+
+    def heard(self, document: OpenDocument) -> None:
+        """Wait longer from now on for a server that has more to say of a text than it was believed to have."""
+        silent = time.monotonic() - document.pushed_at
+        if document.pushed is not None and self.sent_at < document.pushed_at and silent < _LONGEST_PAUSE:
+            self.pause = max(self.pause, 1.5 * silent)

@@ -1,0 +1,43 @@
+"""What is learned of a server that tells diagnostics by itself."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from codeloop.lsp.client.document import OpenDocument
+from codeloop.lsp.client.habits import PushHabits
+
+
+def said(habits: PushHabits, ago: float) -> OpenDocument:
+    document = OpenDocument(Path("/a"), "x", "", next(habits.versions))
+    document.push([])
+    document.pushed_at = time.monotonic() - ago
+    return document
+
+
+@pytest.mark.parametrize(
+    ("silent", "sent_ago", "pause"), [(0.8, 1.0, 1.2), (0.1, 1.0, 0.3), (0.8, 0.5, 0.3), (30.0, 40.0, 0.3)]
+)
+def test_a_longer_pause_is_learned_when_nothing_else_explains_it(silent: float, sent_ago: float, pause: float) -> None:
+    habits = PushHabits(0.3)
+    document = said(habits, silent)
+    habits.sent_at = time.monotonic() - sent_ago
+    habits.heard(document)
+    assert habits.pause == pytest.approx(pause, abs=0.15)
+
+
+def test_what_may_be_about_an_older_text_is_not_believed() -> None:
+    habits = PushHabits(0.3)
+    document = said(habits, 1.0)
+    assert habits.is_fresh(document)
+    document.change("a", next(habits.versions), habits.pause)
+    document.change("b", next(habits.versions), habits.pause)  # nothing was said of "a"
+    document.push([])
+    document.pushed_at -= 1.0
+    assert not habits.is_fresh(document)
+    document.ask_again(next(habits.versions))
+    document.push([])
+    assert not habits.is_fresh(document), "it may go on"
+    document.pushed_at -= 1.0
+    assert habits.is_fresh(document)
