@@ -16,8 +16,10 @@ from codeloop.client.mcp_server.serve import Calls, server_of
 from codeloop.client.mcp_server.turns import ServedPrompts, Turns
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import CreateSession, SessionId
+from codeloop.schema.event import PermissionAsked
 from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_CREATE, SESSION_GET
+from codeloop.schema.permission import PermissionRequest
 from tests.support.project import Rig, call, calls, rig, until
 
 WRITES = calls(call("write", filePath="a.txt", content="hello\n"))
@@ -206,6 +208,17 @@ async def test_a_question_that_waits_is_asked_by_the_next_look(tmp_path: Path) -
         await until(lambda: it.project.store.pending_permissions())
         seen = report(await client.call_tool("status", {"session_id": begun["session_id"], "wait": 20}))
         assert (seen["status"], len(person.forms)) == ("done", 1)
+
+
+async def test_a_request_of_a_session_that_is_gone_ends_nothing(tmp_path: Path) -> None:
+    gone = PermissionRequest(
+        id="per_gone", session_id="ses_gone", permission="edit", patterns=["a"], metadata={}, always=[]
+    )
+    async with rig(tmp_path, [WRITES, ScriptedAnswer(text="Done.")], permission=ASKS) as it, turns_of(it) as turns:
+        it.project.store.append(PermissionAsked(properties=gone))
+        served = await turns.start("Write a.txt", can_ask=True)
+        await until(lambda: bool(served.open))
+        await turns.stop(served)
 
 
 async def test_the_flag_auto_asks_nobody(tmp_path: Path) -> None:

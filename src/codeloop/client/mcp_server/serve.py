@@ -264,17 +264,21 @@ def _content(response: Any) -> JSON | None:
 def _result(report: Report) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
-    value: JSON = {"session_id": report.session_id, "status": report.status, **msgspec.to_builtins(report)}
     text = TextContent(type="text", text=_text(report))
-    return CallToolResult(content=[text], structured_content=value, is_error=report.status == "failed")
+    return CallToolResult(content=[text], structured_content=_value(report), is_error=report.status == "failed")
 
 
 def _several(reports: list[Report]) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
-    values = [{"session_id": each.session_id, "status": each.status, **msgspec.to_builtins(each)} for each in reports]
+    values = [_value(each) for each in reports]
     text = "\n\n".join(map(_text, reports)) or "No session was prompted through this server yet."
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content={"sessions": values})
+
+
+def _value(report: Report) -> JSON:
+    """Return a report as a structured result: without what is empty, but always with its session and status."""
+    return {"session_id": report.session_id, "status": report.status, **msgspec.to_builtins(report)}
 
 
 def _text(report: Report) -> str:

@@ -1,7 +1,7 @@
 """What `codeloop mcp serve` offers: four tools, their parameters, and the report that each returns."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -115,7 +115,7 @@ _TEXT: JSON = {"type": "string"}
 _REPORT: dict[str, JSON] = {
     "session_id": _TEXT,
     "status": {
-        "enum": ["working", "asking", "done", "stopped", "denied", "limit", "failed", "idle"],
+        "enum": list(get_args(Status)),
         "description": "asking: it waits for an answer of the person; limit: a limit of steps, tokens or cost ended it",
         "type": "string",
     },

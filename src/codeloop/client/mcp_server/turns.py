@@ -149,7 +149,8 @@ class Turns:
         while True:
             with suppress(GapError):
                 async for stamped in self._client.follow():
-                    await self._take(stamped.event)
+                    with suppress(OperationError):  # what asked is gone
+                        await self._take(stamped.event)
 
     async def start(self, text: str, *, can_ask: bool) -> ServedSession:
         """Prompt a new session. Raises CodeloopError."""

@@ -25,15 +25,13 @@ class IgnoredFiles:
         files = user_excludes(environment)
         if git is not None:
             files = (git / "info" / "exclude", *files)
-        above = [parse(read_small(file, _BYTES), "") for file in files]
+        self._outside = tuple(parse(read_small(file, _BYTES), "") for file in files)
         self._first = (parse("\n".join(more).encode(), ""),)
-        self._chains: dict[str, tuple[Patterns, ...]] = {"": tuple(above)}
+        self._chains: dict[str, tuple[Patterns, ...]] = {}
 
     def enter(self, folder: str, names: Iterable[str]) -> None:
-        """Take the patterns of a folder in; that above it was entered before. `names`: of the files in it."""
-        above = self._chains.get(folder.rpartition("/")[0], ())
-        if not folder:
-            above = self._chains[""]
+        """Take the patterns of a folder as they are now; that above it was entered before. `names`: of its files."""
+        above = self._chains.get(folder.rpartition("/")[0], ()) if folder else self._outside
         own = (parse(read_small(self._root / folder / ".gitignore", _BYTES), folder),) if ".gitignore" in names else ()
         self._chains[folder] = (*own, *above) if own else above
 
@@ -42,7 +40,7 @@ class IgnoredFiles:
         path = f"{folder}/{name}" if folder else name
         if (is_folder and name in _NEVER) or is_ignored(self._first, path, name, is_folder=is_folder):
             return True
-        chain = self._chains.get(folder, self._chains[""])
+        chain = self._chains.get(folder, self._chains.get("", self._outside))
         return is_ignored(chain, path, name, is_folder=is_folder)
 
     def forget(self, folder: str) -> None:

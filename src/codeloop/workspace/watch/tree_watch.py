@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -64,9 +64,12 @@ class TreeWatch:
             for path in gone:
                 self._names.pop(path, None)
                 self._ignored.forget(path)
-            if entered := await self._unknown(list(folders)):
-                await self._enter(entered.copy())
-                events += [FileEvent(self._path(each, name), "add") for each in entered for name in self._below(each)]
+            new = (
+                FileEvent(self._path(folder, name), "add")
+                for folder in await self._enter(await self._unknown(list(folders)))
+                for name in _split(self._names[folder])
+            )
+            events += islice(new, WATCH_BURST.value)
             if events:
                 return events[: WATCH_BURST.value]
 
@@ -158,13 +161,6 @@ class TreeWatch:
     def _path(self, folder: str, name: str) -> Path:
         return self._git / name if folder == _GIT and self._git is not None else self._root / folder / name
 
-    def _below(self, folder: str) -> Iterator[str]:
-        """Yield the files of a folder that was just entered, and of those in it, relative to it."""
-        for path, names in self._names.items():
-            if path == folder or path.startswith(f"{folder}/"):
-                inner = path[len(folder) + 1 :]
-                yield from (f"{inner}/{each}" if inner else each for each in _split(names))
-
     async def _again(self) -> list[FileEvent]:
         """Watch everything anew, since something was missed or a folder was moved; return what differs from before."""
         before, self._names = self._names, {}
@@ -180,16 +176,18 @@ class TreeWatch:
                 events += [FileEvent(self._path(folder, name), "add") for name in now - was]
         return events[: WATCH_BURST.value]
 
-    async def _enter(self, folders: list[str]) -> None:
-        """Watch folders and all below them."""
+    async def _enter(self, folders: list[str]) -> list[str]:
+        """Watch folders and all below them; return those that are watched now."""
+        entered: list[str] = []
         while folders:
             began = time.monotonic()
-            await asyncio.to_thread(self._some, folders, began + _SLICE)
+            await asyncio.to_thread(self._some, folders, entered, began + _SLICE)
             if folders:
                 await asyncio.sleep((time.monotonic() - began) * _REST)
+        return entered
 
-    def _some(self, folders: list[str], until: float) -> None:
-        """Watch some of the folders; add those in them. Blocks."""
+    def _some(self, folders: list[str], entered: list[str], until: float) -> None:
+        """Watch some of the folders; add those in them, and to `entered` those that are done. Blocks."""
         while folders and time.monotonic() < until:
             if len(self._names) >= WATCH_FOLDERS.value:
                 raise OSError(28, "there are too many folders")
@@ -205,6 +203,7 @@ class TreeWatch:
             self._ignored.enter(folder, files)
             kept = [name for name in files if not self._ignored.has(folder, name, is_folder=False)]
             self._names[folder] = os.fsencode("\0".join(("", *kept, "")) if kept else "\0")
+            entered.append(folder)
             for name, is_folder in entries:
                 if is_folder and not self._ignored.has(folder, name, is_folder=True):
                     folders.append(f"{folder}/{name}" if folder else name)

@@ -13,7 +13,7 @@ from codeloop.schema.operation import NoArguments
 
 _MOST = 10
 """Symbols of one answer, as the contract has it."""
-_KINDS = frozenset((5, 6, 10, 11, 12, 13, 14, 23))
+_KINDS = (5, 6, 10, 11, 12, 13, 14, 23)
 """Classes, methods, enums, interfaces, functions, variables, constants, structs."""
 
 
