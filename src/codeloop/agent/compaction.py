@@ -4,6 +4,7 @@ Nothing is deleted: the store keeps every message; in requests a marker or the s
 """
 
 import re
+from collections.abc import Awaitable, Callable
 from itertools import takewhile
 
 from codeloop.agent.engine import Engine, model_ref
@@ -15,6 +16,7 @@ from codeloop.agent.step import StoredAbort, show_status, store_finish
 from codeloop.agent.turn_diffs import store_diffs
 from codeloop.agent.usage import BYTES, Usage, text_answer
 from codeloop.kit import fault_injection
+from codeloop.kit.lazy import load
 from codeloop.model.chat import (
     AssistantTurn,
     CallPiece,
@@ -85,6 +87,9 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     engine.store.append(message_updated(info))
     model = engine.models.open(model_ref(request.model))
     asked = _note_request(model.info, _before(view, request), engine.policy.room or _reported_room(view))
+    if engine.hooks is not None:
+        hooked: Callable[..., Awaitable[ModelRequest]] = load("agent.hooks.compaction:hooked_note")
+        asked = await hooked(engine, request, model.info, asked, auto=move.auto)
     usage = Usage(model.info.prices, asked)
     with StoredAbort(engine, info, usage):
         await fault_injection.reach("compaction.start")
@@ -98,8 +103,16 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
     await fault_injection.reach("compaction.done")
     if finished.error is None:
         engine.store.publish_live(SessionCompacted(properties=SessionRef(session_id=session_id)))
-        if move.auto:
+        if move.auto and await _goes_on(engine, request, model.info, move):
             engine.store.append(*_continuation(engine.store.context_view(session_id), request, overflow=move.overflow))
+
+
+async def _goes_on(engine: Engine, request: UserMessage, info: ModelInfo, move: Compact) -> bool:
+    """Return whether the turn goes on after a summary: extensions may end it there."""
+    if engine.hooks is None:
+        return True
+    wanted: Callable[..., Awaitable[bool]] = load("agent.hooks.compaction:goes_on")
+    return await wanted(engine, request, info, overflow=move.overflow)
 
 
 def old_outputs(view: Conversation) -> list[tuple[int, ToolPart]]:

@@ -24,6 +24,7 @@ from codeloop.schema.permission import PROFILE, PROFILES, Profile, Ruleset
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
 from codeloop.store.subagent_state import lineage
+from codeloop.tool.call_session import AskedHooks
 from codeloop.tool.tool import Subtask, SubtaskResult
 from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -102,6 +103,8 @@ class Engine(Struct, frozen=True):
     snapshots: Snapshots | None = None
     policy: Policy = Policy()
     output: OutputLimits = OutputLimits()
+    hooks: AskedHooks | None = None
+    """What extensions are asked by; None: there are none."""
     tasks: Supervisor = struct_field(default_factory=Supervisor)
     """The subagents at work; whoever closes the project ends them."""
 

@@ -1,7 +1,7 @@
 """One step: one request to the model, its answer folded into parts, its tool calls run as they come."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Protocol
@@ -91,6 +91,9 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     request = make_request(engine, info, agent, model, cache)
     if move.user.system:
         request = replace(request, system=f"{request.system}\n\n{move.user.system}")
+    if engine.hooks is not None:
+        hooked: Callable[..., Awaitable[ModelRequest]] = load("agent.hooks.request:hooked_request")
+        request = await hooked(engine, move.user, model.info, request)
     wanted: StructuredAnswer | None = None
     if move.wanted is not None:
         make: Callable[..., StructuredAnswer] = load("agent.structured.answer:StructuredStep")
@@ -113,6 +116,8 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
             await fault_injection.reach("step.start")
             finished = await _stream(engine, model, request, draft, calls, usage)
             draft.close()
+            if engine.hooks is not None and engine.hooks.wants("experimental.text.complete"):
+                await load("agent.hooks.answer:complete_texts")(engine, info)
             if calls.any_made:  # they may take long, and the process may end meanwhile
                 usage.append(engine.store, session_id, message_updated(usage.of(info)))
             await calls.join(finished)

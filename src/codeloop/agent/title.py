@@ -1,7 +1,7 @@
 """A session's title: the prompt's first line until the small model, asked beside the first turn, has a better one."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import msgspec
@@ -9,11 +9,12 @@ import msgspec
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.system_prompt import shipped
 from codeloop.agent.usage import Usage, text_answer
+from codeloop.kit.lazy import load
 from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import TITLE
-from codeloop.schema.message import Session
+from codeloop.schema.message import Session, UserMessage
 from codeloop.schema.wire import replace
 from codeloop.store.queries import BESIDE, Beside
 
@@ -55,12 +56,22 @@ async def _model_title(engine: Engine, session_id: str, ref: str, prompt: str) -
         system=shipped("title").strip(), turns=(UserTurn((TextPiece(prompt[:PROMPT]),)),), max_tokens=100
     )
     model = engine.models.open(ref)
+    if engine.hooks is not None:
+        request = await _hooked(engine, session_id, model.info, request)
     usage = Usage(model.info.prices, request)
     try:
         text, finished = await text_answer(model, request, usage)
     finally:
         _store_usage(engine, session_id, model.info, usage)
     return "" if finished.error is not None else first_line(text.strip("\"'"))
+
+
+async def _hooked(engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest) -> ModelRequest:
+    """Return the request with the parameters and headers that extensions give it."""
+    entries = engine.store.context_view(session_id).entries
+    user = next((entry.info for entry in reversed(entries) if isinstance(entry.info, UserMessage)), None)
+    sent: Callable[..., Awaitable[ModelRequest]] = load("agent.hooks.request:sent")
+    return request if user is None else await sent(engine, user, "title", info, request)
 
 
 def _store_usage(engine: Engine, session_id: str, info: ModelInfo, usage: Usage) -> None:

@@ -1,7 +1,8 @@
 """The tool calls of one step: prepared, run as soon as they are complete, and always finished with a result."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from itertools import islice, takewhile
 
 from msgspec import Struct
@@ -11,9 +12,11 @@ from codeloop.agent.moves import REJECTED, open_calls
 from codeloop.agent.recovery import INTERRUPTED, NOT_ALLOWED, interrupted
 from codeloop.agent.tool_context import CallContext
 from codeloop.kit import fault_injection
+from codeloop.kit.lazy import load
 from codeloop.model.chat import CallReady, Finished
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
+from codeloop.schema.errors import HookRefused
 from codeloop.schema.event import part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import REPEATED_CALLS
@@ -153,38 +156,52 @@ class ToolCalls:
         context = CallContext(self._engine, self._agent, part, self._recorder)
         try:
             await fault_injection.reach("call.start")
-            await self._guard_repeats(prepared, part, context)
-            result = await prepared.run(context)
+            result = await self._carried_out(prepared, context)
             await fault_injection.reach("call.effect")
             limits = self._engine.output
             scratch, keep = self._engine.workspace.scratch, prepared.tool.traits.keep
             result = truncated(result, scratch, keep, lines=limits.lines, size=limits.bytes)
             if (notices := self._engine.workspace.part(Notices)) is not None:
                 result = notices.with_result(part.session_id, result)
-            self._store_result(part, start, result)
+            self._store_result(context.present(), start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED if context.asks_first else INTERRUPTED
             self._engine.store.append(part_updated(interrupted(context.present(), now_ms(), reason)))
             raise
-        except Denied as error:
-            self._store_error(part, start, str(error), {"denied": True})
+        except (Denied, HookRefused) as error:
+            ends = isinstance(error, HookRefused) and error.ends
+            self._rejected = self._rejected or ends
+            self._store_error(context.present(), start, str(error), {REJECTED if ends else "denied": True})
         except Rejected as error:
             words = error.message
             self._rejected = self._rejected or words is None
             given = {REJECTED: True} if words is None else {"denied": True}
             said = {"said": words} if words not in {None, NOBODY} else {}
-            self._store_error(part, start, str(error), given | said)
+            self._store_error(context.present(), start, str(error), given | said)
         except ToolFailure as error:
-            self._store_error(part, start, str(error), error.metadata)
+            self._store_error(context.present(), start, str(error), error.metadata)
         except Exception as error:
             text = f"The {part.tool} tool failed unexpectedly: {type(error).__name__}: {error}"
-            self._store_error(part, start, text)
+            self._store_error(context.present(), start, text)
         finally:
             context.close()
         await fault_injection.reach("call.result")
 
-    async def _guard_repeats(self, prepared: Prepared, part: ToolPart, context: CallContext) -> None:
-        """Ask before a call that repeats the ones just before it, so that a model can't run in circles unseen."""
+    async def _carried_out(self, prepared: Prepared, context: CallContext) -> ToolResult:
+        """Carry a call out, with what extensions change of it."""
+        if self._engine.hooks is not None:
+            hooked: Callable[..., Awaitable[ToolResult]] = load("tool.hooked:run_hooked")
+            return await hooked(prepared, context, partial(self._begin, context))
+        await self._begin(context, prepared)
+        return await prepared.run(context)
+
+    async def _begin(self, context: CallContext, prepared: Prepared) -> None:
+        """Note the arguments as they are now, and ask before a call that repeats the ones just before it.
+
+        So a model can't run in circles unseen.
+        """
+        context.take(prepared.input)
+        part = context.present()
         view = self._engine.store.context_view(part.session_id)
         earlier = (other for entry in reversed(view.entries) for other in _calls_before(entry, part))
         repeated = list(takewhile(lambda other: _is_same(other, part), islice(earlier, REPEATED_CALLS.value - 1)))

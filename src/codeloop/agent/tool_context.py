@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from codeloop.agent.engine import Engine
+from codeloop.kit.lazy import load
 from codeloop.permission.rules import judged
 from codeloop.schema.agent import Agent
 from codeloop.schema.event import part_updated
@@ -25,7 +27,7 @@ class CallContext:
         self.call_id = part.call_id
         self.workspace = engine.workspace
         call = QuestionTool(message_id=part.message_id, call_id=part.call_id)
-        self.session = CallSession(engine.store, part.session_id, call, self._judge)
+        self.session = CallSession(engine.store, part.session_id, call, self._judge, engine.hooks)
         self._engine = engine
         self._agent = agent
         self._part = part
@@ -44,7 +46,10 @@ class CallContext:
         rules = self._engine.call_rules(self.session_id, self._agent)
         tool = QuestionTool(message_id=self.message_id, call_id=self.call_id)
         self.asks_first = self.asks_first is None
-        was_asked = await self._engine.gate.pass_through(needs, self.session_id, tool, rules)
+        hooks, asked = self._engine.hooks, None
+        if hooks is not None and hooks.wants("permission.ask"):
+            asked = partial(load("agent.hooks.permission:verdict_on"), hooks)
+        was_asked = await self._engine.gate.pass_through(needs, self.session_id, tool, rules, asked)
         self.asks_first = False
         if any(need.writes is not None and need.writes.files is None for need in needs):
             self.workspace.read_log.before_own(self.session_id)
@@ -79,6 +84,13 @@ class CallContext:
             self.report(title=task.description, metadata=metadata)
 
         return await self._engine.spawn(self._engine, self._part, task, report)
+
+    def take(self, given: JSON) -> None:
+        """Go on with other arguments, which an extension put in place of the model's."""
+        state = self._part.state
+        if isinstance(state, ToolStateRunning) and state.input != given:
+            self._part = replace(self._part, state=replace(state, input=given))
+            self._engine.store.append(part_updated(self._part))
 
     def present(self) -> ToolPart:
         """Return the call's part with the last report."""

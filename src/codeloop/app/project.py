@@ -27,6 +27,7 @@ from codeloop.schema.limits import CATALOG_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.store.store import Store
 from codeloop.store.stores import Stores
+from codeloop.tool.call_session import AskedHooks
 from codeloop.tool.tool import Tool
 from codeloop.tool.toolbox import Fit
 from codeloop.tool.web.providers import SEARCH_KEYS
@@ -67,6 +68,9 @@ async def open_project(
     for notes in (project.workspace.notes, project.snapshots.notes):
         clear(notes)
     project.in_background(prune_in_background(project.workspace.scratch))
+    if project.engine.hooks is not None and project.engine.hooks.wants("notification"):
+        notify: Callable[..., Coroutine[Any, Any, None]] = load("extend.hooks.follow:notify")
+        project.in_background(notify(project.engine.hooks, project.store, settings.place.directory))
     return project
 
 
@@ -129,6 +133,10 @@ class Project:
             serving: Callable[..., tuple[tuple[Tool, ...], Fit]] = load("app.mcp:serving")
             servers, fit = serving(settings, workspace, self.tell)
             more = (*more, *servers)
+        hooks = None
+        if settings.config.hooks:
+            hooks_of: Callable[..., AskedHooks] = load("extend.hooks.compose:hooks_of")
+            hooks = hooks_of(settings.config, workspace, self.warn)
         return Engine(
             store=store,
             workspace=workspace,
@@ -141,6 +149,7 @@ class Project:
             spawn=spawn,
             refresh=self.refresh,
             snapshots=self.snapshots if settings.config.snapshot else None,
+            hooks=hooks,
             output=OutputLimits(cut.max_lines or TOOL_OUTPUT_LINES.value, cut.max_bytes or TOOL_OUTPUT_BYTES.value),
         )
 
@@ -214,6 +223,11 @@ class Project:
         level = logging.ERROR if variant == "error" else logging.INFO
         _LOG.log(level, "%s: %s", self.settings.place.directory, message)
         self.tell(ToastShown(properties=Toast(message=message, variant=variant)))
+
+    def warn(self, message: str) -> None:
+        """Write a warning to the log, and show it to everybody who follows."""
+        _LOG.warning("%s: %s", self.settings.place.directory, message)
+        self.tell(ToastShown(properties=Toast(message=message, variant="warning")))
 
     def watch(self, *, on: bool) -> None:
         """Start or stop reporting changes in the work tree to followers."""

@@ -15,6 +15,7 @@ from codeloop.agent.moves import Stop, next_move
 from codeloop.agent.step import show_error, show_status
 from codeloop.agent.title import is_untitled, make_title, store_first_line
 from codeloop.agent.turn_diffs import store_diffs
+from codeloop.kit.lazy import load
 from codeloop.schema.errors import CodeloopError, OperationError, UnknownData, UnknownError
 from codeloop.schema.live_events import Busy, Idle, SessionIdle, SessionRef
 from codeloop.schema.message import UserMessage
@@ -239,7 +240,8 @@ async def _turn(engine: Engine, session_id: str) -> Stop:
     """Run a turn, and report what it changed, whatever ends it; a prompt that comes meanwhile is answered too."""
     try:
         while True:
-            stop = await run(engine, session_id)
+            work: Callable[..., Awaitable[Stop]] = run if engine.hooks is None else load("agent.hooks.stop:run_on")
+            stop = await work(engine, session_id)
             with suppress(CodeloopError):
                 await store_diffs(engine, session_id)
             if isinstance(next_move(engine.store.context_view(session_id), engine.policy), Stop):

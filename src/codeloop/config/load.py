@@ -17,6 +17,7 @@ from codeloop.config.sources import NO_EXTRA_LAYERS, ExtraLayers, Layer, Origin,
 from codeloop.config.substitute import REFERENCE, substituted
 from codeloop.config.trust.filter import narrowed
 from codeloop.config.validation import find_fault
+from codeloop.kit import lazy
 from codeloop.kit.jsonc import Path as Keys
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.small_files import FileState
@@ -25,7 +26,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import JSON
 
-_APPENDED = frozenset(("permission", "restrictions"))
+_APPENDED = frozenset(("permission", "restrictions", "hooks"))
 _GATHERED = frozenset(("instructions", "plugin"))
 _MOST_NAMED = 12
 _LAYERS = {
@@ -118,6 +119,12 @@ def load(
         else:
             values = normalise(layer, substituted(layer, paths, environment, read))
             heard.append(layer)
+            if "hooks" in values.values:
+                rows, notes = lazy.load("config.hook_rows:hook_rows")(
+                    values, paths, None if trusted else place.root, read
+                )
+                values.values["hooks"] = rows
+                warnings.extend(notes)
         _merge(merged, merged.values, values, values.values, ())
     warnings.extend(_pending(heard))
     ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in outside)

@@ -154,6 +154,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Further fields of the request's body, passed through as they are."""
     body: JSON = {}
     """Fields of the body in the wire's own names, which go before all others."""
+    headers: dict[str, str] = {}
+    """Further headers of this request."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):

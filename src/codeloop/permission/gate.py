@@ -1,11 +1,11 @@
 """Where a permission question waits for its answer, from this process's terminal or from another process."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
 from codeloop.permission.rules import KINDS, RuleLayers, Verdict, decide, judged, last_match
-from codeloop.schema.errors import GapError
+from codeloop.schema.errors import GapError, HookRefused
 from codeloop.schema.event import (
     PermissionAnswer,
     PermissionAsked,
@@ -26,6 +26,7 @@ from codeloop.schema.permission import (
     PermissionRule,
     QuestionTool,
 )
+from codeloop.schema.permission import Action as Status
 from codeloop.schema.wire import replace
 from codeloop.store.permission_records import place_of
 from codeloop.store.store import Store
@@ -35,6 +36,7 @@ ALSO = "also"
 KEPT = "kept"
 """In the metadata of a question: once allowed, the same is not asked about again in the session."""
 PERSON = "person"
+EXTENSION = "extension"
 DOUBTFUL = "uncertain"
 """In the metadata of a question: what would happen is not wholly known, so no grant given elsewhere settles it."""
 
@@ -75,13 +77,22 @@ class CallRules(Struct, frozen=True):
     answers_itself: bool = False
 
 
+Extensions = Callable[[PermissionRequest], Awaitable[Status]]
+"""Says what extensions would do about a question: allow or deny it, or ask it."""
+
+
 class Gate(Struct, frozen=True):
     """Decides needs for a session; questions, grants and decisions live in the store, so any process may answer."""
 
     store: Store
 
     async def pass_through(
-        self, needs: Sequence[Need], session_id: str, tool: QuestionTool | None, rules: CallRules
+        self,
+        needs: Sequence[Need],
+        session_id: str,
+        tool: QuestionTool | None,
+        rules: CallRules,
+        extensions: Extensions | None = None,
     ) -> bool:
         """Return when all are allowed, and whether somebody was asked, which may have taken days.
 
@@ -89,16 +100,18 @@ class Gate(Struct, frozen=True):
         `also` of its metadata. Its "always" is about the first one alone. Every decision is stored with its reason.
         A need that offers no "always" is asked every time: no earlier "always" covers it.
         A question whose waiting task is cancelled is withdrawn: answered with a rejection that rejects nothing else.
-        Raises Denied when a rule forbids one, Rejected when a person does.
+        `extensions` may allow or deny what would be asked; what a rule denies they are not asked about.
+        Raises Denied when a rule forbids one, Rejected when a person does, HookRefused when an extension does.
         """
         judgements = [self._judgement(need, session_id, tool, rules) for need in needs]
         for each in judgements:
             if each.verdict.action == "deny":
                 self.store.permissions.note(replace(each.decision, action="deny", by="rule"))
                 raise Denied(each.need, each.verdict)
+        judgements = [await self._seen(each, session_id, tool, extensions) for each in judgements]
         asked = [each for each in judgements if each.verdict.action == "ask"]
         answer: PermissionAnswer | None = None
-        if asked and not rules.answers_itself:
+        if asked and not (rules.answers_itself and all(each.need.hooked is None for each in asked)):
             answer = await self._question(asked, session_id, tool)
         by = _answered(answer) if answer is not None else "profile yolo"
         is_rejected = answer is not None and answer.reply == "reject"
@@ -111,6 +124,28 @@ class Gate(Struct, frozen=True):
         if answer is not None and answer.reply == "once" and by.startswith(PERSON):
             self._remember_once(asked, answer)
         return answer is not None
+
+    async def _seen(
+        self, judgement: "_Judgement", session_id: str, tool: QuestionTool | None, extensions: Extensions | None
+    ) -> "_Judgement":
+        """Return a judgement as extensions leave it. Raises HookRefused."""
+        need, verdict = judgement.need, judgement.verdict
+        if verdict.action == "allow" and need.hooked == "ask":
+            verdict = replace(verdict, action="ask", patterns=need.patterns)
+        status = verdict.action
+        if status == "ask" and need.hooked != "ask":
+            status = need.hooked or status
+            if status == "ask" and extensions is not None:
+                status = await extensions(_request(need, verdict, session_id, tool))
+        if status == "deny":
+            self.store.permissions.note(replace(judgement.decision, action="deny", by=EXTENSION))
+            what = ", ".join(need.patterns)
+            raise HookRefused(
+                f"An extension denied this: {need.permission} {what}. Do not try to achieve the same by other means."
+            )
+        if status != verdict.action:
+            return replace(judgement, verdict=replace(verdict, action=status), by=EXTENSION)
+        return replace(judgement, verdict=verdict)
 
     def _remember_once(self, asked: Sequence["_Judgement"], answer: PermissionAnswer) -> None:
         """Keep what was allowed for the rest of the session, where a question is asked once."""
@@ -194,16 +229,9 @@ class Gate(Struct, frozen=True):
         metadata = {**need.metadata, ALSO: also} if also else need.metadata
         if any(each.is_kept for each in asked):
             metadata = {**metadata, KEPT: True}
-        is_doubtful = any(each.verdict.is_doubtful for each in asked)
-        request = PermissionRequest(
-            id=new_id("per"),
-            session_id=session_id,
-            permission=need.permission,
-            patterns=list(verdict.patterns),
-            metadata={**metadata, DOUBTFUL: True} if is_doubtful else metadata,
-            always=list(need.always),
-            tool=tool,
-        )
+        if any(each.verdict.is_doubtful for each in asked):
+            metadata = {**metadata, DOUBTFUL: True}
+        request = replace(_request(need, verdict, session_id, tool), metadata=metadata)
         seq = self.store.append(PermissionAsked(properties=request))
         try:
             while True:
@@ -244,6 +272,18 @@ async def _close(stream: AsyncIterator[Stamped]) -> None:
 
 def _rejection(request: PermissionRequest) -> PermissionAnswer:
     return PermissionAnswer(session_id=request.session_id, request_id=request.id, reply="reject")
+
+
+def _request(need: Need, verdict: Verdict, session_id: str, tool: QuestionTool | None) -> PermissionRequest:
+    return PermissionRequest(
+        id=new_id("per"),
+        session_id=session_id,
+        permission=need.permission,
+        patterns=list(verdict.patterns),
+        metadata=need.metadata,
+        always=list(need.always),
+        tool=tool,
+    )
 
 
 def _same_reply(request: PermissionRequest, answer: PermissionAnswer) -> PermissionReplied:

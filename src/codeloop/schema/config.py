@@ -167,6 +167,21 @@ class FormatterConfig(Wire):
     extensions: list[str] | None = None
 
 
+class CommandHookConfig(Wire):
+    """One command of `hooks`, wherever it was written. `timeout` in seconds; `policy`: it failing refuses the call.
+
+    `place`: the file and line where it is written. `is_project`: it came with the project.
+    """
+
+    event: str
+    command: str
+    matcher: str = ""
+    timeout: float | None = None
+    policy: bool = False
+    place: str = ""
+    is_project: bool = False
+
+
 class WatcherConfig(Wire):
     """`watcher`. `ignore`: patterns as in `.gitignore`, of what is not watched besides."""
 
@@ -178,6 +193,7 @@ class Config(Wire, rename=None):
 
     `mcp_share`: how many percent of a model's window the tools of MCP servers may take.
     `lsp_warnings`: the result of an edit tells new warnings of language servers too, not only errors.
+    `hooks` holds the commands of all trusted layers in their order; `hook_timeout` (ms) is for an extension's answers.
     `restrictions` holds those of untrusted project layers: they can only make a verdict stricter, and mean nothing
     until `config.trust.restrict.configured_rules` has put them together with all others.
     """
@@ -214,3 +230,5 @@ class Config(Wire, rename=None):
     tool_output: ToolOutputConfig = ToolOutputConfig()
     sandbox: SandboxConfig = SandboxConfig()
     experimental: JSON = {}
+    hooks: list[CommandHookConfig] = []
+    hook_timeout: Annotated[int, msgspec.Meta(gt=0)] | None = None

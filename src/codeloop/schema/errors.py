@@ -142,7 +142,14 @@ class CodeloopError(Exception):
 
 
 class HookRefused(CodeloopError):
-    """An extension refuses what was about to happen, or one that decides about it could not; the message says why."""
+    """An extension refuses what was about to happen, or one that decides about it could not; the message says why.
+
+    `ends`: the turn is to end as well.
+    """
+
+    def __init__(self, message: str, *, ends: bool = False) -> None:
+        super().__init__(message)
+        self.ends = ends
 
 
 class GapError(CodeloopError):

@@ -61,7 +61,8 @@ class Need(Wire):
     which rules for `<read-only>` and `<sandboxed>` are about. `unproven`: why the meaning of a shell line is not
     certain, so that no rule for particular commands allows it; "": it is certain. `spellings`: for a pattern, what else
     rules that deny or ask for particular commands may know it by. `once`: a person who allows it where a rule for a
-    kind of file asks is not asked again in the session.
+    kind of file asks is not asked again in the session. `hooked`: what an extension said of the call: what would be
+    asked is allowed, or what would be allowed is asked; what is denied stays denied.
     """
 
     permission: str
@@ -74,6 +75,7 @@ class Need(Wire):
     unproven: str = ""
     spellings: dict[str, tuple[str, ...]] = {}
     once: bool = False
+    hooked: Literal["ask", "allow"] | None = None
 
 
 class QuestionTool(Wire):

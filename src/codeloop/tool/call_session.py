@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -51,13 +52,37 @@ def _free(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
     return {}
 
 
-class CallSession:
-    """The session of one call."""
+class AskedHooks(Protocol):
+    """What extensions are asked by; see `extend.hooks`."""
 
-    def __init__(self, store: Store, session_id: str, call: QuestionTool, judge: Judge = _free) -> None:
+    def wants(self, name: str) -> bool:
+        """Return whether any extension wants to be asked at a hook."""
+        ...
+
+    async def run(self, name: str, given: JSON, output: JSON) -> JSON:
+        """Return what the extensions make of `output`. Raises HookRefused: what was about to happen is not to."""
+        ...
+
+    async def once(self, name: str, given: JSON, output: JSON) -> JSON:
+        """As `run`, but the same is asked only once, until the extensions change."""
+        ...
+
+
+class CallSession:
+    """The session of one call. `hooks`: what its extensions are asked by; None: there are none."""
+
+    def __init__(
+        self,
+        store: Store,
+        session_id: str,
+        call: QuestionTool,
+        judge: Judge = _free,
+        hooks: AskedHooks | None = None,
+    ) -> None:
         self._store = store
         self._id = session_id
         self._call = call
+        self.hooks = hooks
         self.judge = judge
         """Returns what the rules would do about needs of one permission: `allow` is left out. Asks nobody."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
@@ -37,6 +37,8 @@ class Prepared(Struct, frozen=True):
     input: JSON
     note: str = ""
     """What was taken for what, for the model."""
+    hooked: Literal["ask", "allow"] | None = None
+    """What an extension said of its permission."""
 
     async def run(self, ctx: ToolContext) -> ToolResult:
         """Carry the call out."""

@@ -1,9 +1,10 @@
 """Subagents: a call that is answered by another agent, in a session of its own."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from codeloop.agent.engine import Engine, Policy, model_ref
 from codeloop.agent.loop import run
@@ -11,6 +12,7 @@ from codeloop.agent.moves import Stop, used_tokens
 from codeloop.agent.step import show_status
 from codeloop.agent.subagent.ceilings import Ceiling, with_ceilings
 from codeloop.agent.subagent.supervisor import overdue
+from codeloop.kit.lazy import load
 from codeloop.schema.agent import Agent
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import message_updated, part_updated, session_created
@@ -18,7 +20,7 @@ from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SUBAGENT_STEPS
 from codeloop.schema.live_events import Idle, SessionIdle, SessionRef
 from codeloop.schema.message import NO_TOKENS, ModelRef, Session, SessionModel, SessionTime, UserMessage, UserTime
-from codeloop.schema.part import TextPart, ToolPart
+from codeloop.schema.part import Part, TextPart, ToolPart
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import next_created
@@ -43,7 +45,7 @@ async def spawn(engine: Engine, call: ToolPart, task: Subtask, report: Callable[
     if engine.tasks.working(child.id) is not None or child.id in engine.store.statuses:
         raise ToolFailure(f"The subagent {child.id} is still working. Wait for it, or ask with task_output.")
     engine.store.leases.take(child.id)
-    _prompt(engine, child, agent, task.prompt)
+    await _prompt(engine, child, agent, task.prompt)
     model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
     metadata = {"parentSessionId": parent.id, "sessionId": child.id, "model": model}
     report(metadata)
@@ -120,7 +122,8 @@ def _policy(engine: Engine, parent: Session, child: Session) -> Policy:
 
 async def _bounded(engine: Engine, session_id: str) -> Stop:
     """Run a child until it stops, or is stopped because it works for too long or shows nothing."""
-    running = asyncio.create_task(run(engine, session_id))
+    work: Callable[..., Coroutine[Any, Any, Stop]] = run if engine.hooks is None else load("agent.hooks.stop:run_on")
+    running = asyncio.create_task(work(engine, session_id))
     watching = asyncio.create_task(overdue(engine.store, session_id))
     try:
         await asyncio.wait([running, watching], return_when=asyncio.FIRST_COMPLETED)
@@ -183,7 +186,7 @@ def _own_model(engine: Engine, agent: Agent, task: Subtask) -> ModelRef | None:
         raise ToolFailure(str(error)) from error
 
 
-def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:
+async def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:
     if child.model is None:
         raise ToolFailure("The session has no model for a subagent.")
     model = ModelRef(provider_id=child.model.provider_id, model_id=child.model.id, variant=child.model.variant)
@@ -191,8 +194,8 @@ def _prompt(engine: Engine, child: Session, agent: Agent, text: str) -> None:
     message = UserMessage(
         id=new_id("msg"), session_id=child.id, time=UserTime(created=created), agent=agent.name, model=model
     )
-    part = TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=text)
-    engine.store.append(
-        message_updated(message),
-        part_updated(part),
-    )
+    parts: list[Part] = [TextPart(id=new_id("prt"), session_id=child.id, message_id=message.id, text=text)]
+    if engine.hooks is not None and engine.hooks.wants("chat.message"):
+        hooked: Callable[..., Awaitable[tuple[UserMessage, list[Part]]]] = load("agent.hooks.prompt:hooked_message")
+        message, parts = await hooked(engine.hooks, message, parts, child.parent_id)
+    engine.store.append(message_updated(message), *map(part_updated, parts))

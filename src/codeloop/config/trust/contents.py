@@ -1,6 +1,7 @@
 """The files of a project that have effect once it is trusted: trust is bound to what they held."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,10 @@ _HOMES = frozenset((*OWN_HOMES, *SKILL_HOMES))
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 _STARTED = ("mcp", "lsp", "formatter")
 """Sections of the configuration whose `command` we start."""
+_PROJECT = re.compile(r"""["']?\$\{?(?:CLAUDE|CODELOOP)_PROJECT_DIR\}?["']?""")
+_WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+_FOLDER = re.compile(r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)""")
 _MAGIC = frozenset("*?[")
 _UNREADABLE = b"\0unreadable"
 
@@ -186,7 +191,7 @@ def _take_named(reading: _Reading, paths: Paths, directory: Path, file: Path, da
         if plain.is_relative_to(reading.root) and "\0" not in str(plain):
             names.add(stored_path(reading.root, plain))
             reading.take(plain, is_hidden=is_hidden)
-    for word in _programs(values):
+    for word in (*_programs(values), *_hooked(reading, paths, file, values)):
         for step in steps:
             plain = Path(os.path.normpath(step / paths.expand(word)))
             if plain.is_relative_to(reading.root) and "\0" not in word:
@@ -204,6 +209,24 @@ def _programs(values: Any) -> Iterator[str]:
                 module = text.replace(".", "/")
                 for word in (*text.split(), text.rpartition("=")[2], f"{module}.py", f"{module}/__main__.py"):
                     yield f"{folder}/{word}" if isinstance(folder, str) and not word.startswith("/") else word
+
+
+def _hooked(reading: _Reading, paths: Paths, file: Path, values: Any) -> Iterator[str]:
+    """Yield the words of the commands of `hooks`, and take the file that it names."""
+    hooks = values.get("hooks") if is_object(values) else None
+    if isinstance(hooks, str):
+        named = Path(os.path.normpath(file.parent / paths.expand(hooks)))
+        hooks = None
+        if named.is_relative_to(reading.root) and (data := reading.take(named)) is not None:
+            with suppress(JsoncError, UnicodeDecodeError):
+                hooks = parse(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
+    for text in _texts(hooks):
+        line = _PROJECT.sub(str(reading.root), text)
+        words = [*_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED.findall(line))]
+        for folder in ("", *(f"{folder}/" for folder in _FOLDER.findall(line))):
+            for word in words:
+                module = word.replace(".", "/")
+                yield from (f"{folder}{each}" for each in (word, f"{module}.py", f"{module}/__main__.py"))
 
 
 def _texts(value: Any) -> Iterator[str]:

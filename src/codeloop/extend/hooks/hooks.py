@@ -7,8 +7,8 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.shapes import check
-from codeloop.schema.bounds.language import HOOK
+from codeloop.extend.hooks.shapes import checked
+from codeloop.schema.bounds.extension import HOOK, HOOK_ANSWERS
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.wire import JSON
 
@@ -52,7 +52,7 @@ class Handler(Protocol):
         """Its deadline; None: that of all hooks."""
         ...
 
-    async def call(self, name: str, given: JSON, output: JSON) -> JSON:
+    async def call(self, name: str, given: JSON, output: JSON, /) -> JSON:
         """Return what becomes of `output`: whole, or the values that are to be others.
 
         Raises HookFailed when the handler could not do its work. Any other exception counts as raised by the
@@ -92,6 +92,7 @@ class Hooks:
     def take(self, handlers: Iterable[Handler]) -> None:
         """Ask these handlers from now on, in this order."""
         self._handlers = tuple(sorted(handlers, key=lambda handler: handler.is_project))
+        self._answers: dict[tuple[str, bytes], JSON] = {}
         self._names = frozenset(name for handler in self._handlers for name in handler.names)
 
     def wants(self, name: str) -> bool:
@@ -122,11 +123,21 @@ class Hooks:
                 output = await self._ask(handler, name, given, output)
         return output
 
+    async def once(self, name: str, given: JSON, output: JSON) -> JSON:
+        """As `run`, but the same is asked only once, until there are other handlers."""
+        key = (name, msgspec.json.encode((given, output)))
+        if key not in self._answers:
+            answer = await self.run(name, given, output)
+            if len(self._answers) >= HOOK_ANSWERS.value:
+                self._answers.clear()
+            self._answers.setdefault(key, answer)  # somebody else may have asked meanwhile: theirs was sent already
+        return self._answers[key]
+
     async def _ask(self, handler: Handler, name: str, given: JSON, output: JSON) -> JSON:
         try:
             answer = await self._answer(handler, name, given, output)
             merged: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
-            check(name, merged)
+            merged = checked(name, merged)
         except HookFailed as error:
             self._failed(handler, name, given, str(error))
             return output
@@ -154,7 +165,9 @@ class Hooks:
         if error is not None:
             said = str(error) or type(error).__name__
             if name in REFUSING:
-                raise HookRefused(f"Refused by {handler.label}: {said}")
+                raise HookRefused(
+                    f"Refused by {handler.label}: {said}", ends=isinstance(error, HookRefused) and error.ends
+                )
             raise HookFailed(f"it raised {type(error).__name__}: {said}")
         return working.result()
 

@@ -4,11 +4,17 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from codeloop.schema.ids import new_id
 from codeloop.schema.message import Message, UserMessage
 from codeloop.schema.part import Part
 from codeloop.schema.wire import JSON, Wire
 
-Amount = Annotated[float | None, msgspec.Meta(ge=0)]
+HeaderName = Annotated[str, msgspec.Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
+HeaderValue = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]
+Variable = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+NoNul = Annotated[str, msgspec.Meta(pattern=r"^[^\x00]*$")]
+Amount: Any = Annotated[float, msgspec.Meta(ge=0)]
+Whole: Any = Annotated[int, msgspec.Meta(gt=0)]
 
 
 class TransformedMessage(Wire):
@@ -21,19 +27,19 @@ class TransformedMessage(Wire):
 OUTPUTS: dict[str, dict[str, Any]] = {
     "chat.message": {"message": UserMessage, "parts": list[Part]},
     "chat.params": {
-        "temperature": Amount,
-        "topP": Amount,
-        "topK": Amount,
-        "maxOutputTokens": Annotated[int | None, msgspec.Meta(gt=0)],
+        "temperature": Amount | None,
+        "topP": Amount | None,
+        "topK": Amount | None,
+        "maxOutputWhole": Whole | None,
         "options": JSON,
     },
-    "chat.headers": {"headers": dict[str, str]},
+    "chat.headers": {"headers": dict[HeaderName, HeaderValue]},
     "permission.ask": {"status": Literal["ask", "allow", "deny"]},
     "command.execute.before": {"parts": list[JSON]},
     "tool.execute.before": {"args": JSON, "permission": Literal["ask", "allow"] | None, "context": str | None},
     "tool.execute.after": {"title": str, "output": str, "metadata": JSON},
     "tool.definition": {"description": str, "parameters": JSON},
-    "shell.env": {"env": dict[str, str]},
+    "shell.env": {"env": dict[Variable, NoNul]},
     "experimental.chat.messages.transform": {"messages": list[TransformedMessage]},
     "experimental.chat.system.transform": {"system": list[str]},
     "experimental.session.compacting": {"context": list[str], "prompt": str | None},
@@ -44,11 +50,24 @@ OUTPUTS: dict[str, dict[str, Any]] = {
 }
 
 
-def check(name: str, output: JSON) -> None:
-    """Raise msgspec.ValidationError, which says what is wrong, when an output has not the types of its hook."""
+def checked(name: str, output: JSON) -> JSON:
+    """Return an output whose parts have the ids that they lack.
+
+    Raises msgspec.ValidationError, which says what is wrong, when it has not the types of its hook.
+    """
+    if name == "chat.message":
+        output = {**output, "parts": _whole(output)}
     for key, kind in OUTPUTS.get(name, {}).items():
         if key in output:
             try:
                 msgspec.convert(output[key], kind)
             except msgspec.ValidationError as error:
                 raise msgspec.ValidationError(f"{key}: {error}") from None
+    return output
+
+
+def _whole(output: JSON) -> list[JSON]:
+    """Return the parts of a prompt as parts of that message; those that an extension has added may lack their ids."""
+    message = msgspec.convert(output["message"], UserMessage)
+    own = {"sessionID": message.session_id, "messageID": message.id}
+    return [{"id": new_id("prt"), **part, **own} for part in msgspec.convert(output["parts"], list[JSON])]

@@ -15,6 +15,9 @@ from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.errors import MessageError
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL
 
+_FRAMING = frozenset(("host", "content-length", "transfer-encoding", "connection"))
+"""Headers that say where a request ends and whom it is for."""
+
 
 class HttpModel:
     """A ChatModel behind HTTP. Each protocol derives its own: path, headers, how a request is written and read."""
@@ -43,10 +46,16 @@ class HttpModel:
         """Drop the connections that are kept for further requests."""
         await self._http.aclose()
 
-    async def _exchange(self, body: bytes, reader: ResponseReader) -> AsyncGenerator[ModelEvent]:
-        """Send the request and yield events until Finished. Closing the generator drops the connection."""
+    async def _exchange(self, more: dict[str, str], body: bytes, reader: ResponseReader) -> AsyncGenerator[ModelEvent]:
+        """Send the request and yield events until Finished. Closing the generator drops the connection.
+
+        `more`: headers of this request alone.
+        """
+        headers = self._headers
+        if more:
+            headers = {**headers, **{name: value for name, value in lowered(more).items() if name not in _FRAMING}}
         try:
-            answer = await self._http.post(self._errors.path, self._headers, body)
+            answer = await self._http.post(self._errors.path, headers, body)
         except NetworkError as error:
             yield Finished("error", error=self._errors.of_network(error))
             return

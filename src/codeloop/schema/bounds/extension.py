@@ -17,6 +17,11 @@ HOST_EVENTS_MOST = Limit("host.events_most", 10_000, "count", "the same of other
 HOST_ENTRIES = Limit("host.entries", 200, "count", "extensions of one folder; further ones are named and left out")
 HOST_BESIDE = Limit("host.beside", 1_000, "count", "files beside an extension whose change loads it again")
 HOST_FILE = Limit("host.file", 4 * 1024 * 1024, "bytes", "of a file that is looked at for changes")
+HOOK_STOPS = Limit("hooks.stops", 5, "count", "times that hooks send the model on in one turn, then it ends")
+HOOK_ANSWERS = Limit("hooks.answers", 2_000, "count", "answers about tools that are kept, so that each is asked once")
+HOOK_COMMAND = Limit("hooks.command", 60_000, "ms", "a command of `hooks`, unless it has a timeout; then it is ended")
+HOOK_OUTPUT = Limit("hooks.output", 1024 * 1024, "bytes", "what a command of `hooks` prints; with more it has failed")
+HOOK = Limit("hooks.deadline", 5_000, "ms", "an extension answering at a hook, then it is named and passed over")
 
 
 def rows() -> dict[str, object]:

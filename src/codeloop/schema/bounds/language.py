@@ -1,4 +1,4 @@
-"""What bounds formatters, watching, language servers and hooks: rows of the table in `limits.py`, printed with them."""
+"""What bounds formatters, watching and language servers: rows of the table in `limits.py`, printed with them."""
 
 from codeloop.kit.limit import Limit
 
@@ -36,7 +36,6 @@ LSP_FOUND = Limit("lsp.found", 100, "count", "places in the result of the tool `
 LSP_LINES = Limit("lsp.lines", 40, "lines", "of a definition that the tool `lsp` shows")
 LSP_OUTLINE = Limit("lsp.outline", 150, "lines", "of the outline that follows the start of a long file")
 LSP_INSTALL = Limit("lsp.install", 900_000, "ms", "installing a language server, then it is given up")
-HOOK = Limit("hooks.deadline", 5_000, "ms", "an extension answering at a hook, then it is named and passed over")
 CLIENT_TOOLS = Limit("client.tools", 15_000, "ms", "a client's tools, unless it offers them again; then they are gone")
 CLIENT_TOOL_CALL = Limit(
     "client.tool_call", 3_600_000, "ms", "a client at work on a call, without a report; then an error"

@@ -31,12 +31,16 @@ _PLAIN = ("--noprofile", "--norc")
 
 
 class ShellContext(Struct, frozen=True):
-    """Where a session's commands run. `session`: its id; the rest as in Workspace."""
+    """Where a session's commands run. `session`: its id; the rest as in Workspace.
+
+    `given`: the variables that each command is given anew, whatever those before it exported.
+    """
 
     session: str
     directory: Path
     environment: Mapping[str, str]
     scratch: Path
+    given: frozenset[str] = frozenset()
 
 
 class ShellCommand(Struct, frozen=True):
@@ -99,7 +103,7 @@ class Shells:
         """Return the variables that earlier commands of the session changed, as `changed_variables` does."""
         state = self._states.get(place.session)
         changed = changed_variables(state.variables, for_bash(place.environment)) if state is not None else {}
-        return {name: value for name, value in changed.items() if name not in self._own}
+        return {name: value for name, value in changed.items() if name not in self._own | place.given}
 
     def reset(self, session: str) -> None:
         """Forget the session's working directory and environment."""
@@ -180,7 +184,7 @@ class Shells:
         state = ShellState(directory, state.outside if command.is_let_out else state.variables)
         if command.policy is None:
             running = RunningCommand(command.text, capture)
-            await running.start(self.launcher, shell, state, given, self._own)
+            await running.start(self.launcher, shell, state, given, self._own | place.given)
             return running
         async with self.sandboxes.used(command.policy) as sandbox:
             aside = place.scratch.with_name("set-aside")
@@ -190,7 +194,7 @@ class Shells:
             names = environment.keys() | given.keys()
             self._own |= {name for name in names if environment.get(name) != given.get(name)}
             running.blocked = partial(self._blocked, place, sandbox, directory)
-            await running.start(sandbox.forker, shell, state, environment, self._own)
+            await running.start(sandbox.forker, shell, state, environment, self._own | place.given)
             return running
 
     def _blocked(self, place: ShellContext, sandbox: Sandbox, directory: Path, output: str) -> list[str]:

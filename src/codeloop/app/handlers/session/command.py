@@ -1,6 +1,7 @@
 """Commands: a template becomes a prompt, with what was typed, what the shell says and the files it mentions."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from codeloop.agent.tool_context import CallContext
@@ -15,6 +16,7 @@ from codeloop.extend.mcp.link.failures import ServerFailed
 from codeloop.extend.mcp.offer.prompts import prompt_text, prompts_of
 from codeloop.extend.skills import load_skill, loaded_text
 from codeloop.extend.template import Piece, Shell, Text, expand, mentions, source_of
+from codeloop.kit.lazy import load
 from codeloop.kit.suggest import meant, near
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.agent import Agent
@@ -87,6 +89,9 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     message_id = args.message_id or new_id("msg")
     text = await _text(project, args, found, agent, message_id)
     parts = _parts(project, args, found, text, agent)
+    if project.engine.hooks is not None:
+        hooked: Callable[..., Awaitable[list[PartInput]]] = load("app.handlers.session.hooked_prompt:hooked_command")
+        parts = await hooked(project, args, found, parts)
     is_subtask = any(isinstance(part, SubtaskPartInput) for part in parts)
     model = found.model or args.model
     if found.model:

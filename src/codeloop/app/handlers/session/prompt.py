@@ -42,6 +42,7 @@ from codeloop.store.conversation import Entry, next_created
 from codeloop.tool.toolbox import Notices
 
 CUT_OFF = "The server ended while it worked on this. What was done is kept; say how to go on."
+HOOKED = "app.handlers.session.hooked_prompt:hooked_prompt"
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 AllowMentions = Callable[[Project, Agent, UserMessage, Sequence[PartInput]], Awaitable[list[PartInput]]]
 
@@ -85,7 +86,8 @@ def sent_before(project: Project, args: Prompt | InvokeCommand) -> Entry | None:
     if isinstance(args, Prompt):
         given = [part.text for part in args.parts if isinstance(part, TextPartInput) and not part.synthetic]
         stored = [part.text for part in found.parts if isinstance(part, TextPart) and not part.synthetic]
-        return found if given == stored else None
+        hooks = project.engine.hooks  # an extension may have put other words in their place
+        return found if given == stored or (hooks is not None and hooks.wants("chat.message")) else None
     return found
 
 
@@ -178,6 +180,10 @@ async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part
             parts += await asyncio.to_thread(attached, project.workspace, message, given)
         else:
             parts += attached(project.workspace, message, given)
+    if project.engine.hooks is not None:
+        hooked: Callable[..., Awaitable[tuple[UserMessage, list[Part]]]] = load(HOOKED)
+        message, parts = await hooked(project, message, parts)
+        part_ids = [part.id for part in parts]
     await fault_injection.reach("prompt.store")
     project.runs.check_free(session.id)
     check_ids(project, args.message_id, part_ids)  # once more: reading files took its time

@@ -30,7 +30,7 @@ async def create(project: Project, args: CreatePty) -> Pty:
     _check_title(args.title)
     workspace = project.workspace
     try:
-        program = program_of(args, workspace.directory, workspace.environment)
+        program = program_of(args, workspace.directory, await _environment(project, args))
         terminal = await project.workspace.shared(Terminals).open(program, exited)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
@@ -38,6 +38,16 @@ async def create(project: Project, args: CreatePty) -> Pty:
     terminal.title = args.title or terminal.title
     project.tell(PtyCreated(properties=PtyInfo(info=terminal.info)))
     return terminal.info
+
+
+async def _environment(project: Project, args: CreatePty) -> dict[str, str]:
+    """Return what a terminal's program is given: the project's variables, and those that extensions set."""
+    own, hooks = project.workspace.environment, project.engine.hooks
+    if hooks is None or not hooks.wants("shell.env"):
+        return own
+    cwd = args.cwd or str(project.workspace.directory)
+    variables: dict[str, str] = (await hooks.run("shell.env", {"cwd": cwd}, {"env": {}}))["env"]
+    return {**own, **variables}
 
 
 async def get(project: Project, args: PtyId) -> Pty:

@@ -2,20 +2,23 @@
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
 from codeloop.extend.mcp.known.table import McpTable, ServerTool
 from codeloop.extend.mcp.link.failures import ServerFailed
 from codeloop.extend.mcp.offer.calls import call_tool
-from codeloop.extend.mcp.offer.parameters import McpParams, described, shown_schema
+from codeloop.extend.mcp.offer.parameters import McpParams, OwnParameters, described, shown_schema
 from codeloop.extend.mcp.server import McpServer
 from codeloop.extend.mcp.servers import McpServers
+from codeloop.kit.lazy import load
 from codeloop.kit.suggest import near
 from codeloop.kit.terminal_text import one_line
 from codeloop.schema.limits import MCP_FOUND
-from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.toolbox import Prepared
 
 _LINE = 120
 
@@ -49,7 +52,21 @@ async def _call(table: McpTable, servers: McpServers, name: str, params: McpPara
         close = near(name, list(tools))
         meant = f" Did you mean {', '.join(close)}?" if close else " Look for it with `query`."
         raise ToolFailure(f"There is no tool {name!r} of an MCP server.{meant}")
-    return await call_tool(table, found, params.arguments or {}, ctx)
+    return await _made(table, found, params.arguments or {}, ctx)
+
+
+async def _made(table: McpTable, found: ServerTool, given: JSON, ctx: ToolContext) -> ToolResult:
+    """Call a tool, which extensions see as any other call."""
+
+    async def run(arguments: JSON, context: ToolContext) -> ToolResult:
+        return await call_tool(table, found, arguments, context)
+
+    if ctx.session.hooks is None:
+        return await run(given, ctx)
+    schema: JSON = {"type": "object", "properties": {}, **shown_schema(found.listed.schema)}
+    prepared = Prepared(Tool(found.name, "", OwnParameters, run, schema=schema), given, given)
+    hooked: Callable[..., Awaitable[ToolResult]] = load("tool.hooked:run_hooked")
+    return await hooked(prepared, ctx)
 
 
 async def _look(servers: McpServers, query: str, ctx: ToolContext) -> list[str]:

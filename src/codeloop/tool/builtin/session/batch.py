@@ -1,16 +1,18 @@
 """Several independent calls in one, side by side."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Annotated, Any
 
 import msgspec
 
+from codeloop.kit.lazy import load
 from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.errors import HookRefused
 from codeloop.schema.limits import BATCH_CALLS
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import Tool, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.tool.toolbox import Invalid, Toolbox
+from codeloop.tool.toolbox import Invalid, Prepared, Toolbox
 from codeloop.tool.truncate import truncated
 
 Outcome = tuple[bool, ToolResult]
@@ -70,11 +72,19 @@ async def _one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> Outcome:
     if isinstance(prepared, Invalid):
         return False, ToolResult(call.tool, prepared.reason)
     try:
-        result = await prepared.run(ctx)
-    except (Denied, ToolFailure) as error:
+        result = await _carried_out(prepared, ctx)
+    except (Denied, HookRefused, ToolFailure) as error:
         return False, ToolResult(call.tool, str(error))
     except Rejected as error:
         if error.message is None:
             raise
         return False, ToolResult(call.tool, str(error))
     return True, truncated(result, ctx.workspace.scratch, keep=prepared.tool.traits.keep)
+
+
+async def _carried_out(prepared: Prepared, ctx: ToolContext) -> ToolResult:
+    """Carry out one call, which extensions see as any other."""
+    if ctx.session.hooks is None:
+        return await prepared.run(ctx)
+    hooked: Callable[..., Awaitable[ToolResult]] = load("tool.hooked:run_hooked")
+    return await hooked(prepared, ctx)

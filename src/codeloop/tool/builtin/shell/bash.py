@@ -62,7 +62,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     shells = ctx.workspace.shared(Shells)
     if params.reset:
         shells.reset(ctx.session_id)
-    place = ShellContext(ctx.session_id, ctx.workspace.directory, ctx.workspace.environment, ctx.workspace.scratch)
+    place = await _place(ctx, shells)
     stands = shells.directory(place)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, stands).path
     sandbox = await _sandbox(ctx)
@@ -94,6 +94,18 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(f"The shell could not be started in {workdir or stands}: {error}") from error
     aside = await decide_on(outcome.set_aside, ctx)
     return _finished(params, replace(outcome, notes=(*outcome.notes, *aside)), timeout, ctx)
+
+
+async def _place(ctx: ToolContext, shells: Shells) -> ShellContext:
+    """Return where commands of a session run, with the variables that extensions set."""
+    work = ctx.workspace
+    place = ShellContext(ctx.session_id, work.directory, work.environment, work.scratch)
+    hooks = ctx.session.hooks
+    if hooks is None or not hooks.wants("shell.env"):
+        return place
+    asked = {"cwd": str(shells.directory(place)), "sessionID": ctx.session_id, "callID": ctx.call_id}
+    variables: dict[str, str] = (await hooks.run("shell.env", asked, {"env": {}}))["env"]
+    return replace(place, environment={**work.environment, **variables}, given=frozenset(variables))
 
 
 def _check(params: BashParams) -> None:

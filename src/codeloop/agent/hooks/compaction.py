@@ -1,0 +1,44 @@
+"""A compaction as extensions leave it: what the note is asked for, and whether the turn goes on after it."""
+
+import msgspec
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.hooks.request import sent, shown_model
+from codeloop.model.chat import ModelInfo, ModelRequest, TextPiece, UserTurn
+from codeloop.schema.message import UserMessage
+from codeloop.schema.wire import JSON, replace
+
+COMPACTING, GOES_ON = "experimental.session.compacting", "experimental.compaction.autocontinue"
+
+
+async def hooked_note(
+    engine: Engine, user: UserMessage, info: ModelInfo, request: ModelRequest, *, auto: bool
+) -> ModelRequest:
+    """Return the request for a note with what extensions add to it, or put in the place of its last words."""
+    hooks = engine.hooks
+    if hooks is not None and hooks.wants(COMPACTING):
+        given = {"sessionID": user.session_id, "auto": auto}
+        output = await hooks.run(COMPACTING, given, {"context": []})
+        *before, last = request.turns
+        words = [piece.text for piece in last.content if isinstance(piece, TextPiece)]
+        prompt: str | None = output.get("prompt")
+        text = "\n\n".join(filter(None, (*output["context"], *words) if prompt is None else (prompt,)))
+        request = replace(request, turns=(*before, UserTurn((TextPiece(text),))) if text else request.turns)
+    return await sent(engine, user, "compaction", info, request)
+
+
+async def goes_on(engine: Engine, user: UserMessage, info: ModelInfo, *, overflow: bool) -> bool:
+    """Return whether the turn goes on after a summary."""
+    hooks = engine.hooks
+    if hooks is None or not hooks.wants(GOES_ON):
+        return True
+    given: JSON = {
+        "sessionID": user.session_id,
+        "agent": user.agent,
+        "model": shown_model(info),
+        "provider": {"source": "custom", "info": {"id": info.provider_id}, "options": {}},
+        "message": msgspec.to_builtins(user),
+        "overflow": overflow,
+    }
+    wanted: bool = (await hooks.run(GOES_ON, given, {"enabled": True}))["enabled"]
+    return wanted

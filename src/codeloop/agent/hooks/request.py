@@ -1,0 +1,130 @@
+"""A request as extensions leave it: conversation, system prompt, tools, parameters, headers."""
+
+import msgspec
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.request.image_limits import bounded
+from codeloop.agent.request.projection import project
+from codeloop.agent.request.window import window
+from codeloop.extend.hooks.shapes import TransformedMessage
+from codeloop.model.chat import ModelInfo, ModelRequest, ToolSpec, Turn
+from codeloop.schema.message import UserMessage
+from codeloop.schema.wire import JSON, replace
+from codeloop.store.conversation import Entry
+from codeloop.tool.call_session import AskedHooks
+from codeloop.tool.superseded import superseded
+
+MESSAGES = "experimental.chat.messages.transform"
+SYSTEM = "experimental.chat.system.transform"
+DEFINITION, PARAMS, HEADERS = "tool.definition", "chat.params", "chat.headers"
+
+
+async def hooked_request(engine: Engine, user: UserMessage, info: ModelInfo, request: ModelRequest) -> ModelRequest:
+    """Return a step's request with all that extensions change of it; `user` is the prompt that it answers.
+
+    Raises HookRefused when one that decides about requests could not.
+    """
+    hooks = engine.hooks
+    if hooks is None:
+        return request
+    if hooks.wants(MESSAGES) and (turns := await _turns(hooks, engine, user.session_id, info)) is not None:
+        request = replace(request, turns=turns)
+    if hooks.wants(SYSTEM):
+        given = {"sessionID": user.session_id, "model": shown_model(info)}
+        output = await hooks.run(SYSTEM, given, {"system": [request.system]})
+        request = replace(request, system="\n\n".join(filter(None, output["system"])))
+    if hooks.wants(DEFINITION):
+        request = replace(request, tools=tuple([await _definition(hooks, tool) for tool in request.tools]))
+    return await sent(engine, user, user.agent, info, request)
+
+
+async def sent(engine: Engine, user: UserMessage, agent: str, info: ModelInfo, request: ModelRequest) -> ModelRequest:
+    """Return a request with the parameters and headers that extensions give it, whoever makes it (`agent`)."""
+    hooks = engine.hooks
+    if hooks is None or not (hooks.wants(PARAMS) or hooks.wants(HEADERS)):
+        return request
+    given: JSON = {
+        "sessionID": user.session_id,
+        "agent": agent,
+        "model": shown_model(info),
+        "provider": {"source": "custom", "info": {"id": info.provider_id, "name": info.provider_id}, "options": {}},
+        "message": msgspec.to_builtins(user),
+    }
+    if hooks.wants(PARAMS):
+        request = await _with_params(hooks, given, request)
+    if hooks.wants(HEADERS):
+        output = await hooks.run(HEADERS, given, {"headers": request.headers})
+        request = replace(request, headers=output["headers"])
+    return request
+
+
+async def _with_params(hooks: AskedHooks, given: JSON, request: ModelRequest) -> ModelRequest:
+    now: JSON = {
+        "temperature": request.temperature,
+        "topP": request.top_p,
+        "topK": None,
+        "maxOutputTokens": request.max_tokens,
+        "options": request.options,
+    }
+    output = await hooks.run(PARAMS, given, now)
+    options: JSON = output["options"]
+    if output["topK"] is not None:
+        options = {**options, "top_k": output["topK"]}
+    return replace(
+        request,
+        temperature=output["temperature"],
+        top_p=output["topP"],
+        max_tokens=output["maxOutputTokens"],
+        options=options,
+    )
+
+
+async def _turns(hooks: AskedHooks, engine: Engine, session_id: str, info: ModelInfo) -> tuple[Turn, ...] | None:
+    """Return the turns of the conversation that extensions make of the stored one; None: it stays as it is."""
+    view = engine.store.context_view(session_id)
+    shown = window(view.entries)
+    messages = [
+        {"info": msgspec.to_builtins(entry.info), "parts": msgspec.to_builtins(entry.parts)}
+        for entry in shown.of(view.entries)
+    ]
+    messages = msgspec.json.decode(msgspec.json.encode(messages))
+    output = await hooks.run(MESSAGES, {"sessionID": session_id}, {"messages": messages})
+    if output["messages"] == messages:
+        return None
+    changed = msgspec.convert(output["messages"], list[TransformedMessage])
+    entries = tuple(Entry(each.info, tuple(each.parts)) for each in changed)
+    return bounded((*shown.head, *project(entries, info, superseded(entries))))
+
+
+async def _definition(hooks: AskedHooks, tool: ToolSpec) -> ToolSpec:
+    """Return a tool as extensions describe it: the same each time, so that requests keep their prefix."""
+    now: JSON = {"description": tool.description, "parameters": tool.parameters}
+    output = await hooks.once(DEFINITION, {"toolID": tool.name}, now)
+    return ToolSpec(tool.name, output["description"], output["parameters"])
+
+
+def shown_model(info: ModelInfo) -> JSON:
+    """Return what extensions are told of a model."""
+    return {
+        "id": info.id,
+        "providerID": info.provider_id,
+        "name": info.name,
+        "family": info.family,
+        "api": {"id": info.api_id or info.id, "npm": info.npm, "url": ""},
+        "status": info.status,
+        "release_date": info.release_date,
+        "capabilities": {
+            "temperature": info.temperature,
+            "reasoning": info.reasoning,
+            "attachment": info.attachment,
+            "toolcall": info.tool_call,
+            "input": {kind: kind in info.input for kind in ("text", "audio", "image", "video", "pdf")},
+        },
+        "cost": {
+            "input": info.prices.input,
+            "output": info.prices.output,
+            "cache": {"read": info.prices.cache_read, "write": info.prices.cache_write},
+        },
+        "limit": {"context": info.limits.context, "input": info.limits.input, "output": info.limits.output},
+        "options": info.options,
+    }

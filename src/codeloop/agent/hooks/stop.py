@@ -1,0 +1,55 @@
+"""The end of a turn: extensions may send the model on, a few times."""
+
+from codeloop.agent.engine import Engine
+from codeloop.agent.loop import run
+from codeloop.agent.moves import Stop
+from codeloop.schema.bounds.extension import HOOK_STOPS
+from codeloop.schema.event import message_updated, part_updated
+from codeloop.schema.ids import new_id, now_ms
+from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
+from codeloop.schema.part import TextPart
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import next_created
+from codeloop.store.subagent_state import report_of
+
+STOP = "session.stop"
+
+
+async def run_on(engine: Engine, session_id: str) -> Stop:
+    """Work on a session until there is nothing more to do, and nobody sends the model on."""
+    for times in range(HOOK_STOPS.value + 1):
+        before = _last_answer(engine, session_id)
+        stop = await run(engine, session_id)
+        answer = _last_answer(engine, session_id)
+        hooks = engine.hooks
+        if hooks is None or not hooks.wants(STOP) or stop.reason != "done":
+            return stop
+        if answer is None or answer is before or answer.summary:  # a command of the person's own, a compaction
+            return stop
+        session = engine.store.session(session_id)
+        given = {
+            "sessionID": session_id,
+            "parentID": session.parent_id,
+            "active": times > 0,
+            "text": report_of(engine.store, session_id),
+        }
+        reason = (await hooks.run(STOP, given, {"continue": None}))["continue"]
+        if reason is None or times == HOOK_STOPS.value:
+            return stop
+        _send_on(engine, session_id, reason)
+    raise AssertionError("the last time returns")
+
+
+def _last_answer(engine: Engine, session_id: str) -> AssistantMessage | None:
+    entries = engine.store.context_view(session_id).entries
+    return next((entry.info for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), None)
+
+
+def _send_on(engine: Engine, session_id: str, reason: str) -> None:
+    """Store why the turn goes on, as the prompt that the model answers next."""
+    view = engine.store.context_view(session_id)
+    last = next(entry.info for entry in reversed(view.entries) if isinstance(entry.info, UserMessage))
+    time = UserTime(created=next_created(view, now_ms()))
+    message = replace(last, id=new_id("msg"), time=time, summary=None)
+    part = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=reason, synthetic=True)
+    engine.store.append(message_updated(message), part_updated(part))

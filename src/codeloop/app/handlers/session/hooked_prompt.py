@@ -1,0 +1,81 @@
+"""Prompts and commands as extensions leave them, and sessions that begin and end. Loaded only when one wants to."""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from codeloop.agent.hooks.prompt import MESSAGE, hooked_message
+from codeloop.app.project import Project
+from codeloop.schema.api.command import Command
+from codeloop.schema.api.session_inputs import InvokeCommand, PartInput
+from codeloop.schema.errors import HookRefused, OperationError
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import UserMessage
+from codeloop.schema.part import Part, TextPart
+from codeloop.tool.call_session import AskedHooks
+
+START, END, COMMAND = "session.start", "session.end", "command.execute.before"
+
+
+class BegunSessions:
+    """The sessions that were worked on since a project was opened. Their end is told when the project is closed."""
+
+    def __init__(self, project: Project) -> None:
+        self._ids: dict[str, None] = {}
+        self._project = project
+        hooks = project.engine.hooks
+        if hooks is not None and hooks.wants(END):
+            project.in_background(self._ending(hooks))
+
+    def begin(self, session_id: str) -> bool:
+        """Return whether a session begins with this prompt."""
+        is_new = session_id not in self._ids
+        self._ids[session_id] = None
+        return is_new
+
+    async def _ending(self, hooks: AskedHooks) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for session_id in self._ids:
+                await hooks.run(END, {"sessionID": session_id, "reason": "other"}, {})
+
+
+async def hooked_prompt(
+    project: Project, message: UserMessage, parts: Sequence[Part]
+) -> tuple[UserMessage, list[Part]]:
+    """Return a person's prompt as extensions leave it. Raises OperationError: one of them refuses it."""
+    hooks, given = project.engine.hooks, list(parts)
+    if hooks is None:
+        return message, given
+    if project.shared(BegunSessions).begin(message.session_id) and hooks.wants(START):
+        is_known = bool(project.store.context_view(message.session_id).entries)
+        asked = {"sessionID": message.session_id, "source": "resume" if is_known else "startup"}
+        output = await hooks.run(START, asked, {"context": []})
+        given += [_told(message, text) for text in output["context"] if text.strip()]
+    if not hooks.wants(MESSAGE):
+        return message, given
+    try:
+        return await hooked_message(hooks, message, given)
+    except HookRefused as error:
+        raise OperationError("BadRequest", f"The prompt was not sent. {error}") from error
+
+
+def _told(message: UserMessage, text: str) -> TextPart:
+    return TextPart(id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=text, synthetic=True)
+
+
+async def hooked_command(
+    project: Project, args: InvokeCommand, found: Command, parts: Sequence[PartInput]
+) -> list[PartInput]:
+    """Return the parts of a command's prompt as extensions leave them. Raises OperationError: one refuses it."""
+    hooks = project.engine.hooks
+    if hooks is None or not hooks.wants(COMMAND):
+        return list(parts)
+    asked = {"command": found.name, "sessionID": args.session_id, "arguments": args.arguments}
+    try:
+        output = await hooks.run(COMMAND, asked, {"parts": msgspec.to_builtins(parts)})
+    except HookRefused as error:
+        raise OperationError("BadRequest", f"/{found.name} was not sent. {error}") from error
+    return msgspec.convert(output["parts"], list[PartInput])

@@ -1,0 +1,121 @@
+"""`hooks`: the object that Claude Code's settings hold, or the path of such a file, as rows of commands."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from codeloop.config.files import read_text
+from codeloop.config.normalise import Values, describe
+from codeloop.config.paths import Paths
+from codeloop.config.sources import Layer, dotted
+from codeloop.kit.jsonc import Document, JsoncError, is_list, is_object, parse
+from codeloop.kit.jsonc import Path as Keys
+from codeloop.kit.small_files import FileState, file_state
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
+from codeloop.schema.wire import JSON
+
+EVENTS = (
+    *("PreToolUse", "PostToolUse", "PermissionRequest", "UserPromptSubmit", "Stop", "SubagentStop"),
+    *("SessionStart", "SessionEnd", "PreCompact", "Notification"),
+)
+
+
+class HookRows(NamedTuple):
+    """The rows of a layer, in the form of `schema.config`, and a line for each that is not run."""
+
+    rows: list[JSON]
+    warnings: list[str]
+
+
+def hook_rows(values: Values, paths: Paths, untrusted: Path | None, files: dict[Path, FileState]) -> HookRows:
+    """Return the commands of a layer's `hooks`. `files` receives the file that it names.
+
+    `untrusted`: the top of a project that is not trusted, whose files count for nothing.
+    Raises CodeloopError with file, line and column: no such file, or a form that we don't know.
+    """
+    layer = values.layer
+    value: Any = values.values["hooks"]
+    found = HookRows([], [])
+    if isinstance(value, str):
+        file = layer.base / paths.expand(value)
+        files.setdefault(file, file_state(file))
+        if untrusted is not None and Path(os.path.realpath(file)).is_relative_to(untrusted):
+            found.warnings.append(f"{layer.place(('hooks',))}: {file} is not read, since its project is not trusted.")
+            return found
+        named = _read(layer, file)
+        settings = named.raw
+        value = {} if settings.get("disableAllHooks") is True else settings.get("hooks", {})
+        layer = named
+    _rows(found, layer, value)
+    return found
+
+
+def _read(layer: Layer, file: Path) -> Layer:
+    """Return a settings file as a layer, which came with the project where the layer that names it did."""
+    text = read_text(file, CONFIG_BYTES.value)
+    if text is None:
+        raise CodeloopError(f"{layer.place(('hooks',))}: the file {file} of hooks does not exist.")
+    try:
+        document: Document = parse(text, depth=CONFIG_DEPTH.value)
+    except JsoncError as error:
+        raise CodeloopError(f"{file}:{error.position}: {error}.") from error
+    named = Layer(layer.name, str(file), file.parent, document, layer.is_project)
+    if not is_object(document.value):
+        raise CodeloopError(f"{named.place(())}: expected an object in braces.")
+    return named
+
+
+def _rows(found: HookRows, layer: Layer, value: Any) -> None:
+    for event, groups in _object(layer, value, ("hooks",)).items():
+        keys: Keys = ("hooks", event)
+        if event not in EVENTS:
+            found.warnings.append(f"{layer.place(keys, of_key=True)}: {dotted(keys)} means nothing to codeloop.")
+            continue
+        for at, group in _items(layer, groups, keys):
+            inner = (*keys, at)
+            given = _object(layer, group, inner)
+            for number, each in _items(layer, given.get("hooks", []), (*inner, "hooks")):
+                _row(found, layer, (*inner, "hooks", number), given.get("matcher"), each)
+
+
+def _row(found: HookRows, layer: Layer, keys: Keys, matcher: Any, value: Any) -> None:
+    given = _object(layer, value, keys)
+    kind, command, timeout = given.get("type", "command"), given.get("command"), given.get("timeout")
+    if kind != "command":
+        found.warnings.append(f"{layer.place(keys)}: hooks of the type {kind!a} are not run, only commands.")
+        return
+    if not isinstance(command, str) or not command.strip():
+        _fail(layer, (*keys, "command"), "expected a command", command)
+    if matcher is not None and not isinstance(matcher, str):
+        _fail(layer, (*keys[:3], "matcher"), "expected a text", matcher)
+    if timeout is not None and (not isinstance(timeout, int | float) or isinstance(timeout, bool) or timeout <= 0):
+        _fail(layer, (*keys, "timeout"), "expected seconds", timeout)
+    found.rows.append(
+        {
+            "event": keys[1],
+            "command": command,
+            "matcher": matcher or "",
+            "timeout": timeout,
+            "policy": given.get("policy") is True,
+            "place": layer.place(keys),
+            "isProject": layer.is_project,
+        }
+    )
+
+
+def _items(layer: Layer, value: Any, keys: Keys) -> Iterator[tuple[int, Any]]:
+    if not is_list(value):
+        _fail(layer, keys, "expected a list", value)
+    yield from enumerate(value)
+
+
+def _object(layer: Layer, value: Any, keys: Keys) -> JSON:
+    if not is_object(value):
+        _fail(layer, keys, "expected an object", value)
+    return value
+
+
+def _fail(layer: Layer, keys: Keys, expected: str, value: Any) -> NoReturn:
+    raise CodeloopError(f"{layer.place(keys)}: {dotted(keys)}: {expected}, got {describe(value)}.")

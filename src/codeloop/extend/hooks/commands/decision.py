@@ -1,0 +1,95 @@
+"""What a command hook said: by its exit code, or by JSON on its stdout."""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.kit.terminal_output import plain
+from codeloop.schema.wire import JSON, Wire
+
+_BLOCKS = 2
+"""The exit code that refuses."""
+_SHOWN = 300
+
+
+class EventOutput(Wire):
+    """`hookSpecificOutput`."""
+
+    permission_decision: Literal["allow", "deny", "ask"] | None = None
+    permission_decision_reason: str | None = None
+    additional_context: str | None = None
+    updated_input: JSON | None = None
+    decision: JSON | None = None
+
+
+class HookOutput(Wire, rename="camel"):
+    """What a hook prints when it ends well."""
+
+    goes_on: bool = msgspec.field(default=True, name="continue")
+    stop_reason: str | None = None
+    system_message: str | None = None
+    decision: str | None = None
+    reason: str | None = None
+    hook_specific_output: EventOutput = EventOutput()
+
+
+class HookDecision(Struct, frozen=True):
+    """What a hook wants. `refused`: why what it was asked about is not to be; `ends`: the turn ends as well.
+
+    `context`: for the model. `told`: for the person. `permission`: of a call.
+    """
+
+    refused: str | None = None
+    ends: bool = False
+    permission: Literal["allow", "ask"] | None = None
+    context: str | None = None
+    updated: JSON | None = None
+    told: str | None = None
+
+
+def decision_of(code: int, output: bytes, errors: str, *, is_context: bool) -> HookDecision:
+    """Return what an exit code and the output say. `is_context`: what is no JSON is for the model.
+
+    Raises HookFailed: another exit code, or JSON that makes no sense.
+    """
+    text = output.decode("utf-8", "replace").strip()
+    errors = plain(errors).text.strip()
+    if code == _BLOCKS:
+        return HookDecision(refused=errors or text or "The hook gave no reason.")
+    if code != 0:
+        raise HookFailed(f"it ended with exit code {code}: {(errors or text or 'no output')[:_SHOWN]}")
+    if not text.startswith("{"):
+        return HookDecision(context=text or None) if is_context else HookDecision()
+    try:
+        return _said(msgspec.json.decode(text, type=HookOutput))
+    except msgspec.DecodeError as error:
+        if is_context and not isinstance(error, msgspec.ValidationError):
+            return HookDecision(context=text)
+        raise HookFailed(f"its output makes no sense: {error}") from error
+
+
+def _said(output: HookOutput) -> HookDecision:
+    own = output.hook_specific_output
+    found = HookDecision(context=own.additional_context, updated=own.updated_input, told=output.system_message)
+    behavior, message = _permission_request(own.decision)
+    verdict = own.permission_decision or behavior or {"approve": "allow", "block": "deny"}.get(output.decision or "")
+    if not output.goes_on:
+        reason = output.stop_reason or output.reason or "The hook ended the turn."
+        return msgspec.structs.replace(found, refused=reason, ends=True)
+    match verdict:
+        case "deny":
+            reason = own.permission_decision_reason or message or output.reason or "The hook gave no reason."
+            return msgspec.structs.replace(found, refused=reason)
+        case "allow" | "ask":
+            return msgspec.structs.replace(found, permission=verdict)
+        case _:
+            return found
+
+
+def _permission_request(decision: JSON | None) -> tuple[Any, str | None]:
+    if decision is None:
+        return None, None
+    message = decision.get("message")
+    return decision.get("behavior"), message if isinstance(message, str) else None

@@ -1,0 +1,86 @@
+"""Names of tools and of their arguments as people's scripts know them, and as ours are."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from codeloop.schema.wire import JSON
+
+_TOOLS: dict[str, tuple[str, ...]] = {
+    "bash": ("Bash",),
+    "read": ("Read",),
+    "edit": ("Edit",),
+    "multiedit": ("MultiEdit", "Edit"),
+    "write": ("Write",),
+    "apply_patch": ("Edit", "Write", "MultiEdit"),
+    "glob": ("Glob",),
+    "grep": ("Grep",),
+    "list": ("LS",),
+    "webfetch": ("WebFetch",),
+    "websearch": ("WebSearch",),
+    "todowrite": ("TodoWrite",),
+    "task": ("Task", "Agent"),
+    "task_output": ("TaskOutput", "AgentOutputTool"),
+    "bash_output": ("BashOutput",),
+    "bash_kill": ("KillShell", "KillBash"),
+    "plan_exit": ("ExitPlanMode",),
+    "question": ("AskUserQuestion",),
+    "skill": ("Skill",),
+    "lsp": ("LSP",),
+}
+"""By our names, those that scripts know: they are told the first one, and matchers may name any."""
+_ARGUMENTS = {
+    "filePath": "file_path",
+    "oldString": "old_string",
+    "newString": "new_string",
+    "replaceAll": "replace_all",
+    "patchText": "patch",
+}
+_OURS = {theirs: ours for ours, theirs in _ARGUMENTS.items()}
+_PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
+_FILES = 50
+"""Files of one patch that hooks are asked about."""
+_PLAIN = re.compile(r"[\w-]+(?:\|[\w-]+)*")
+
+
+def names_of(tool: str, server: tuple[str, str] | None = None) -> tuple[str, ...]:
+    """Return the names of a tool for scripts, first the one that they are told. `server`: MCP server and its tool."""
+    known = _TOOLS.get(tool, ())
+    more = (f"mcp__{server[0]}__{server[1]}",) if server is not None else ()
+    return (*known, *more, tool)
+
+
+def is_matched(matcher: str, names: Iterable[str]) -> bool:
+    """Return whether a matcher is about any of the names: all of them (empty, `*`), `A|B`, or a regular expression."""
+    if matcher.strip() in {"", "*"}:
+        return True
+    if _PLAIN.fullmatch(matcher):
+        return not set(matcher.split("|")).isdisjoint(names)
+    expression = _compiled(matcher)
+    return any(expression.fullmatch(name) if expression is not None else name == matcher for name in names)
+
+
+@cache
+def _compiled(matcher: str) -> re.Pattern[str] | None:
+    """Return a matcher as a regular expression; None when it is none, so that it means itself."""
+    try:
+        return re.compile(matcher)
+    except re.error:
+        return None
+
+
+def shown_inputs(tool: str, given: JSON, directory: Path) -> list[JSON]:
+    """Return a call's arguments as scripts read them: absolute paths; a patch once for each file that it changes."""
+    shown = {_ARGUMENTS.get(name, name): value for name, value in given.items()} if tool in _TOOLS else dict(given)
+    if tool == "apply_patch":
+        files = _PATCHED.findall(str(given.get("patchText", "")))[:_FILES]
+        return [{**shown, "file_path": str(directory / file)} for file in files] or [shown]
+    if isinstance(path := shown.get("file_path"), str):
+        shown["file_path"] = str(directory / Path(path).expanduser()) if "\0" not in path else path
+    return [shown]
+
+
+def own_input(tool: str, changed: JSON) -> JSON:
+    """Return the arguments that a script gives back under our names."""
+    return {_OURS.get(name, name): value for name, value in changed.items()} if tool in _TOOLS else changed

@@ -1,0 +1,53 @@
+"""Events as extensions hear of them: all that happens in a directory, and what waits for a person."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from codeloop.extend.hooks.hooks import Hooks
+from codeloop.schema.errors import GapError, HookRefused
+from codeloop.schema.event import Event, PermissionAsked, QuestionAsked, session_of
+from codeloop.schema.wire import JSON
+from codeloop.store.store import Store
+
+
+async def events_in(store: Store, directory: Path) -> AsyncGenerator[Event]:
+    """Yield the events of a directory's sessions, and of the directory itself, from now on.
+
+    Who falls too far behind goes on with what is new.
+    """
+    place, is_own = str(directory), dict[str, bool]()
+    while True:
+        try:
+            async for stamped in store.follow():
+                session_id = session_of(stamped.event)
+                if session_id is None:
+                    if stamped.directory in {None, place}:
+                        yield stamped.event
+                    continue
+                if session_id not in is_own:
+                    session = store.find_session(session_id)
+                    is_own[session_id] = session is None or session.directory == place
+                if is_own[session_id]:
+                    yield stamped.event
+        except GapError:
+            continue
+
+
+async def notify(hooks: Hooks, store: Store, directory: Path) -> None:
+    """Tell extensions when something waits for a person, for as long as this runs."""
+    async for event in events_in(store, directory):
+        told: JSON | None = None
+        match event:
+            case PermissionAsked(properties=asked):
+                message = f"codeloop needs your permission: {asked.permission} {', '.join(asked.patterns)}"
+                told = {"sessionID": asked.session_id, "type": "permission_prompt", "message": message}
+            case QuestionAsked(properties=asked):
+                message = "codeloop asks you a question"
+                told = {"sessionID": asked.session_id, "type": "elicitation_dialog", "message": message}
+            case _:
+                pass
+        if told is not None:
+            try:
+                await hooks.run("notification", told, {})
+            except HookRefused:
+                continue

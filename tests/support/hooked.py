@@ -1,0 +1,61 @@
+"""A project whose hooks a test answers in its own process, and counts."""
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from codeloop.extend.hooks.hooks import Hooks
+from codeloop.model.chat import ChatModel
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.wire import JSON
+from tests.support.project import Rig, rig
+
+Answers = Callable[[JSON, JSON], JSON]
+QUIET: dict[str, Any] = {"PreCompact": [{"matcher": "never", "hooks": [{"type": "command", "command": "true"}]}]}
+"""A project with these has hooks that do nothing."""
+
+
+class Hearing:
+    """A handler that answers as it is told to, and keeps what it was asked."""
+
+    label = "the extension under test"
+    is_project = False
+    seconds: float | None = None
+
+    def __init__(self, answers: dict[str, Answers], policy: frozenset[str] = frozenset()) -> None:
+        self.names = frozenset(answers)
+        self.policy = policy
+        self.asked: list[tuple[str, JSON, JSON]] = []
+        self._answers = answers
+
+    async def call(self, name: str, given: JSON, output: JSON, /) -> JSON:
+        self.asked.append((name, given, output))
+        return self._answers[name](given, output)
+
+    def given(self, name: str) -> list[JSON]:
+        """Return what was asked at a hook."""
+        return [given for asked, given, _ in self.asked if asked == name]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each hook was asked."""
+        return Counter(name for name, _, _ in self.asked)
+
+
+def nothing(_given: JSON, output: JSON) -> JSON:
+    """Change nothing."""
+    return output
+
+
+@asynccontextmanager
+async def hooked(
+    tmp_path: Path, answers: Sequence[ScriptedAnswer] | ChatModel, handler: Hearing, **settings: Any
+) -> AsyncGenerator[Rig]:
+    """Open a project as `rig` does, with a handler."""
+    async with rig(tmp_path, answers, hooks=QUIET, **settings) as it:
+        hooks = it.project.engine.hooks
+        assert isinstance(hooks, Hooks)
+        hooks.take([handler])
+        yield it
