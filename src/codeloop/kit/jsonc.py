@@ -30,6 +30,14 @@ class Position(Struct, frozen=True):
         return f"{self.line}:{self.column}"
 
 
+class ValueSpan(Struct, frozen=True):
+    """Where a value stands in a text, in characters from 0: its key (itself where it has none), its start, its end."""
+
+    key: int
+    start: int
+    end: int
+
+
 class JsoncError(ValueError):
     """The text is not JSON with comments. `position` says where, the message what was expected there."""
 
@@ -39,7 +47,10 @@ class JsoncError(ValueError):
 
 
 class Document(Struct, frozen=True, dict=True):
-    """A parsed text: its value, and the place of every key and value in it (found when first asked for)."""
+    """A parsed text: its value, and the place of every key and value in it (found when first asked for).
+
+    Of equal keys the last one is found.
+    """
 
     text: str
     value: Any
@@ -47,16 +58,17 @@ class Document(Struct, frozen=True, dict=True):
 
     def position(self, path: Path, *, of_key: bool = False) -> Position:
         """Return the place of the value (or of its key) at `path`, else of the nearest value around it."""
-        while path and path not in self._spots:
+        while path and path not in self.spans:
             path = path[:-1]
-        key, value = self._spots[path]
-        return position_of(self.text, key if of_key else value)
+        span = self.spans[path]
+        return position_of(self.text, span.key if of_key else span.start)
 
     @cached_property
-    def _spots(self) -> dict[Path, tuple[int, int]]:
+    def spans(self) -> dict[Path, ValueSpan]:
+        """Where every value stands, by its path; () for the whole."""
         scanner = _Scanner(self.text, self.depth)
         scanner.document()
-        return scanner.spots
+        return scanner.spans
 
 
 def parse(text: str, *, depth: int = _DEPTH) -> Document:
@@ -120,7 +132,7 @@ class _Scanner:
         self.text = text
         self.depth = depth
         self.at = 0
-        self.spots: dict[Path, tuple[int, int]] = {}
+        self.spans: dict[Path, ValueSpan] = {}
 
     def document(self) -> Any:
         self.at = 1 if self.text.startswith("\ufeff") else 0
@@ -132,7 +144,12 @@ class _Scanner:
         return value
 
     def value(self, path: Path, key: int) -> Any:
-        self.spots[path] = (key, self.at)
+        start = self.at
+        value = self.read(path)
+        self.spans[path] = ValueSpan(key, start, self.at)
+        return value
+
+    def read(self, path: Path) -> Any:
         char = self.peek()
         if char == '"':
             return self.string()

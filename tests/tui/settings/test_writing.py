@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.kit.jsonc import parse
+from codeloop.schema.errors import CodeloopError
 from codeloop.tui.settings.settings import read_settings, unset_setting, write_setting
 
 
@@ -16,6 +18,23 @@ def test_a_setting_is_added_and_replaced_beside_comments(tmp_path: Path) -> None
     assert file.read_text() == '{\n  // mine\n  "theme": "dracula", // cold\n  "vim": true\n}\n'
 
 
+def test_neither_comments_nor_strange_characters_are_taken_for_settings(tmp_path: Path) -> None:
+    file = tmp_path / "tui.json"
+    for text in (
+        '// {mine}\n{ /* "vim": 1 } */ }',
+        '// {\n{\n  "theme": "a\u2028b",\n  "vim": false\n}',
+        '{"vim": {}}',
+    ):
+        file.write_text(text)
+        write_setting(file, "vim", True)
+        assert '"vim": true' in file.read_text()
+        assert parse(file.read_text()).value["vim"] is True
+        assert file.read_text().count("{") == text.count("{") - text.count("{}")
+    file.write_bytes(b'{"theme": "\xff"}')
+    with pytest.raises(CodeloopError, match="is not UTF-8 text"):
+        write_setting(file, "vim", True)
+
+
 @pytest.mark.parametrize(
     ("key", "text", "left"),
     [
@@ -23,6 +42,7 @@ def test_a_setting_is_added_and_replaced_beside_comments(tmp_path: Path) -> None
         ("vim", '{"vim": true, "theme": "nord"}', {"theme": "nord"}),
         ("vim", '{"theme": "nord", "vim": true}', {"theme": "nord"}),
         ("theme", '{\n  // mine\n  "theme": "a, b",\n  "vim": true // yes\n}', {"vim": True}),
+        ("theme", '{"theme": "nord" // mine\n, "vim": true}', {"vim": True}),
         ("mouse", '{"theme": "nord"}', {"theme": "nord"}),
     ],
 )

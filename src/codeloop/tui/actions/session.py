@@ -25,7 +25,7 @@ async def undo(ui: Ui, _words: str) -> None:
     """Undo the last turn and what it did to files; its prompt can be changed and sent again."""
     session = await ui.client.call(SESSION_GET, SessionId(session_id=ui.session.id))
     before, left = _undone_prompt(ui, session), list[str]()
-    await undo_last(ui.client, session, dry_run=False, say=bool, warn=left.append)
+    await undo_last(ui.client, session, dry_run=False, say=lambda _: None, warn=left.append)
     ui.tab.forget_notices()
     if left:  # what was undone stands in the conversation
         ui.say("\n".join(left), "warning")

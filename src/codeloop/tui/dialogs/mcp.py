@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, cast
 
 from textual import events
 
@@ -26,6 +25,7 @@ from codeloop.tui.dialogs.parts.context import DialogContext
 from codeloop.tui.dialogs.parts.dialog import Colours
 from codeloop.tui.dialogs.parts.text_input import TextInput
 from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.screen.bare import app_of
 from codeloop.tui.state.servers import CONNECTING, ServerState, mcp_state
 
 
@@ -45,7 +45,7 @@ class SignIn(TextInput):
         """Copy the address, or close."""
         if event.key == "ctrl+y":
             event.stop()
-            cast("Any", self).app.copy_to_clipboard(self._url)
+            app_of(self).copy_to_clipboard(self._url)
             self.notify("The address is copied.", markup=False)
         else:
             super().on_key(event)

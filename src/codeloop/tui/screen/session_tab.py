@@ -88,7 +88,7 @@ class SessionTab(BareWidget):
         self.panel.draw()
 
     def take_focus(self) -> None:
-        """Focus what is asked, else to the prompt."""
+        """Focus what is asked, else the prompt."""
         if self.panel.request is not None:
             self.panel.focus()
         else:

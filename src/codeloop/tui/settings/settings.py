@@ -3,19 +3,19 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.kit.jsonc import JsoncError, is_object, parse
+from codeloop.kit.jsonc import Document, JsoncError, is_object, parse
 from codeloop.kit.small_files import make_private, write_atomically
 from codeloop.schema.errors import CodeloopError
 from codeloop.tui.render.canvas import DiffView
 
-_COMMA = re.compile(r"\s*,[ \t]*\n?[ \t]*")
+_COMMA = re.compile(r"((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*", re.DOTALL)
+"""The comma behind a value, below comments perhaps."""
 _LAST_COMMA = re.compile(r",\s*\Z")
-_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,}\]]+')
 
 
 class UiSettings(Struct, frozen=True, kw_only=True):
@@ -81,52 +81,46 @@ def write_setting(file: Path, key: str, value: str | float) -> None:
     Raises CodeloopError when the file can't be read or written.
     """
     literal = msgspec.json.encode(value).decode()
-
-    def changed(text: str, start: int | None, *, is_empty: bool) -> str:
-        if start is not None:
-            return text[:start] + _SCALAR.sub(lambda _: literal, text[start:], count=1)
-        text = text.replace("{", f'{{\n  "{key}": {literal}{"" if is_empty else ","}', 1)
-        return text.replace("}", "\n}", 1) if is_empty else text
-
-    _rewrite(file, key, changed)
+    document = _document(file)
+    text, span = document.text, document.spans.get((key,))
+    if span is not None:
+        _write(file, text[: span.start] + literal + text[span.end :])
+        return
+    inside = document.spans[()].start + 1  # behind the brace
+    rest = text[inside:] if document.value else f"\n{text[inside:]}"
+    _write(file, f'{text[:inside]}\n  "{key}": {literal}{"," if document.value else ""}{rest}')
 
 
 def unset_setting(file: Path, key: str) -> None:
     """Take a value out of a file of settings; comments in it stay. Raises CodeloopError as `write_setting` does."""
-
-    def changed(text: str, start: int | None, *, is_empty: bool) -> str:
-        if start is None or is_empty:
-            return text
-        before = text[: text.rindex(f'"{key}"', 0, start)]
-        after = _SCALAR.sub("", text[start:], count=1)
-        if (comma := _COMMA.match(after)) is not None:
-            return before + after[comma.end() :]
-        return _LAST_COMMA.sub("", before) + after
-
-    if file.exists():
-        _rewrite(file, key, changed)
+    document = _document(file)
+    if (span := document.spans.get((key,))) is None:
+        return
+    before, after = document.text[: span.key], document.text[span.end :]
+    if (comma := _COMMA.match(after)) is not None:
+        _write(file, before + (comma[1] if comma[1].strip() else "") + after[comma.end() :])
+    else:
+        _write(file, _LAST_COMMA.sub("", before) + after)
 
 
-class _Changed(Protocol):
-    def __call__(self, text: str, start: int | None, *, is_empty: bool) -> str: ...
-
-
-def _rewrite(file: Path, key: str, changed: _Changed) -> None:
-    """Write a file of settings anew; `changed` gets its text and where the value of the key begins."""
+def _document(file: Path) -> Document:
     try:
-        text = file.read_text(encoding="utf-8") if file.exists() else "{}"
-        document = parse(text)
-        if not is_object(document.value):
-            raise CodeloopError(f"{file} is not a JSON object. Correct it by hand.")
-        start: int | None = None
-        if key in document.value:
-            spot = document.position((key,))
-            start = sum(len(line) for line in text.splitlines(keepends=True)[: spot.line - 1]) + spot.column - 1
-        text = changed(text, start, is_empty=not document.value)
-        make_private(file.parent)
-        write_atomically(file, text.rstrip("\n").encode() + b"\n")
+        document = parse(file.read_text(encoding="utf-8") if file.exists() else "{}")
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error} Correct it by hand.") from error
+    except UnicodeDecodeError as error:
+        raise CodeloopError(f"{file} is not UTF-8 text. Correct it by hand.") from error
+    except OSError as error:
+        raise CodeloopError(f"{file} can't be read: {error.strerror or error}.") from error
+    if not is_object(document.value):
+        raise CodeloopError(f"{file} is not a JSON object. Correct it by hand.")
+    return document
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        make_private(file.parent)
+        write_atomically(file, text.rstrip("\n").encode() + b"\n")
     except OSError as error:
         raise CodeloopError(f"{file} can't be written: {error.strerror or error}.") from error
 

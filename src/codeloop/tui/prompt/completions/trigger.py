@@ -47,7 +47,5 @@ def trigger(text: str, cursor: int) -> Trigger | None:
 def mention(path: str, lines: str = "") -> str:
     """Return a path as a mention, in quotes where the parser of mentions needs them."""
     name = path + lines
-    plain = re.fullmatch(
-        r"""[^\s`"',;:!?()<>\[\]{}]+(?::[^\s`"',;:!?()<>\[\]{}]+)*""", name
-    ) is not None and not name.endswith(".")
+    plain = _PLAIN.fullmatch(name) is not None and not name.endswith(".")
     return f"@{name}" if plain else f'@"{name}"'
