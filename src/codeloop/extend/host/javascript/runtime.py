@@ -4,6 +4,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from codeloop.schema.errors import CodeloopError
+
 HOST = Path(__file__).with_name("host.mjs")
 OLDEST_NODE = 22
 _BUN = ("--no-install",)
@@ -12,7 +14,7 @@ _NODE = ("--disable-warning=ExperimentalWarning",)
 _SECONDS = 10
 
 
-class NoRuntime(Exception):
+class NoRuntime(CodeloopError):
     """There is nothing to run JavaScript with. The message is one line that says what is needed."""
 
 

@@ -15,7 +15,9 @@ export async function checkArguments(args = {}, given) {
   const wrong = []
   for (const [name, schema] of Object.entries(args)) {
     try {
-      const value = await parse(schema, given[name], name)
+      // Models say `null` for what they leave out.
+      if (given[name] === null && isOptional(schema)) delete checked[name]
+      const value = await parse(schema, checked[name], name)
       if (value !== undefined) checked[name] = value
     } catch (error) {
       wrong.push(error.message)
