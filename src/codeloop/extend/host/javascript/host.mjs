@@ -9,14 +9,17 @@ import { makeShell } from "./shell.mjs"
 import { prepare } from "./typescript.mjs"
 
 const VERSION = 1
+const ENDING = 1_000 // milliseconds
 const RUNTIME = process.versions.bun ? `bun ${process.versions.bun}` : `node ${process.versions.node}`
 
 const extensions = new Map()
 const running = new Map()
 const subscribers = new Set()
+const unfinished = new Set()
+let ending = false
 let pluginInput
 
-const channel = new Channel(receive, () => process.exit(0))
+const channel = new Channel(receive, end)
 
 const handlers = {
   hello(message) {
@@ -144,12 +147,28 @@ function tellEvents({ events }) {
   channel.send({ type: "taken", count: events.length })
 }
 
-async function tell(made, event) {
+function tell(made, event) {
+  const telling = attempt("event", () => made.event({ event }))
+  unfinished.add(telling)
+  telling.finally(() => unfinished.delete(telling))
+}
+
+async function attempt(where, work) {
   try {
-    await made.event({ event })
+    await work()
   } catch (error) {
-    logFailure("event", error)
+    logFailure(where, error)
   }
+}
+
+/** End with codeloop: what plugins do with the last events, and their `dispose`, is waited for a moment. */
+async function end() {
+  if (ending) return
+  ending = true
+  for (const { hooks } of extensions.values()) for (const made of hooks) if (made.dispose) unfinished.add(attempt("dispose", () => made.dispose()))
+  setTimeout(() => process.exit(0), ENDING)
+  await Promise.all(unfinished)
+  process.exit(0)
 }
 
 /** Return a stream of the events from now on, for `client.event.subscribe()`. */
@@ -170,6 +189,7 @@ async function* subscribe() {
 }
 
 function logFailure(where, error) {
+  if (ending) return
   channel.send({ type: "log", level: "error", message: `${where}: ${error?.stack ?? error}` })
 }
 
