@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.plot import Line, plot
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient

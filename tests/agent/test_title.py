@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from codeloop.agent.title import LONGEST, first_line, is_untitled
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import Prices

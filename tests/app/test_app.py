@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.app.process_dispatch import carry_out
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted import ScriptedModel

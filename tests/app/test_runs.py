@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.client import Client

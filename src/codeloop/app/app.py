@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakSet
 
-from codeloop.app.open_models import Source
+from codeloop.app.models.open_models import Source
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.schema.errors import CodeloopError, OperationError

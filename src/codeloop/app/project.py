@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.subagent.spawn import spawn
-from codeloop.app.open_models import Source, source_of
+from codeloop.app.models.open_models import Source, source_of
 from codeloop.app.runs import Runs
 from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, providers_of
 from codeloop.app.toolbox import has_language_server, search_tools, toolbox_of

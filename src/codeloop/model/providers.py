@@ -175,8 +175,8 @@ class Providers:
             f"lists them; a newer one is added in codeloop.json under provider.{provider_id}.models."
         )
 
-    def open(self, ref: str) -> ChatModel:
-        """Return the model, ready to be asked; nothing is sent yet.
+    def open(self, ref: str, through: Endpoint | None = None) -> ChatModel:
+        """Return the model, ready to be asked; nothing is sent yet. `through`: the endpoint that a plugin stands for.
 
         Raises `ModelUnavailable`: unknown name, missing key, a key for another origin, a protocol that we do not speak.
         """
@@ -193,7 +193,7 @@ class Providers:
                 "if the service also speaks one of these."
             )
         provider = self.provider(info.provider_id)
-        endpoint = endpoint_of(provider, self.credentials, self._environment)
+        endpoint = through or endpoint_of(provider, self.credentials, self._environment)
         hints = ProviderHints(
             provider, info, self.credentials, self._environment, self._written, lambda: self.models(provider.id)
         )

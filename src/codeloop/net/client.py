@@ -28,10 +28,26 @@ class BodyStream(Protocol):
         ...
 
 
+class RequestClient(Protocol):
+    """Sends requests to a service, and hands on what is answered."""
+
+    async def post(self, path: str, headers: dict[str, str], body: bytes) -> "HttpResponse":
+        """Send `body` to the base URL plus `path`; return the response when its head is there. Raises NetworkError."""
+        ...
+
+    def release(self, source: BodyStream) -> None:
+        """Take back the stream that a response was read from."""
+        ...
+
+    async def aclose(self) -> None:
+        """Drop what is kept for further requests."""
+        ...
+
+
 class HttpResponse:
     """Status, headers (lower-case names) and streamed body of one response. Whoever takes it calls `close`."""
 
-    def __init__(self, http: "OriginClient", source: BodyStream, status: int, headers: dict[str, str]) -> None:
+    def __init__(self, http: RequestClient, source: BodyStream, status: int, headers: dict[str, str]) -> None:
         self.status = status
         self.headers = headers
         self._http = http

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, get_args
 
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest

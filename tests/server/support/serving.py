@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 from codeloop.app.app import App
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project
 from codeloop.model.chat import ChatModel
 from codeloop.model.testing.script import ScriptedAnswer

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.model.chat import ModelInfo
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.session_requests import ListSessions

@@ -20,6 +20,8 @@ from codeloop.extend.host.protocol import (
     CancelRequest,
     EventsTaken,
     ExtensionOffer,
+    FetchChunk,
+    FetchHead,
     FromHost,
     HostHello,
     HostMessage,
@@ -82,10 +84,15 @@ class HostHouse(Struct, frozen=True):
     taken: Callable[[int | None], None]
 
 
+Pieces = Callable[[FetchHead | FetchChunk], None]
+"""Takes the pieces of a response as they come."""
+
+
 class _Request(Struct):
     answer: "asyncio.Future[Any]"
     about: str
     listener: CallListener | None = None
+    pieces: Pieces | None = None
 
 
 class _Process(Struct):
@@ -132,13 +139,14 @@ class ExtensionHost:
         message: Callable[[int], HostMessage],
         seconds: float,
         listener: CallListener | None = None,
+        pieces: Pieces | None = None,
     ) -> Any:
         """Return what an extension answers to a request, which `message` makes of its number.
 
         Raises HookFailed: the host failed, or did not answer in time; ExtensionRaised.
         """
         await self.load(extension)
-        return await self._request(extension.name, message, seconds, listener)
+        return await self._request(extension.name, message, seconds, listener, pieces)
 
     def tell(self, line: bytes) -> bool:
         """Send a message, already written, that is not answered, if the program runs; return whether it does."""
@@ -162,10 +170,11 @@ class ExtensionHost:
         message: Callable[[int], HostMessage],
         seconds: float,
         listener: CallListener | None = None,
+        pieces: Pieces | None = None,
     ) -> Any:
         number = next(self._numbers)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._requests[number] = _Request(answer, about, listener)
+        self._requests[number] = _Request(answer, about, listener, pieces)
         sent = line_of(message(number))
         try:
             if len(sent) > HOST_LINE.value:
@@ -288,6 +297,10 @@ class ExtensionHost:
                 request = self._requests.get(message.call)
                 if request is not None and request.listener is not None:
                     request.listener.report(message)
+            case FetchHead() | FetchChunk():
+                request = self._requests.get(message.id)
+                if request is not None and request.pieces is not None:
+                    request.pieces(message)
             case OperationCall():
                 self._spawn(self._answer(message.id, self.house.serve(message)))
             case EventsTaken():

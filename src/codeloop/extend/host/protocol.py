@@ -94,6 +94,41 @@ class EventBatch(HostMessage, frozen=True, tag="events"):
     events: tuple[msgspec.Raw, ...]
 
 
+class AuthStep(HostMessage, frozen=True, tag="auth", omit_defaults=True):
+    """A step of signing in with a plugin; `method` counts its methods from 0.
+
+    `authorize` is answered with `{url, instructions, method: "auto"|"code"}`, or for a key with what the plugin makes
+    of it; `callback` with `{type: "success", ...}` or `{type: "failed"}`; `loader` with a LoadedSignIn.
+    """
+
+    id: int
+    extension: str
+    step: Literal["authorize", "callback", "loader"]
+    method: int = 0
+    inputs: dict[str, str] = {}
+    code: str = ""
+    credential: JSON | None = None
+    provider: JSON | None = None
+
+
+class FetchedRequest(Struct, frozen=True):
+    """A request to a model's service."""
+
+    url: str
+    method: str
+    headers: dict[str, str]
+    body: str
+
+
+class PluginRequest(HostMessage, frozen=True, tag="fetch"):
+    """Send a request through a plugin's own `fetch`; answered by a FetchHead, FetchChunks, and at last a result."""
+
+    id: int
+    extension: str
+    request: FetchedRequest
+    credential: JSON
+
+
 # What either side answers
 
 
@@ -165,6 +200,21 @@ class EventsTaken(HostMessage, frozen=True, tag="taken"):
     count: int
 
 
+class FetchHead(HostMessage, frozen=True, tag="response"):
+    """Status and headers of the response to a PluginRequest."""
+
+    id: int
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class FetchChunk(HostMessage, frozen=True, tag="chunk"):
+    """A piece of that response's body, in base64."""
+
+    id: int
+    data: bytes
+
+
 class LogLine(HostMessage, frozen=True, tag="log"):
     """A line for our log."""
 
@@ -173,8 +223,30 @@ class LogLine(HostMessage, frozen=True, tag="log"):
     extra: JSON | None = None
 
 
-FromHost = HostReady | AnswerResult | AnswerError | HostQuestion | CallProgress | OperationCall | EventsTaken | LogLine
-ToHost = HostHello | LoadRequest | CallTool | AskHook | CancelRequest | EventBatch | AnswerResult | AnswerError
+FromHost = (
+    HostReady
+    | AnswerResult
+    | AnswerError
+    | HostQuestion
+    | CallProgress
+    | FetchHead
+    | FetchChunk
+    | OperationCall
+    | EventsTaken
+    | LogLine
+)
+ToHost = (
+    HostHello
+    | LoadRequest
+    | CallTool
+    | AskHook
+    | AuthStep
+    | PluginRequest
+    | CancelRequest
+    | EventBatch
+    | AnswerResult
+    | AnswerError
+)
 
 
 # What answers hold
@@ -212,6 +284,13 @@ class ToolAnswer(Struct, frozen=True):
     title: str | None = None
     metadata: JSON | None = None
     attachments: list[JSON] | None = None
+
+
+class LoadedSignIn(Struct, frozen=True):
+    """What a plugin's loader sets: `options` of the provider (`apiKey`, `baseURL`, `headers`); `fetch`: it has one."""
+
+    options: JSON = {}
+    fetch: bool = False
 
 
 encode = msgspec.json.Encoder().encode

@@ -1,7 +1,8 @@
 """Keys in a file of mode 0600, each bound to the origin that it was stored for.
 
 The file is `{provider: {"type": "api", "key": ..., "origin": ...}}`. Entries without an origin (as the reference writes
-them) belong to the provider's origin in the catalog. Entries of other types are kept as they are.
+them) belong to the provider's origin in the catalog. Entries of the type `oauth` are what plugins that sign in gave;
+only they read them. Entries of other types are kept as they are.
 """
 
 import os
@@ -16,6 +17,7 @@ from codeloop.model.errors import ModelUnavailable, WrongOrigin
 from codeloop.model.origin import origin
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CREDENTIALS_BYTES, CREDENTIALS_LOCK
+from codeloop.schema.wire import JSON
 
 
 class ApiKey(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="api"):
@@ -75,6 +77,19 @@ class Credentials:
         entry = ApiKey(key=key, origin=origin(url))
         self._change(lambda entries: {**entries, provider: msgspec.Raw(msgspec.json.encode(entry))})
         return entry
+
+    def signed_in(self, provider: str) -> JSON | None:
+        """Return what a sign-in with a plugin gave for a provider, or None. Raises as `entries` does."""
+        raw = self._read().get(provider)
+        with suppress(msgspec.MsgspecError):
+            entry = None if raw is None else msgspec.json.decode(raw, type=JSON)
+            return entry if entry is not None and entry.get("type") == "oauth" else None
+        return None
+
+    def put_signed_in(self, provider: str, entry: JSON) -> None:
+        """Store what a sign-in with a plugin gave, in place of the provider's old entry. Raises as `put` does."""
+        stored = msgspec.Raw(msgspec.json.encode({**entry, "type": "oauth"}))
+        self._change(lambda entries: {**entries, provider: stored})
 
     def remove(self, provider: str) -> bool:
         """Remove the provider's entry; return whether it existed. Raises as `put` does."""

@@ -9,7 +9,7 @@ from codeloop.model.wire.encoding import lowered
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.errors import ServiceErrors
 from codeloop.model.wire.response import ResponseReader
-from codeloop.net.client import HttpResponse, OriginClient
+from codeloop.net.client import HttpResponse, OriginClient, RequestClient
 from codeloop.net.http1 import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
 from codeloop.schema.errors import MessageError
@@ -25,7 +25,9 @@ class HttpModel:
     def __init__(self, info: ModelInfo, endpoint: Endpoint, quirks: Quirks, path: str, headers: dict[str, str]) -> None:
         self._info = info
         self._endpoint = endpoint
-        self._http = OriginClient(endpoint.base_url, endpoint.connect, endpoint.first_byte)
+        self._http: RequestClient = endpoint.client or OriginClient(
+            endpoint.base_url, endpoint.connect, endpoint.first_byte
+        )
         self._errors = ServiceErrors(info, endpoint, path)
         self._headers = {
             "content-type": "application/json",

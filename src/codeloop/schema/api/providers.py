@@ -113,6 +113,8 @@ class ProviderAuthMethod(Wire):
 
     type: Literal["oauth", "api"]
     label: str
+    prompts: list[JSON] | None = None
+    """What is to be asked for first: `type` (`text`, `select`), `key`, `message`, perhaps `placeholder`, `options`."""
 
 
 class ApiAuth(Wire, tag_field="type", tag="api"):
@@ -123,7 +125,13 @@ class ApiAuth(Wire, tag_field="type", tag="api"):
 
 
 class OAuth(Wire, tag_field="type", tag="oauth"):
-    """What a sign-in in a browser gave; not offered."""
+    """What a sign-in with a plugin gave; `expires`: milliseconds since 1970."""
+
+    refresh: str = ""
+    access: str = ""
+    expires: int = 0
+    account_id: str | None = None
+    enterprise_url: str | None = None
 
 
 class WellKnownAuth(Wire, tag_field="type", tag="wellknown"):
@@ -135,6 +143,30 @@ class SetAuth(Wire):
 
     provider_id: str
     auth: ApiAuth | OAuth | WellKnownAuth
+
+
+class StartSignIn(Wire):
+    """Starts a sign-in; `method` counts the provider's methods from 0, `inputs` are the answers to its prompts."""
+
+    provider_id: str
+    method: int
+    inputs: dict[str, str] | None = None
+
+
+class StartedSignIn(Wire):
+    """Where to sign in. `auto`: the plugin notices by itself; `code`: it needs the code that the page shows."""
+
+    url: str
+    method: Literal["auto", "code"]
+    instructions: str
+
+
+class FinishSignIn(Wire):
+    """Waits for a sign-in that was started, or ends it with its code."""
+
+    provider_id: str
+    method: int
+    code: str | None = None
 
 
 class ProviderId(Wire):

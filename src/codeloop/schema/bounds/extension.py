@@ -5,6 +5,7 @@ from codeloop.kit.limit import Limit
 HOST_START = Limit("host.start", 10_000, "ms", "a host of extensions starting and greeting, then it has failed")
 HOST_LOAD = Limit("host.load", 30_000, "ms", "an extension being imported, then it has failed")
 HOST_CALL = Limit("host.call", 600_000, "ms", "an extension's tool working, then the call is cancelled and has failed")
+HOST_SIGN_IN = Limit("host.sign_in", 600_000, "ms", "a sign-in with a plugin being waited for, then it has failed")
 HOST_STOP = Limit("host.stop", 2_000, "ms", "a cancelled call ending, then its host is ended once nothing else goes on")
 HOST_WAIT = Limit("host.wait", 5_000, "ms", "the first request waiting for extensions that nobody knows yet")
 HOST_BACK_OFF = Limit("host.back_off", 500, "ms", "before a host that failed is started again; doubles each time")

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.app.open_models import OneModel, OpenModels
+from codeloop.app.models.open_models import OneModel, OpenModels
+from codeloop.app.models.provider_list import ProviderList
 from codeloop.app.project import Project, open_project
-from codeloop.app.provider_list import ProviderList
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
 from codeloop.model.catalog.catalog import Catalog

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.scripted import ScriptedModel
 from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtySize, UpdatePty

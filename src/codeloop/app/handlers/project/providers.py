@@ -2,8 +2,8 @@
 
 import asyncio
 
+from codeloop.app.models.provider_list import ProviderList
 from codeloop.app.project import Project
-from codeloop.app.provider_list import ProviderList
 from codeloop.model.errors import UnknownModel
 from codeloop.model.provider import resolved_url
 from codeloop.schema.api.providers import (

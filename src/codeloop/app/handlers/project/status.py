@@ -6,7 +6,7 @@ import logging
 import msgspec
 
 from codeloop.app.language.after_edit import formatters_of
-from codeloop.app.open_models import OneModel
+from codeloop.app.models.open_models import OneModel
 from codeloop.app.project import Project
 from codeloop.kit.terminal_text import one_line
 from codeloop.model.chat import ModelInfo

@@ -9,7 +9,7 @@ export function authStep(extension, message) {
 }
 
 const STEPS = {
-  async authorize(auth, signIn, { method, inputs }) {
+  async authorize(auth, signIn, { method = 0, inputs }) {
     const chosen = auth.methods[method]
     for (const { key, message, validate } of chosen.prompts ?? []) {
       const wrong = validate?.(inputs?.[key] ?? "")
@@ -21,7 +21,7 @@ const STEPS = {
     return { url: made.url, instructions: made.instructions, method: made.method }
   },
 
-  async callback(_auth, signIn, { method, code }) {
+  async callback(_auth, signIn, { method = 0, code = "" }) {
     const started = signIn.started.get(method)
     if (!started) throw Object.assign(new Error("Nothing was started: authorize first."), { kind: "missing" })
     signIn.started.delete(method)
@@ -33,7 +33,7 @@ const STEPS = {
     signIn.current = credential
     const { fetch, ...options } = (await auth.loader?.(async () => signIn.current, provider)) ?? {}
     signIn.fetch = fetch
-    return { options: JSON.parse(JSON.stringify(options)), fetch: typeof fetch === "function", models: provider?.models }
+    return { options: JSON.parse(JSON.stringify(options)), fetch: typeof fetch === "function" }
   },
 }
 

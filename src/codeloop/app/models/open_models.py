@@ -21,6 +21,10 @@ class Recorder(Protocol):
         ...
 
 
+def _nobody(ref: str) -> None:
+    del ref
+
+
 class OpenModels:
     """The models of the provider table; `recorder` writes down what they answer."""
 
@@ -28,6 +32,7 @@ class OpenModels:
         self._providers = providers
         self._recorder = recorder
         self._open: dict[str, ChatModel] = {}
+        self._signed_in: Callable[[str], ChatModel | None] = _nobody
         self._keys = providers.credentials.stamp()
 
     def open(self, ref: str) -> ChatModel:
@@ -38,11 +43,16 @@ class OpenModels:
             self._open.clear()
         model = self._open.get(ref)
         if model is None:
-            model = self._providers.open(ref)
+            model = self._signed_in(ref) or self._providers.open(ref)
             if self._recorder is not None:
                 model = self._recorder.around(model)
             self._open[ref] = model
         return model
+
+    def sign_in(self, open_model: Callable[[str], ChatModel | None]) -> None:
+        """Have those models opened by `open_model` from now on that it returns: a plugin signs in for them."""
+        self._signed_in = open_model
+        self._open.clear()
 
     def problems(self) -> list[str]:
         """Return why the recording is not complete."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 
-from codeloop.app.open_models import OneModel, Source
+from codeloop.app.models.open_models import OneModel, Source
 from codeloop.config.redact import open_address, open_options, open_settings
 from codeloop.model.catalog.default_model import local_model, preferred_model
 from codeloop.model.catalog.local_servers import DiscoveredServer
@@ -79,6 +79,10 @@ class ProviderList:
         return KnownProviders(
             all=list(known.values()), default=default, connected=[each.id for each in usable.providers]
         )
+
+    def details(self, provider_id: str) -> ProviderDetails:
+        """Return one provider with its models. Raises UnknownModel."""
+        return self._details(self.providers.provider(provider_id), "custom")
 
     async def _first(self) -> tuple[str, str]:
         """Return provider and model that are used when none is named; empty when there is none."""

@@ -1,0 +1,1 @@
+"""The models of a project: opened, listed, and reached through plugins that sign in."""

@@ -1,0 +1,103 @@
+"""Requests to a model's service that go through the `fetch` of a plugin that signs in: the plugin sends them."""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.host.host import ExtensionHost, ExtensionRaised
+from codeloop.extend.host.protocol import FetchChunk, FetchedRequest, FetchHead, LoadedExtension, PluginRequest
+from codeloop.net.client import BodyStream, HttpResponse
+from codeloop.net.http1 import NetworkError
+from codeloop.schema.wire import JSON
+
+_Piece = FetchHead | FetchChunk | NetworkError | None
+"""None: the response is whole."""
+
+
+class PluginFetch:
+    """A `RequestClient` whose requests a plugin sends. `credential` is read for each request."""
+
+    def __init__(
+        self,
+        host: ExtensionHost,
+        extension: LoadedExtension,
+        base_url: str,
+        credential: Callable[[], JSON],
+        first_byte: float,
+    ) -> None:
+        """Send nothing yet. `first_byte`: how many seconds the head of an answer may take."""
+        self._host = host
+        self._extension = extension
+        self._base_url = base_url
+        self._credential = credential
+        self._first_byte = first_byte
+
+    async def post(self, path: str, headers: dict[str, str], body: bytes) -> HttpResponse:
+        """Have the plugin send `body` to the base URL plus `path`. Raises NetworkError."""
+        request = FetchedRequest(self._base_url + path, "POST", headers, body.decode())
+        stream = _FetchStream()
+        name = self._extension.name
+        asking = self._host.ask(
+            self._extension,
+            lambda number: PluginRequest(number, name, request, self._credential()),
+            math.inf,
+            pieces=stream.pieces.put_nowait,
+        )
+        stream.work = asyncio.create_task(stream.fill(asking))
+        try:
+            async with asyncio.timeout(None if math.isinf(self._first_byte) else self._first_byte):
+                head = await stream.pieces.get()
+        except TimeoutError:
+            stream.close()
+            raise NetworkError("first-byte") from None
+        except asyncio.CancelledError:
+            stream.close()
+            raise
+        if isinstance(head, NetworkError):
+            raise head
+        if not isinstance(head, FetchHead):
+            stream.close()
+            raise NetworkError("protocol", f"{name} answered without a status")
+        return HttpResponse(self, stream, head.status, {key.lower(): value for key, value in head.headers})
+
+    def release(self, source: BodyStream) -> None:
+        """End what is left of a request."""
+        source.close()
+
+    async def aclose(self) -> None:
+        """Do nothing: no connection is ours."""
+
+
+class _FetchStream:
+    """The pieces of one response, as they come."""
+
+    def __init__(self) -> None:
+        self.pieces: asyncio.Queue[_Piece] = asyncio.Queue()
+        self.work: asyncio.Task[None] | None = None
+
+    async def fill(self, asking: Awaitable[Any]) -> None:
+        """Wait for the end of the response."""
+        end: _Piece = None
+        try:
+            await asking
+        except (HookFailed, ExtensionRaised) as error:
+            end = NetworkError("cut", str(error))
+        self.pieces.put_nowait(end)
+
+    async def read(self) -> bytes:
+        """Return more of the body, b"" at its end. Raises NetworkError."""
+        piece = await self.pieces.get()
+        match piece:
+            case FetchChunk():
+                return piece.data or await self.read()
+            case NetworkError():
+                raise piece
+            case _:
+                return b""
+
+    def close(self) -> None:
+        """Have the plugin's request ended."""
+        if self.work is not None:
+            self.work.cancel()
