@@ -7,6 +7,8 @@ import pytest
 
 from codeloop.kit.limit import Limit
 from codeloop.lsp import brought, languages
+from codeloop.lsp.client.diagnostic import Diagnostic
+from codeloop.lsp.languages import shown
 from tests.lsp.world import World, world
 
 HANGS = 10
@@ -52,6 +54,17 @@ async def test_many_errors_are_counted(tmp_path: Path) -> None:
         assert text.startswith("30 new errors:\n")
         assert text.endswith("\n(10 more)")
         assert len(text.splitlines()) == 22
+
+
+def test_files_of_which_no_error_is_shown_are_named() -> None:
+    errors = [(Path(f"{name}.x"), error(at)) for name in ("a", "b", "c") for at in range(15)]
+    assert shown(errors, lambda path: path.name).endswith("\n(25 more, also in c.x)")
+    many = [(Path(f"{at:02}.x"), error(1)) for at in range(40)]
+    assert ", also in 20.x, 21.x, 22.x, 23.x, 24.x, 25.x, 26.x, 27.x, ...)" in shown(many, lambda path: path.name)
+
+
+def error(line: int) -> Diagnostic:
+    return Diagnostic((line, 0), (line, 1), 1, "", "", "wrong", "")
 
 
 async def test_diagnostics_of_another_version_are_dropped(tmp_path: Path) -> None:

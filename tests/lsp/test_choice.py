@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.app.language.servers import users_of
 from codeloop.lsp.servers.choice import ProgramPlace, servers_of, serving
 from codeloop.lsp.servers.row import known_rows
 from codeloop.schema.config import LspServerConfig
+from tests.tool.context import make_context
 
 
 def place(root: Path, *, trusted: bool = True, path: str = "") -> ProgramPlace:
@@ -103,3 +105,24 @@ def test_the_configuration_changes_adds_and_disables(root: Path, tmp_path: Path)
     assert mine.command == (str(own), "--stdio")
     assert (mine.row.languages[".my"], mine.row.environment) == ("my", {"A": "b"})
     assert set(states(root, False).values()) == {"disabled"}
+
+
+async def test_files_that_import_one_come_before_those_that_only_name_it(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    root, (row,) = ctx.workspace.root, [each for each in known_rows() if each.name == "ty"]
+    (root / "billing").mkdir()
+    texts = {
+        "total.py": "", "words.py": "# the total", "one.py": "from billing import total", "two.py": "import total as t",
+        "three.py": "from billing import (\n    total,\n    other)", "four.py": "import totally",
+        "notes.txt": "import total",
+    }  # fmt: skip
+    for name, text in texts.items():
+        (root / name).write_text(text + "\n")
+    found = await users_of(ctx.workspace, root / "total.py", row)
+    assert {path.name for path in found or ()} == {"one.py", "two.py", "three.py"}
+    for name in ("one.py", "two.py", "three.py"):
+        (root / name).unlink()
+    found = await users_of(ctx.workspace, root / "total.py", row)
+    assert [path.name for path in found or ()] == ["words.py"]
+    await ctx.workspace.close()
+    ctx.store.close()

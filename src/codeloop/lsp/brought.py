@@ -20,6 +20,9 @@ _MOMENT = 0.02
 """Seconds in which a server has said what it says of several files in one go."""
 _SILENCE = 0.15
 """Seconds after which a server that told of several files by itself has told of all that an edit did to them."""
+_SEARCHES = 2
+_REST = 3.0
+"""Seconds of silence after which a server has looked at the project."""
 _CLEAN = 5.0
 """Seconds after which a server that is idle and says nothing of a file means that nothing is wrong."""
 
@@ -49,12 +52,16 @@ class ServerNews:
         self._told: dict[Path, tuple[Diagnostic, ...]] = {}
         self._client: LanguageClient | None = None
         self._waiting = 0
+        self.looking: asyncio.Task[None] | None = None
+        """Learns what the last edits did to other files."""
+        self._knows_all = False
+        """Whether files that the server did not speak of have nothing wrong in them."""
         self._hurry = asyncio.Event()
         """Set while somebody waits for their turn."""
         self._edited: set[Path] = set()
         """The files of the last edits."""
-        self._searched: set[Path] = set()
-        """The files whose users were looked for."""
+        self._searched = Counter[Path]()
+        """How often the users of files were looked for; _SEARCHES: they were found."""
 
     async def prepare(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
         """Learn what is wrong before the edits; `known`: texts of other files in which they may break something."""
@@ -79,6 +86,7 @@ class ServerNews:
             if client is None:
                 return
             self._take_up_what_is_new(client)
+            self._knows_all = self._knows_all or _is_at_rest(client)
             for edit in edits:
                 if edit.after is None:
                     client.close(edit.path)
@@ -96,8 +104,9 @@ class ServerNews:
             if None in found and not self._waiting:
                 await self._check_alive(client)
             elif not self._waiting:
-                await asyncio.gather(*(client.fresh(path, LSP_OTHERS.seconds) for path in others))
-                if others and not client.pulls:
+                self.looking = asyncio.create_task(_look_at(client, others))
+                await asyncio.wait({self.looking}, timeout=LSP_OTHERS.seconds)
+                if not client.pulls:
                     await asyncio.sleep(_MOMENT)
                     await self._silence(client)
 
@@ -119,19 +128,18 @@ class ServerNews:
     def news(self) -> list[tuple[Path, Diagnostic]]:
         """Return what is new since the last time, all of it about the texts of now.
 
-        Errors, and warnings where they are wanted. What was said of a text that others have changed since waits.
+        What was said of a text that others have changed since waits.
         """
         client = self.server.client
         if client is None or client is not self._client:
             return []
         says_all = self._says_all(client)
-        least = WARNING if self.server.chosen.row.warnings else ERROR
         found: list[tuple[Path, Diagnostic]] = []
         for path in list(self.server.fresh_paths):
             now = client.known(path)
             if now is None:
                 continue
-            new = [each for each in brought(self._told.get(path, now), now) if each.severity <= least]
+            new = self._new(client, path)
             if new and not (client.is_current(path) and (path in self._edited or says_all)):
                 continue
             self.server.fresh_paths.discard(path)
@@ -154,6 +162,8 @@ class ServerNews:
             self._waiting -= 1
             if not self._waiting:
                 self._hurry.clear()
+        if self.looking is not None:
+            self.looking.cancel()  # an edit asks about all of them again
         try:
             with suppress(ServerGone):  # its end is told by who owns it
                 yield
@@ -169,6 +179,7 @@ class ServerNews:
             self._client = client
             self._told.clear()
             self._searched.clear()
+            self._knows_all = False
             self.misses = 0
             self.server.fresh_paths.clear()
         return client
@@ -185,10 +196,11 @@ class ServerNews:
     async def _users(self, client: LanguageClient, edits: Sequence[FileEdit]) -> dict[Path, str]:
         """Return the texts of files that use what is edited, read or not; they are looked for once."""
         found: dict[Path, str] = {}
-        new = [edit.path for edit in edits if edit.before is not None and edit.path not in self._searched]
+        new = [edit.path for edit in edits if edit.before is not None and self._searched[edit.path] < _SEARCHES]
         for path in new if client.looks_across_files else ():
-            self._searched.add(path)
-            for user in await self.server.house.users(path, self.server.chosen.row):
+            users = await self.server.house.users(path, self.server.chosen.row)
+            self._searched[path] = self._searched[path] + 1 if users is None else _SEARCHES
+            for user in users or ():
                 if user not in client.documents and (text := on_disk(user)) is not None:
                     found[user] = text
         return found
@@ -210,7 +222,7 @@ class ServerNews:
         now = await client.fresh(path, _CLEAN)
         if now is None and client.registered.work:
             now = await client.fresh(path, LSP_LATE.seconds)
-        if now is None and not client.registered.work and not client.pulls and await self._answers(client):
+        if now is None and not client.registered.work and not client.pulls and await _answers(client):
             now = ()
         if now is not None:
             self._told[path] = now
@@ -239,10 +251,17 @@ class ServerNews:
     async def _silence(self, client: LanguageClient) -> None:
         """Where the server spoke of other files, wait until that is about the edits, unless somebody waits."""
         until = time.monotonic() + LSP_LATE.seconds
-        while self.server.fresh_paths - self._edited and not self._waiting and time.monotonic() < until:
-            if self._says_all(client):
+        while not self._waiting and not self._says_all(client) and time.monotonic() < until:
+            if not any(self._new(client, path) for path in self.server.fresh_paths - self._edited):
                 break
             await asyncio.sleep(_MOMENT)
+
+    def _new(self, client: LanguageClient, path: Path) -> list[Diagnostic]:
+        """Return what is known of a file and was not told: errors, and warnings where they are wanted."""
+        now = client.known(path) or ()
+        least = WARNING if self.server.chosen.row.warnings else ERROR
+        before = self._told.get(path, () if self._knows_all else now)
+        return [each for each in brought(before, now) if each.severity <= least]
 
     def _says_all(self, client: LanguageClient) -> bool:
         """Return whether what is known of other files is about the edits: it may have been on its way before them."""
@@ -250,18 +269,31 @@ class ServerNews:
         return answered and (client.pulls or time.monotonic() >= client.habits.heard_at + _SILENCE)
 
     async def _check_alive(self, client: LanguageClient) -> None:
-        if not await self._answers(client) and self.server.client is client:
+        if not await _answers(client) and self.server.client is client:
             await self.server.fail("it does not answer")
 
-    async def _answers(self, client: LanguageClient) -> bool:
-        """Return whether it answers at all: by an error, since no server knows this request."""
-        try:
-            await client.request(FENCE, {}, LSP_REQUEST.seconds)
-        except ErrorAnswer:
-            return True
-        except (ServerGone, TimeoutError):
-            return False
+
+async def _answers(client: LanguageClient) -> bool:
+    """Return whether a server answers at all: by an error, since no server knows this request."""
+    try:
+        await client.request(FENCE, {}, LSP_REQUEST.seconds)
+    except ErrorAnswer:
         return True
+    except (ServerGone, TimeoutError):
+        return False
+    return True
+
+
+async def _look_at(client: LanguageClient, paths: Sequence[Path]) -> None:
+    """Learn what is wrong in open files; what is not known in time is in the next result."""
+    with suppress(ServerGone):
+        await asyncio.gather(*(client.fresh(path, LSP_LATE.seconds) for path in paths))
+
+
+def _is_at_rest(client: LanguageClient) -> bool:
+    """Return whether a server that speaks by itself of all files has looked at them."""
+    silent = time.monotonic() - max(client.habits.heard_at, client.habits.began_at)
+    return not client.pulls and not client.registered.work and silent > _REST
 
 
 def brought(before: Iterable[Diagnostic], now: Iterable[Diagnostic]) -> list[Diagnostic]:

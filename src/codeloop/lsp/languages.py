@@ -17,6 +17,8 @@ from codeloop.schema.wire import JSON
 _IMPATIENT = 0.2
 """Seconds that an edit waits for a server that said nothing in time twice."""
 _MESSAGE_LINES = 4
+_NAMED = 8
+"""Files that are named of which no error is shown."""
 Restarts = Callable[[str], float]
 
 
@@ -121,8 +123,11 @@ class Languages:
 
     async def settled(self) -> None:
         """Wait until nothing is under way."""
-        while self._work:
-            await asyncio.wait(set(self._work))
+        while True:
+            looking = (news.looking for news in self.servers.values())
+            if not (work := {*self._work, *(task for task in looking if task is not None and not task.done())}):
+                return
+            await asyncio.wait(work)
 
     async def close(self) -> None:
         """End every server."""
@@ -174,7 +179,9 @@ def shown(found: Sequence[tuple[Path, Diagnostic]], name: Callable[[Path], str],
         for path, each in found[: LSP_SHOWN.value]
     ]
     rest = len(found) - len(rows)
-    more = [f"({rest} more)"] if rest else []
+    others = dict.fromkeys(path for path, _ in found[len(rows) :]).keys() - {path for path, _ in found[: len(rows)]}
+    where = ", ".join(sorted(map(name, others))[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+    more = [f"({rest} more{where and f', also in {where}'})"] if rest else []
     warnings = sum(each.severity >= WARNING for _, each in found)
     counts = ((len(found) - warnings, "error"), (warnings, "warning"))
     told = " and ".join(f"{count} new {kind}{'' if count == 1 else 's'}" for count, kind in counts if count)

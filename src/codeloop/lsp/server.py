@@ -28,7 +28,8 @@ class ServerHouse(Struct, frozen=True):
     """What a server needs of who has it. `start`: starts its program. `log`: takes a line for its log.
 
     `changed`: hears that it is in another state; `told`: of which file it spoke; `warn`: shows a person a line.
-    `watch`: hears whether any server wants to know of changed files. `users`: finds files that seem to use one.
+    `watch`: hears whether any server wants to know of changed files. `users`: finds files that seem to use one;
+    None: that took too long.
     """
 
     start: StartServer
@@ -37,7 +38,7 @@ class ServerHouse(Struct, frozen=True):
     told: Callable[[str, Path], None]
     warn: Callable[[str], None]
     watch: Callable[[bool], None]
-    users: Callable[[Path, ServerRow], Awaitable[list[Path]]]
+    users: Callable[[Path, ServerRow], Awaitable[list[Path] | None]]
 
 
 class LanguageServer:

@@ -34,6 +34,14 @@ _EVENTS: dict[str, FileEvent] = {"add": CREATED, "change": CHANGED, "unlink": DE
 _NAMED_BY_FOLDER = frozenset(("__init__", "index", "mod"))
 """Files that others import by the name of their folder."""
 _UNREADABLE = "(this file may not be read)"
+_USES = (
+    (
+        r"\b(import|from|include|require\w*|use|using|mod|alias|open|source|extends|load)\b.*\bNAME\b"
+        r"|^\s*NAME(\s+as\s+\w+)?,?\s*\)?$"
+    ),
+    r"\bNAME\b",
+)
+"""How a file names one that it uses: as imports do; where none does, somewhere."""
 Tell = Callable[[LiveEvent], None]
 
 
@@ -100,18 +108,27 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
     return languages
 
 
-async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Path]:
-    """Return files that seem to use one, since they name it as imports do; those that were changed last first."""
+async def users_of(workspace: Workspace, path: Path, row: ServerRow) -> list[Path] | None:
+    """Return files that seem to use one, since they name it as imports do; those that were changed last first.
+
+    None: the search took too long.
+    """
     name = path.parent.name if path.stem in _NAMED_BY_FOLDER else path.stem
     endings = ",".join(sorted(each.removeprefix(".") for each in row.languages if each.startswith(".")))
-    query = Query(rf"\b{re.escape(name)}\b", f"*.{{{endings}}}", "files")
+    files: list[Path] = []
     try:
         async with asyncio.timeout(LSP_USERS_TIME.seconds):
-            found = await workspace.shared(Ripgrep).grep(workspace.root, query, workspace.environment)
-    except (SearchFailed, TimeoutError):
+            for pattern in _USES:
+                query = Query(pattern.replace("NAME", re.escape(name)), f"*.{{{endings}}}", "files")
+                found = await workspace.shared(Ripgrep).grep(workspace.root, query, workspace.environment)
+                real = [Path(os.path.realpath(each.path)) for each in found.files[: LSP_USERS.value + 1]]
+                if files := [each for each in real if each != path and workspace.contains(each)]:
+                    break
+    except TimeoutError:
+        return None
+    except SearchFailed:
         return []
-    files = [Path(os.path.realpath(each.path)) for each in found.files[: LSP_USERS.value + 1]]
-    return [each for each in files if each != path and workspace.contains(each)][: LSP_USERS.value]
+    return files[: LSP_USERS.value]
 
 
 def diagnoser(workspace: Workspace) -> "EditDiagnoser":

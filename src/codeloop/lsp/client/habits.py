@@ -14,6 +14,7 @@ class PushHabits:
 
     `pause`: seconds of silence after which one that names no versions has said everything of a text. `sent_at`,
     `heard_at`: when it was last told of a change, and last said something of a file, on the monotonic clock.
+    `began_at`: when it was started.
     """
 
     def __init__(self, pause: float) -> None:
@@ -21,6 +22,7 @@ class PushHabits:
         self.names_versions = False
         self.pause = pause
         self.sent_at = self.heard_at = 0.0
+        self.began_at = time.monotonic()
 
     def is_fresh(self, document: OpenDocument, *, pulls: bool = False) -> bool:
         """Return whether the server has said everything that it has to say of the text of now. `pulls`: when asked."""
