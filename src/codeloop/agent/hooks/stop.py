@@ -3,14 +3,14 @@
 from codeloop.agent.engine import Engine
 from codeloop.agent.loop import run
 from codeloop.agent.moves import Stop
+from codeloop.agent.request.window import text_of
 from codeloop.schema.bounds.extension import HOOK_STOPS
 from codeloop.schema.event import message_updated, part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage, UserMessage, UserTime
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import next_created
-from codeloop.store.subagent_state import report_of
+from codeloop.store.conversation import Entry, next_created
 
 STOP = "session.stop"
 
@@ -24,14 +24,14 @@ async def run_on(engine: Engine, session_id: str) -> Stop:
         hooks = engine.hooks
         if hooks is None or not hooks.wants(STOP) or stop.reason != "done":
             return stop
-        if answer is None or answer is before or answer.summary:  # a command of the person's own, a compaction
+        if answer is None or answer is before or _is_summary(answer):  # a command of the person's own, a compaction
             return stop
         session = engine.store.session(session_id)
         given = {
             "sessionID": session_id,
             "parentID": session.parent_id,
             "active": times > 0,
-            "text": report_of(engine.store, session_id),
+            "text": text_of(answer),
         }
         reason = (await hooks.run(STOP, given, {"continue": None}))["continue"]
         if reason is None or times == HOOK_STOPS.value:
@@ -40,9 +40,13 @@ async def run_on(engine: Engine, session_id: str) -> Stop:
     raise AssertionError("the last time returns")
 
 
-def _last_answer(engine: Engine, session_id: str) -> AssistantMessage | None:
+def _last_answer(engine: Engine, session_id: str) -> Entry | None:
     entries = engine.store.context_view(session_id).entries
-    return next((entry.info for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), None)
+    return next((entry for entry in reversed(entries) if isinstance(entry.info, AssistantMessage)), None)
+
+
+def _is_summary(entry: Entry) -> bool:
+    return isinstance(entry.info, AssistantMessage) and bool(entry.info.summary)
 
 
 def _send_on(engine: Engine, session_id: str, reason: str) -> None:

@@ -1,0 +1,206 @@
+"""Commands of `hooks` under the real program: what they are told, what they decide, and which of them run at all."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Desk, bash, call, result, serving, steps
+from tests.support.answers import Answer
+
+DONE = Answer(text="Finished.")
+
+
+def row(command: str, matcher: str = "", **more: Any) -> dict[str, Any]:
+    return {"matcher": matcher, "hooks": [{"type": "command", "command": command, **more}]}
+
+
+def noting(path: Path, say: str = "") -> str:
+    """Return a command that keeps what it is told, a line each."""
+    return f"cat >> {shlex.quote(str(path))}; echo >> {shlex.quote(str(path))}; {say}"
+
+
+def noted(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines() if line]
+
+
+def results(server: Any) -> list[str]:
+    """Return what the model was told of its calls, in order."""
+    return [str(m["content"]) for m in server.requests[-1].json["messages"] if m["role"] == "tool"]
+
+
+def test_a_settings_file_of_claude_code_is_used_as_it_is(tmp_path: Path) -> None:
+    """Every event of a session, with the names of tools and arguments that its scripts read."""
+    desk = Desk(tmp_path)
+    log, settings = tmp_path / "log", tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    events = ("PostToolUse", "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop")
+    hooks = {event: [row(noting(log))] for event in events}
+    guard = "grep -q 'rm -rf' && { echo 'never remove' >&2; exit 2; }; exit 0"
+    hooks["PreToolUse"] = [row(noting(log), "Write|Edit"), row(guard, "Bash")]
+    settings.write_text(json.dumps({"model": "opus", "hooks": hooks}))
+    script = steps(bash("rm -rf build", "c1"), call("write", call_id="c2", filePath="a.txt", content="one"), DONE)
+    with serving(script) as server:
+        desk.use(server, hooks="~/.claude/settings.json", permission={"bash": "allow", "edit": "allow"})
+        (desk.work / "build").mkdir()
+        done = desk.run("run", "--format", "json", "do it")
+        assert result(done)["exitCode"] == 0
+        assert "never remove" in results(server)[0]
+    assert (desk.work / "build").is_dir()
+    told = {each["hook_event_name"]: each for each in noted(log)}
+    assert set(told) == {"PreToolUse", *events}
+    assert [each["hook_event_name"] for each in noted(log)][:2] == ["SessionStart", "UserPromptSubmit"]
+    assert told["PreToolUse"]["tool_name"] == "Write"
+    assert told["PreToolUse"]["tool_input"] == {"file_path": str(desk.work / "a.txt"), "content": "one"}
+    assert told["PostToolUse"]["tool_response"]["filePath"] == str(desk.work / "a.txt")
+    assert told["SessionStart"]["source"] == "startup"
+    assert told["UserPromptSubmit"]["prompt"] == "do it"
+    assert told["Stop"]["stop_hook_active"] is False
+    assert told["Stop"]["last_assistant_message"] == "Finished."
+    assert {each["cwd"] for each in noted(log)} == {str(desk.work)}
+    assert len({each["session_id"] for each in noted(log)}) == 1
+
+
+def test_hooks_speak_to_the_model_and_send_it_on(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    context = json.dumps({"hookSpecificOutput": {"additionalContext": "the branch is green"}})
+    stop = "grep -q '\"stop_hook_active\":true' || { echo 'run the tests too' >&2; exit 2; }"
+    hooks = {
+        "SessionStart": [row("echo on $(basename $CLAUDE_PROJECT_DIR)", "startup"), row("echo resumed", "resume")],
+        "UserPromptSubmit": [row(f"echo {shlex.quote(context)}")],
+        "PostToolUse": [row("echo 'format it' >&2; exit 2", "Bash")],
+        "Stop": [row(stop)],
+    }
+    with serving(steps(bash("echo hi"), DONE)) as server:
+        desk.use(server, hooks=hooks, permission={"bash": "allow"})
+        assert desk.run("run", "go").returncode == 0
+        prompts = [m["content"] for m in server.requests[-1].json["messages"] if m["role"] == "user"]
+        assert "on work" in str(prompts[0])
+        assert "resumed" not in str(prompts[0])
+        assert "the branch is green" in str(prompts[0])
+        assert "run the tests too" in str(prompts[1])
+        assert "format it" in results(server)[0]
+        desk.run("run", "--continue", "more")
+        assert "resumed" in str(server.requests[-1].json["messages"])
+
+
+@pytest.mark.parametrize(
+    ("event", "output", "says", "exit_code"),
+    [
+        ("PreToolUse", {"hookSpecificOutput": {"permissionDecision": "allow"}}, "hi", 0),
+        (
+            "PreToolUse",
+            {"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "not so"}},
+            "not so",
+            0,
+        ),
+        ("PreToolUse", {"decision": "block", "reason": "the old way"}, "the old way", 0),
+        ("PreToolUse", {"hookSpecificOutput": {"permissionDecision": "ask"}}, "Nobody", 5),
+        (
+            "PreToolUse",
+            {"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "echo instead"}}},
+            "instead",
+            0,
+        ),
+        ("PermissionRequest", {"hookSpecificOutput": {"decision": {"behavior": "allow"}}}, "hi", 0),
+        (
+            "PermissionRequest",
+            {"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "no way"}}},
+            "no way",
+            0,
+        ),
+    ],
+)
+def test_a_decision_is_json_on_stdout(
+    tmp_path: Path, event: str, output: dict[str, Any], says: str, exit_code: int
+) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("echo hi"), DONE)) as server:
+        desk.use(
+            server,
+            hooks={event: [row(f"echo {shlex.quote(json.dumps(output))}", "Bash")]},
+            profile="ask",
+            permission={"bash": "ask"},
+        )
+        done = desk.run("run", "--format", "json", "go")
+        assert result(done)["exitCode"] == exit_code, done.stderr
+        assert says in (results(server) or [done.stdout])[0]
+
+
+def test_a_hook_that_fails_is_named_and_passed_over_unless_it_is_a_policy(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    for policy in (False, True):
+        with serving(steps(bash("echo hi"), DONE)) as server:
+            hooks = {"PreToolUse": [row("echo broken >&2; exit 3", "Bash", policy=policy)]}
+            desk.use(server, hooks=hooks, permission={"bash": "allow"})
+            done = desk.run("run", "go")
+            if policy:
+                assert (
+                    "decides about tool.execute.before, and could not: it ended with exit code 3: broken"
+                    in results(server)[0]
+                )
+            else:
+                assert results(server)[0].startswith("hi")
+                assert "PreToolUse hook `echo broken >&2; exit 3` failed" in done.stderr
+
+
+def test_a_hook_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("echo hi"), DONE)) as server:
+        command = f"sleep 600 & echo $! > {tmp_path / 'pid'}; wait"
+        desk.use(server, hooks={"PreToolUse": [row(command, timeout=0.5)]}, permission={"bash": "allow"})
+        done = desk.run("run", "go")
+        assert "did not answer in 0.5 s" in done.stderr
+        assert results(server)[0].startswith("hi")
+    pid = int((tmp_path / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]
+
+
+def test_a_projects_hooks_run_once_it_is_trusted_and_never_changed(tmp_path: Path) -> None:
+    """Neither its configuration, nor the settings file that it names, nor a script of a command may change unseen."""
+    desk = Desk(tmp_path)
+    script = desk.work / "scripts" / "check.sh"
+    script.parent.mkdir()
+    script.write_text("echo ran >> log\n")
+    settings = desk.work / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    hooks = {"UserPromptSubmit": [row('sh "$CLAUDE_PROJECT_DIR"/scripts/check.sh')]}
+    settings.write_text(json.dumps({"hooks": hooks}))
+    (desk.work / "codeloop.json").write_text('{"hooks": ".claude/settings.json"}')
+    log = desk.work / "log"
+    with serving([DONE]) as server:
+        desk.use(server)
+        done = desk.run("run", "go")
+        assert not log.exists()
+        (warning,) = [line for line in done.stderr.splitlines() if "codeloop trust" in line]
+        assert "hooks" in warning
+        assert desk.run("trust").returncode == 0
+        desk.run("run", "go")
+        assert log.read_text() == "ran\n"
+        for file, text in ((script, "echo evil >> log\n"), (settings, json.dumps({"hooks": {}}))):
+            before = file.read_text()
+            file.write_text(text)
+            done = desk.run("run", "go")
+            assert f"{file.relative_to(desk.work)} changed" in done.stderr
+            assert log.read_text() == "ran\n"
+            file.write_text(before)
+        desk.run("run", "go")
+        assert log.read_text() == "ran\nran\n"
+
+
+def test_mistakes_in_hooks_name_file_line_and_what_is_expected(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.configure(hooks={"PreToolUse": [{"hooks": [{"type": "command"}]}]})
+    done = desk.run("run", "go")
+    assert done.returncode != 0
+    assert "hooks.PreToolUse[0].hooks[0].command: expected a command, got null" in done.stderr
+    desk.configure(hooks="missing.json")
+    assert "missing.json of hooks does not exist" in desk.run("run", "go").stderr
+    with serving([DONE]) as server:
+        hooks = {"Pretooluse": [row("true")], "Stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}
+        desk.use(server, hooks=hooks)
+        done = desk.run("run", "go")
+        assert "hooks.Pretooluse means nothing to codeloop" in done.stderr
+        assert "hooks of the type 'prompt' are not run" in done.stderr

@@ -1,0 +1,109 @@
+"""Commands of `hooks`: which tools a matcher is about, what scripts are shown, what their output says."""
+
+from pathlib import Path
+
+import pytest
+
+from codeloop.extend.hooks.commands.decision import HookDecision, decision_of
+from codeloop.extend.hooks.commands.names import is_matched, names_of, own_input, shown_inputs
+from codeloop.extend.hooks.hooks import HookFailed
+
+WORK = Path("/work")
+
+
+@pytest.mark.parametrize(
+    ("matcher", "tool", "is_meant"),
+    [
+        ("", "bash", True),
+        ("*", "bash", True),
+        ("Bash", "bash", True),
+        ("bash", "bash", True),
+        ("Bas", "bash", False),
+        ("Edit|Write", "write", True),
+        ("Edit|Write", "edit", True),
+        ("Edit|Write", "multiedit", True),
+        ("Edit|Write", "apply_patch", True),
+        ("Edit|Write", "read", False),
+        ("Notebook.*|.*Edit", "multiedit", True),
+        ("Web.*", "webfetch", True),
+        ("Task", "task", True),
+        ("Grep|Glob|LS", "list", True),
+        ("Write", "rewrite", False),
+        (".*", "custom", True),
+        ("custom", "custom", True),
+        ("(", "bash", False),
+        ("mcp__.*", "bash", False),
+    ],
+)
+def test_a_matcher_is_about_tools_by_either_name(matcher: str, tool: str, is_meant: bool) -> None:
+    assert is_matched(matcher, names_of(tool)) is is_meant
+
+
+@pytest.mark.parametrize("matcher", ["mcp__git__push", "mcp__git__.*", "git_push", "mcp__.*__push"])
+def test_a_matcher_is_about_tools_of_mcp_servers(matcher: str) -> None:
+    assert is_matched(matcher, names_of("git_push", ("git", "push")))
+    assert not is_matched(matcher, names_of("other_push", ("other", "pull")))
+
+
+def test_scripts_read_the_arguments_that_they_know() -> None:
+    given = {"filePath": "src/a.py", "oldString": "a", "newString": "b", "replaceAll": True}
+    (shown,) = shown_inputs("edit", given, WORK)
+    assert shown == {"file_path": "/work/src/a.py", "old_string": "a", "new_string": "b", "replace_all": True}
+    assert own_input("edit", {**shown, "new_string": "c"}) == {**given, "filePath": "/work/src/a.py", "newString": "c"}
+    assert shown_inputs("custom", {"filePath": "x"}, WORK) == [{"filePath": "x"}]
+
+
+def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n*** Delete File: .env\n*** End Patch"
+    shown = shown_inputs("apply_patch", {"patchText": patch}, WORK)
+    assert [each["file_path"] for each in shown] == ["/work/a.py", "/work/b.py", "/work/.env"]
+    assert shown_inputs("apply_patch", {"patchText": "none"}, WORK) == [{"patch": "none"}]
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "errors", "wanted"),
+    [
+        (0, "", "", HookDecision()),
+        (0, "chatter", "", HookDecision()),
+        (2, "", "no\n", HookDecision(refused="no")),
+        (2, "out", "", HookDecision(refused="out")),
+        (0, '{"decision": "approve"}', "", HookDecision(permission="allow")),
+        (0, '{"decision": "block", "reason": "r"}', "", HookDecision(refused="r")),
+        (0, '{"continue": false, "stopReason": "s"}', "", HookDecision(refused="s", ends=True)),
+        (0, '{"systemMessage": "m", "suppressOutput": true}', "", HookDecision(told="m")),
+        (0, '{"unknown": {"a": 1}}', "", HookDecision()),
+        (
+            0,
+            '{"hookSpecificOutput": {"permissionDecision": "ask", "updatedInput": {"a": 1}, "additionalContext": "c"}}',
+            "",
+            HookDecision(permission="ask", updated={"a": 1}, context="c"),
+        ),
+    ],
+)
+def test_an_exit_code_or_json_is_a_decision(code: int, output: str, errors: str, wanted: HookDecision) -> None:
+    assert decision_of(code, output.encode(), errors, is_context=False) == wanted
+
+
+def test_what_a_hook_prints_is_for_the_model_where_that_is_meant() -> None:
+    assert decision_of(0, b"plain words\n", "", is_context=True).context == "plain words"
+    assert decision_of(0, b"{not json", "", is_context=True).context == "{not json"
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "says"),
+    [
+        (1, "", "exit code 1: no output"),
+        (127, "", "exit code 127"),
+        (-9, "", "exit code -9"),
+        (0, '{"decision": 5}', "makes no sense"),
+        (0, "{broken", "makes no sense"),
+        (0, '{"hookSpecificOutput": {"permissionDecision": "maybe"}}', "makes no sense"),
+    ],
+)
+def test_anything_else_is_a_failure(code: int, output: str, says: str) -> None:
+    with pytest.raises(HookFailed, match=says):
+        decision_of(code, output.encode(), "", is_context=False)
+
+
+def test_control_characters_of_a_hook_are_left_out() -> None:
+    assert decision_of(2, b"", "\x1b[31mno\x1b[0m", is_context=False).refused == "no"
