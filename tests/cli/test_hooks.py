@@ -2,12 +2,14 @@
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.program import Desk, bash, call, result, serving, steps
+from tests.extend.mcp.world import PLAIN
 from tests.support.answers import Answer
 
 DONE = Answer(text="Finished.")
@@ -204,3 +206,20 @@ def test_mistakes_in_hooks_name_file_line_and_what_is_expected(tmp_path: Path) -
         done = desk.run("run", "go")
         assert "hooks.Pretooluse means nothing to codeloop" in done.stderr
         assert "hooks of the type 'prompt' are not run" in done.stderr
+
+
+def test_tools_of_mcp_servers_are_known_by_the_names_of_scripts(tmp_path: Path) -> None:
+    """Whether a request names the tool, or it is called through the one that finds tools."""
+    desk = Desk(tmp_path)
+    log, traces = tmp_path / "log", tmp_path / "traces"
+    traces.mkdir()
+    for script in (call("mcp", tool="p_echo", arguments={"text": "hi"}), call("p_echo", text="hi")):
+        with serving(steps(script, DONE)) as server:
+            hooks = {"PreToolUse": [row(noting(log), "mcp__p__.*")], "PostToolUse": [row(noting(log), "p_echo")]}
+            mcp = {"p": {"type": "local", "command": [sys.executable, str(PLAIN), str(traces)]}}
+            desk.use(server, hooks=hooks, mcp=mcp)
+            desk.run("run", "--auto", "go")
+            assert "echo: hi" in results(server)[0]
+    assert [each["hook_event_name"] for each in noted(log)] == ["PreToolUse", "PostToolUse"] * 2
+    assert {each["tool_name"] for each in noted(log)} == {"mcp__p__echo"}
+    assert [each["tool_input"] for each in noted(log)] == [{"text": "hi"}] * 4

@@ -8,7 +8,7 @@ from codeloop.extend.hooks.commands.decision import HookDecision, decision_of
 from codeloop.extend.hooks.commands.names import is_matched, names_of, own_input, shown_inputs
 from codeloop.extend.hooks.hooks import HookFailed
 
-WORK = Path("/work")
+WORK = Path("/p")
 
 
 @pytest.mark.parametrize(
@@ -48,15 +48,19 @@ def test_a_matcher_is_about_tools_of_mcp_servers(matcher: str) -> None:
 def test_scripts_read_the_arguments_that_they_know() -> None:
     given = {"filePath": "src/a.py", "oldString": "a", "newString": "b", "replaceAll": True}
     (shown,) = shown_inputs("edit", given, WORK)
-    assert shown == {"file_path": "/work/src/a.py", "old_string": "a", "new_string": "b", "replace_all": True}
-    assert own_input("edit", {**shown, "new_string": "c"}) == {**given, "filePath": "/work/src/a.py", "newString": "c"}
+    assert shown == {"file_path": "/p/src/a.py", "old_string": "a", "new_string": "b", "replace_all": True}
+    assert own_input("edit", {**shown, "new_string": "c"}) == {
+        **given,
+        "filePath": "/p/src/a.py",
+        "newString": "c",
+    }
     assert shown_inputs("custom", {"filePath": "x"}, WORK) == [{"filePath": "x"}]
 
 
 def test_a_patch_is_shown_once_for_each_of_its_files() -> None:
     patch = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n*** Delete File: .env\n*** End Patch"
     shown = shown_inputs("apply_patch", {"patchText": patch}, WORK)
-    assert [each["file_path"] for each in shown] == ["/work/a.py", "/work/b.py", "/work/.env"]
+    assert [each["file_path"] for each in shown] == ["/p/a.py", "/p/b.py", "/p/.env"]
     assert shown_inputs("apply_patch", {"patchText": "none"}, WORK) == [{"patch": "none"}]
 
 

@@ -1,0 +1,85 @@
+"""Commands of `hooks` at what happens beside calls: subagents that end, summaries, what waits for a person."""
+
+import asyncio
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from codeloop.extend.hooks.follow import events_in
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_inputs import Summarize
+from codeloop.schema.event import MessageUpdated
+from codeloop.schema.live_events import PartDelta
+from codeloop.schema.operation import SUMMARIZE
+from tests.support.project import call, calls, rig, until
+
+DONE = ScriptedAnswer(text="Done.")
+NOTE = ScriptedAnswer(kind="side", text="NOTE")
+
+
+def keeping(log: Path, matcher: str = "", then: str = "true") -> list[dict[str, Any]]:
+    command = f"cat >> {shlex.quote(str(log))}; echo >> {shlex.quote(str(log))}; {then}"
+    return [{"matcher": matcher, "hooks": [{"type": "command", "command": command}]}]
+
+
+def kept(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines() if line] if log.exists() else []
+
+
+async def test_a_subagent_that_ends_is_sent_on_and_no_stop_of_the_session(tmp_path: Path) -> None:
+    log, stops = tmp_path / "log", tmp_path / "stops"
+    hooks = {
+        "SubagentStop": keeping(log, then=f"[ $(grep -c Subagent {log}) -gt 1 ] || {{ echo 'and more' >&2; exit 2; }}"),
+        "Stop": keeping(stops),
+    }
+    task = call("task", description="d", prompt="p", subagent_type="general")
+    async with rig(tmp_path, [calls(task), DONE, DONE, DONE], hooks=hooks) as it:
+        await it.prompt()
+        assert len(it.model.requests) == 4
+        assert [each["stop_hook_active"] for each in kept(log)] == [False, True]
+        assert len(kept(stops)) == 1
+        (child,) = it.project.store.sessions(parent=it.session_id)
+        assert {each["session_id"] for each in kept(log)} == {child.id}
+
+
+async def test_a_summary_is_told_of_with_what_made_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with rig(tmp_path, [DONE, NOTE], hooks={"PreCompact": keeping(log, "manual")}) as it:
+        await it.prompt()
+        await it.client.call(SUMMARIZE, Summarize(session_id=it.session_id, provider_id="scripted", model_id="script"))
+        assert [each["trigger"] for each in kept(log)] == ["manual"]
+
+
+async def test_what_waits_for_a_person_is_told(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    settings: dict[str, Any] = {
+        "permission": {"bash": "ask"},
+        "profile": "ask",
+        "hooks": {"Notification": keeping(log)},
+    }
+    async with rig(tmp_path, [calls(call("bash", command="touch a")), DONE], **settings) as it:
+        asking = asyncio.create_task(it.prompt())
+        request = await it.question()
+        await until(lambda: kept(log))
+        (told,) = kept(log)
+        assert told["notification_type"] == "permission_prompt"
+        assert "bash touch a" in told["message"]
+        await it.answer(request, "once")
+        await asking
+
+
+async def test_a_follower_hears_what_happens_in_its_directory(tmp_path: Path) -> None:
+    heard: set[type] = set()
+
+    async with rig(tmp_path, [DONE]) as it:
+
+        async def follow() -> None:
+            async for event in events_in(it.project.store, it.work):
+                heard.add(type(event))
+
+        following = asyncio.create_task(follow())
+        await asyncio.sleep(0)
+        await it.prompt()
+        await until(lambda: {MessageUpdated, PartDelta} <= heard)
+        following.cancel()
