@@ -1,3 +1,52 @@
-"""codeloop: an open coding agent; terminal program, server and library in one package."""
+"""codeloop: an open coding agent; terminal program, server and library in one package.
+
+    import asyncio, codeloop
+
+    async def main() -> None:
+        async with codeloop.open(".") as project:
+            print(await project.ask("What does this project do?"))
+
+    asyncio.run(main())
+
+`codeloop.sync` is the same without asyncio. Nothing is loaded before it is used: see `__init__.pyi` for the names.
+"""
+
+from codeloop.kit.lazy import load
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "library.project": ("AgentProject",),
+    "library.session": ("AgentSession", "SaidMessage"),
+    "library.events": (
+        *("Answer", "SessionEvent", "ToolUse", "TurnDone", "StepEnded", "FilesChanged", "RetryWaiting", "Notice"),
+        *("TextAdded", "ThinkingAdded", "ToolStarted", "ToolReported", "ToolEnded"),
+    ),
+    "library.errors": ("CodeloopError", "TurnFailed", "LimitReached", "WrongResult", "ToolRefused"),
+    "library.options": (
+        *("TurnLimits", "PermissionQuestion", "Allow", "Deny", "ModelQuestion", "Choice"),
+        *("OpenOptions", "ConnectOptions", "SessionOptions"),
+    ),
+    "extension": ("Context",),
+}
+"""Which modules hold the names of the library."""
+_PLACES = {name: (module, name) for module, names in _HOMES.items() for name in names} | {
+    "open": ("library.opening", "open_directory"),
+    "connect": ("library.opening", "connect_to"),
+    "sync": ("sync", "__name__"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Return a name of the library, loaded now; `import *` asks for `__all__`."""
+    if name == "__all__":
+        return __dir__()
+    if name not in _PLACES:
+        raise AttributeError(f"module 'codeloop' has no attribute {name!r}")
+    value = load(":".join(_PLACES[name]))
+    return globals().setdefault(name, value)  # a module is an attribute of its package already
+
+
+def __dir__() -> list[str]:
+    """Return what there is."""
+    return sorted(("__version__", *_PLACES))

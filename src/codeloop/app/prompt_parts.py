@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, SubtaskPartInput, TextPartInput
-from codeloop.schema.errors import OperationError
+from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import ATTACHED_FILE, IMAGE_FILE, READ_PDF
 from codeloop.schema.message import UserMessage
@@ -169,3 +169,11 @@ def _read(path: Path, limit: int) -> bytes:
 def mime_of(path: Path) -> str:
     """Guess a file's mime type from its name; text when there is nothing to go by."""
     return mimetypes.guess_type(path.name)[0] or "text/plain"
+
+
+def file_here(path: Path) -> FilePartInput:
+    """Return a file of this machine by its name, for a project in this process. Raises UsageProblem."""
+    absolute = path.expanduser().absolute()
+    if not absolute.exists():
+        raise UsageProblem(f"The file {path} does not exist. Correct the name.")
+    return FilePartInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)

@@ -5,15 +5,14 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
 from codeloop.app.project import open_project
-from codeloop.app.prompt_parts import mime_of
+from codeloop.app.prompt_parts import file_here
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.cli.options import Options
-from codeloop.cli.target.recording import Recording, recording
 from codeloop.cli.target.target import AskTrust
 from codeloop.client.local import LocalClient
+from codeloop.client.recording import Recording, recording
 from codeloop.client.target import Target
 from codeloop.config.trust.store import trust
-from codeloop.schema.api.session_inputs import FilePartInput
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
 
@@ -44,7 +43,7 @@ async def _opened(options: Options, ask_trust: AskTrust | None, record: Recordin
                 )
             return client
 
-        yield Target(client, str(place.directory), client_of, _attachment, notes, problems=project.models.problems)
+        yield Target(client, str(place.directory), client_of, file_here, notes, problems=project.models.problems)
     finally:
         await project.close()
         if record is not None:
@@ -65,13 +64,6 @@ def _startup(options: Options, record: Path | None) -> Startup:
         replay=options.replay,
         pace=options.pace,
     )
-
-
-def _attachment(path: Path) -> FilePartInput:
-    absolute = path.expanduser().absolute()
-    if not absolute.exists():
-        raise UsageProblem(f"The file {path} of --file does not exist. Correct the name.")
-    return FilePartInput(mime=mime_of(absolute), url=absolute.as_uri(), filename=absolute.name)
 
 
 async def trusted(startup: Startup, ask_trust: AskTrust) -> ProjectSettings:

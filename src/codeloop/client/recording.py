@@ -1,4 +1,4 @@
-"""The file of `--record`: checked before a model is asked, and never left incomplete under its name."""
+"""The file of a recording: checked before a model is asked, and never left incomplete under its name."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ def recording(path: Path, *, replace: bool) -> Generator[Recording]:
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        raise UsageProblem(f"{path} of --record is not a regular file. Choose another name.")
+        raise UsageProblem(f"The recording {path} is not a regular file. Choose another name.")
     if not replace and target.exists() and target.stat().st_size:
         raise UsageProblem(f"The recording {path} already exists. Choose another name, or replace it with --force.")
     part = target.with_name(f"{target.name}.part")

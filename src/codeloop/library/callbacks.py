@@ -1,0 +1,23 @@
+"""Functions of the program that uses the library: called where they may block, and their failures told."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+async def called(function: "Callable[[A], R | Awaitable[R]]", argument: A) -> R:
+    """Return what a function gives: a plain one runs in a thread, so that it may wait for a person."""
+    if inspect.iscoroutinefunction(function):
+        return await cast("Awaitable[R]", function(argument))
+    value = await asyncio.to_thread(function, argument)
+    return await cast("Awaitable[R]", value) if inspect.isawaitable(value) else cast("R", value)
+
+
+def reported(failed: Callable[[BaseException], object], task: "asyncio.Task[None]") -> None:
+    """Tell what a task that has ended failed with, if anything."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        failed(error)

@@ -1,0 +1,90 @@
+"""Follows a project's events while it is open, and hands each of them to everybody who listens."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
+
+from codeloop.client.client import Client
+from codeloop.library.callbacks import reported
+from codeloop.schema.errors import GapError
+from codeloop.schema.event import Event
+from codeloop.schema.live_events import ServerConnected
+
+
+class Listener:
+    """Somebody who listens. All may be left as they are."""
+
+    def heard(self, event: Event) -> None:
+        """Take in an event."""
+
+    def resumed(self) -> None:
+        """Take in that events may be missing."""
+
+    def failed(self, error: BaseException) -> None:
+        """Take in that no more events will come."""
+
+    async def closed(self) -> None:
+        """Stop what goes on: the project is closed."""
+
+
+class EventFeed:
+    """The events of one client, followed from the first time that they are wanted until it is closed."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._listeners: list[Listener] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._following: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def listened(self, listener: Listener) -> Generator[None]:
+        """Hand events to a listener."""
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+    async def start(self) -> None:
+        """Follow, if that is not done yet: what is called from now on is seen."""
+        if self._following is None or self._following.done():
+            self._following = asyncio.create_task(self._follow())
+            self._following.add_done_callback(lambda task: reported(self._lost, task))
+            await asyncio.sleep(0)
+
+    def aside(self, work: Coroutine[object, object, None], failed: Callable[[BaseException], object]) -> None:
+        """Do something beside everything else, at most until the feed is closed."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda done: reported(failed, done))
+
+    async def close(self) -> None:
+        """Stop what the listeners do, the following, and everything that is done beside it."""
+        for listener in tuple(self._listeners):
+            await listener.closed()
+        tasks = [*self._tasks, *([self._following] if self._following is not None else [])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                async for stamped in self._client.follow():
+                    is_again = isinstance(stamped.event, ServerConnected)
+                    for listener in tuple(self._listeners):
+                        if is_again:
+                            listener.resumed()
+                        else:
+                            listener.heard(stamped.event)
+            except GapError:
+                for listener in tuple(self._listeners):
+                    listener.resumed()
+            else:
+                return
+
+    def _lost(self, error: BaseException) -> None:
+        for listener in tuple(self._listeners):
+            listener.failed(error)

@@ -1,0 +1,251 @@
+"""Functions of the program that uses the library as tools: offered to a session, and called when the model does."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from threading import Event as Flag
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import msgspec
+
+from codeloop.client.client import Client
+from codeloop.extend.functions import FunctionResult, FunctionTool, WrongArguments, function_tool
+from codeloop.extension import TOOL
+from codeloop.library.errors import ToolRefused
+from codeloop.library.following import EventFeed, Listener
+from codeloop.schema.api.session_inputs import (
+    AnswerToolCall,
+    AskForToolCall,
+    ClientTool,
+    ClientToolCall,
+    FilePartInput,
+    OfferTools,
+    ReportToolCall,
+    WithdrawTools,
+)
+from codeloop.schema.bounds.language import CLIENT_TOOLS
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.event import Event
+from codeloop.schema.live_events import ClientToolChanged
+from codeloop.schema.operation import (
+    OPERATIONS,
+    TOOL_ANSWER,
+    TOOL_ASK,
+    TOOL_REPORT,
+    TOOLS_OFFER,
+    TOOLS_WITHDRAW,
+)
+from codeloop.schema.wire import JSON
+
+_LOG = logging.getLogger("codeloop.library")
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+T = TypeVar("T")
+
+
+def tools_from(functions: Sequence[Callable[..., object]]) -> dict[str, FunctionTool]:
+    """Return functions as tools, by name. Raises CodeloopError, which says what to change in a function."""
+    found: dict[str, FunctionTool] = {}
+    for function in functions:
+        marked: tuple[str | None, str | None] = getattr(function, TOOL, (None, None))
+        made = function_tool(function, name=marked[0], description=marked[1])
+        if made.name in found:
+            raise CodeloopError(
+                f"Two tools are named {made.name}. Give one another name: @codeloop.extension.tool(name=...)."
+            )
+        found[made.name] = made
+    return found
+
+
+class FunctionOffer(Listener):
+    """The functions that one session may call, offered while its turns run."""
+
+    def __init__(self, client: Client, feed: EventFeed, session_id: str, tools: Mapping[str, FunctionTool]) -> None:
+        self._client = client
+        self._feed = feed
+        self._session_id = session_id
+        self._tools = tools
+        self._lease_id = uuid4().hex
+        self._calls: dict[str, tuple[asyncio.Task[None], FunctionCall]] = {}
+        self._renewing: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def offered(self) -> AsyncGenerator[None]:
+        """Offer the functions meanwhile. Raises CodeloopError."""
+        await self._offer()
+        self._renewing = asyncio.create_task(self._renew())
+        try:
+            yield
+        finally:
+            await asyncio.shield(asyncio.ensure_future(self.closed()))
+
+    async def closed(self) -> None:
+        """Offer them no more, and end the calls."""
+        if self._renewing is None:
+            return
+        tasks = [self._renewing, *(task for task, _ in self._calls.values())]
+        self._renewing = None
+        for _, call in self._calls.values():
+            call.abort.set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        with suppress(CodeloopError):
+            await self._client.call(TOOLS_WITHDRAW, WithdrawTools(session_id=self._session_id, lease_id=self._lease_id))
+
+    def heard(self, event: Event) -> None:
+        """Begin a call, or end one that nobody waits for any more."""
+        if isinstance(event, ClientToolChanged) and event.properties.lease_id == self._lease_id:
+            if event.properties.state == "called":
+                self._take(event.properties)
+            elif (known := self._calls.get(event.properties.request_id)) is not None:
+                known[1].abort.set()
+                known[0].cancel()
+
+    def resumed(self) -> None:
+        """Look for calls that were made meanwhile."""
+        self._feed.aside(self._offer(), lambda _: None)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(CLIENT_TOOLS.seconds / 3)
+            with suppress(CodeloopError):
+                await self._offer()
+
+    async def _offer(self) -> None:
+        """Offer the functions until some time from now, and take up calls that wait."""
+        shown = [
+            ClientTool(name=each.name, description=each.description, parameters=each.parameters)
+            for each in self._tools.values()
+        ]
+        wanted = OfferTools(session_id=self._session_id, lease_id=self._lease_id, tools=shown)
+        for call in (await self._client.call(TOOLS_OFFER, wanted)).calls:
+            self._take(call)
+
+    def _take(self, asked: ClientToolCall) -> None:
+        if asked.request_id in self._calls or asked.tool not in self._tools:
+            return
+        call = FunctionCall(self._client, self._session_id, asked)
+        task = asyncio.create_task(self._carry_out(call))
+        self._calls[asked.request_id] = (task, call)
+        task.add_done_callback(lambda _: self._calls.pop(asked.request_id, None))
+
+    async def _carry_out(self, call: "FunctionCall") -> None:
+        """Call the function and send what it gives, or what it raises."""
+        tool = self._tools[call.asked.tool]
+        working = asyncio.create_task(tool.call(call.asked.arguments, call))
+        try:
+            await asyncio.wait([working])
+        finally:
+            working.cancel()
+        answer = call.answer_of(working)
+        try:
+            await self._client.call(TOOL_ANSWER, answer)
+        except CodeloopError as error:  # such as a result that is too large, or a call that has ended meanwhile
+            failure = call.failure(f"The result of {tool.name} could not be sent: {error}")
+            with suppress(CodeloopError):
+                await self._client.call(TOOL_ANSWER, failure)
+
+
+class FunctionCall:
+    """One call of a function: what it gets as `ctx`."""
+
+    def __init__(self, client: Client, session_id: str, asked: ClientToolCall) -> None:
+        self.asked = asked
+        self.session_id = asked.session_id
+        self.message_id = asked.message_id
+        self.call_id = asked.call_id
+        self.agent = asked.agent
+        self.directory = Path(asked.directory)
+        self.worktree = Path(asked.worktree)
+        self.options: Mapping[str, Any] = {}
+        self.abort = Flag()
+        self._client = client
+        self._named: dict[str, Any] = {
+            "session_id": session_id,
+            "lease_id": asked.lease_id,
+            "request_id": asked.request_id,
+        }
+        self._loop = asyncio.get_running_loop()
+
+    async def ask(
+        self,
+        permission: str,
+        patterns: Sequence[str] = ("*",),
+        *,
+        always: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Return when the rules or a person allow this. Raises ToolRefused: the call has ended then."""
+        wanted = AskForToolCall(
+            **self._named,
+            permission=permission,
+            patterns=list(patterns),
+            always=list(always),
+            metadata=dict(metadata or {}),
+        )
+        answer = await self._client.call(TOOL_ASK, wanted)
+        if not answer.allowed:
+            raise ToolRefused(answer.message)
+
+    def report(self, *, title: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
+        """Show progress; may be called from any thread."""
+        told = ReportToolCall(**self._named, title=title, metadata=dict(metadata or {}))
+        asyncio.run_coroutine_threadsafe(self._client.call(TOOL_REPORT, told), self._loop)
+
+    async def operation(
+        self,
+        name: str,
+        *,
+        path: Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+    ) -> Any:
+        """Return what an operation of the HTTP API answers, by its id. Raises CodeloopError."""
+        row = next((row for row in OPERATIONS if row.id == name), None)
+        if row is None:
+            raise CodeloopError(f"There is no operation {name}. `codeloop serve` lists them at /doc.")
+        given: JSON = {**(path or {}), **(query or {}), **({row.body: body} if row.body else (body or {}))}
+        try:
+            args = msgspec.convert(given, row.takes, strict=False)
+        except msgspec.ValidationError as error:
+            raise CodeloopError(f"{name} was asked wrongly: {error}.") from None
+        return msgspec.to_builtins(await self._client.call(row, args))
+
+    def log(self, message: str, level: str = "info", **extra: Any) -> None:
+        """Write a line to Python's log, as the logger `codeloop.library`."""
+        _LOG.log(_LEVELS.get(level, logging.INFO), "%s: %s %s", self.asked.tool, message, extra or "")
+
+    def wait(self, awaitable: Awaitable[T]) -> T:
+        """Return what an awaitable of this context gives, in a plain function."""
+
+        async def waited() -> T:
+            return await awaitable
+
+        return asyncio.run_coroutine_threadsafe(waited(), self._loop).result()
+
+    def answer_of(self, working: "asyncio.Task[FunctionResult]") -> AnswerToolCall:
+        """Return what a call came to."""
+        name = self.asked.tool
+        if working.cancelled():
+            return self.failure(f"{name} was cancelled.")
+        error = working.exception()
+        if isinstance(error, WrongArguments | CodeloopError):
+            return self.failure(str(error))
+        if error is not None:
+            _LOG.warning("%s raised", name, exc_info=error)
+            return self.failure(f"{name} raised {type(error).__name__}: {error}")
+        result = working.result()
+        try:
+            files = [msgspec.convert({"type": "file", **each}, FilePartInput) for each in result.attachments]
+        except msgspec.ValidationError as wrong:
+            return self.failure(f"{name} returned attachments that are none: {wrong}.")
+        return AnswerToolCall(
+            **self._named, output=result.output, title=result.title, metadata=result.metadata, attachments=files
+        )
+
+    def failure(self, why: str) -> AnswerToolCall:
+        """Return an answer that says why there is no result."""
+        return AnswerToolCall(**self._named, error=why)

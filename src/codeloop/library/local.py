@@ -1,0 +1,57 @@
+"""A project in this process, as the command line opens it."""
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+
+from codeloop.app.project import open_project
+from codeloop.app.prompt_parts import file_here
+from codeloop.app.settings import Startup
+from codeloop.client.local import LocalClient
+from codeloop.client.recording import recording
+from codeloop.client.target import Target
+from codeloop.library.options import OpenOptions
+from codeloop.schema.errors import UsageProblem
+
+
+@asynccontextmanager
+async def opened(directory: "str | os.PathLike[str]", options: OpenOptions) -> AsyncGenerator[Target]:
+    """Open a directory. Raises CodeloopError."""
+    folder = Path(directory).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageProblem(f"The directory {folder} does not exist. Correct the name.")
+    if "record" in options and "replay" in options:
+        raise UsageProblem("record and replay exclude each other, as a replay asks no model. Leave one of them out.")
+    record = options.get("record")
+    with recording(Path(record), replace=False) if record is not None else nullcontext() as written:
+        startup = _startup(folder, options, written.path if written is not None else None)
+        project = await open_project(startup)
+        try:
+            project.refresh_catalog()
+            client = LocalClient(project)
+            yield Target(
+                client,
+                str(project.settings.place.directory),
+                lambda _: client,
+                file_here,
+                tuple(project.settings.loaded.warnings),
+                problems=project.models.problems,
+            )
+        finally:
+            await project.close()
+            if written is not None:
+                written.is_whole = not project.models.problems()
+
+
+def _startup(folder: Path, options: OpenOptions, record: Path | None) -> Startup:
+    config, replay, model = options.get("config"), options.get("replay"), options.get("model")
+    return Startup(
+        directory=folder,
+        environment=dict(options.get("environment", os.environ)),
+        config_file=Path(config) if config is not None else None,
+        settings={**options.get("settings", {}), **({"model": model} if model is not None else {})},
+        trust=options.get("trust", False),
+        record=record,
+        replay=Path(replay) if replay is not None else None,
+    )

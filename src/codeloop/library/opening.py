@@ -1,0 +1,53 @@
+"""How a program begins: it opens a directory in this process, or connects to one on a server."""
+
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Unpack
+
+from codeloop.client.target import Target
+from codeloop.kit.lazy import load
+from codeloop.library.following import EventFeed
+from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions
+from codeloop.library.project import AgentProject
+from codeloop.library.session import SessionPlace
+from codeloop.schema.operation import PATH_GET, NoArguments
+
+OpenHere = Callable[["str | os.PathLike[str]", OpenOptions], AbstractAsyncContextManager[Target]]
+OpenThere = Callable[[str, ConnectOptions], AbstractAsyncContextManager[Target]]
+
+
+@asynccontextmanager
+async def open_directory(
+    directory: "str | os.PathLike[str]" = ".", **options: Unpack[OpenOptions]
+) -> AsyncGenerator[AgentProject]:
+    """Open a directory's project in this process, for as long as the `async with` lasts.
+
+    Leaving it stops what still runs, and every process that was started. Any number of projects may be open at once.
+    Raises CodeloopError: no such directory, a configuration that can't be used.
+    """
+    opened: OpenHere = load("library.local:opened")
+    async with opened(directory, options) as target, _project(target, options) as project:
+        yield project
+
+
+@asynccontextmanager
+async def connect_to(url: str, **options: Unpack[ConnectOptions]) -> AsyncGenerator[AgentProject]:
+    """Connect to a server (`codeloop serve`); everything else is as with `open`.
+
+    Raises CodeloopError: nobody answers there, or the password is not right.
+    """
+    opened: OpenThere = load("library.remote:opened")
+    async with opened(url, options) as target, _project(target, options) as project:
+        yield project
+
+
+@asynccontextmanager
+async def _project(target: Target, options: SessionOptions) -> AsyncGenerator[AgentProject]:
+    feed = EventFeed(target.client)
+    try:
+        place = SessionPlace(target.client, feed, target.attachment)
+        path = await target.client.call(PATH_GET, NoArguments())
+        yield AgentProject(place, path, target.notes, options)
+    finally:
+        await feed.close()

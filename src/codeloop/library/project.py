@@ -1,0 +1,139 @@
+"""An open project, in this process or on a server: where sessions are made, found and resumed."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, Unpack, cast, overload
+
+from codeloop.client.client import Client
+from codeloop.library.events import Answer
+from codeloop.library.functions import tools_from
+from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits
+from codeloop.library.session import AgentSession, Files, SessionPlace, check_prompt, model_of
+from codeloop.schema.api.project import PathInfo
+from codeloop.schema.api.session_requests import CreateSession, ListSessions, SessionId, UpdateSession
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.message import Session, SessionModel
+from codeloop.schema.operation import SESSION_CREATE, SESSION_GET, SESSION_LIST, SESSION_UPDATE
+from codeloop.schema.permission import PROFILE, PROFILES, PermissionRule
+
+T = TypeVar("T")
+_MANY = 1_000
+
+
+class AgentProject:
+    """A directory that the agent works in. `codeloop.open` and `codeloop.connect` give it.
+
+    `client` carries out every operation of the HTTP API: what this class does not offer is at hand there.
+    """
+
+    def __init__(self, place: SessionPlace, path: PathInfo, warnings: tuple[str, ...], options: SessionOptions) -> None:
+        self.directory = path.directory
+        """Its absolute path."""
+        self.warnings = warnings
+        """What a person should know of its configuration: what of it was ignored, and why."""
+        self._worktree = path.worktree
+        self._place = place
+        self._options = options
+
+    def __repr__(self) -> str:
+        """Return its directory."""
+        return f"<AgentProject {self.directory}>"
+
+    @property
+    def client(self) -> Client:
+        """What the command line, too, reaches a project by: `call(operation, arguments)` and `follow()`."""
+        return self._place.client
+
+    async def session(
+        self, session_id: str | None = None, *, title: str | None = None, **options: Unpack[SessionOptions]
+    ) -> AgentSession:
+        """Start a session, or resume the one with this id, whichever process made it.
+
+        Options stand in for those of the project. Raises CodeloopError: no such session, agent or model.
+        """
+        chosen: SessionOptions = {**self._options, **options}
+        tools_from(chosen.get("tools", ()))  # refuses a function before a session is made
+        if session_id is None:
+            return AgentSession(self._place, await self._created(title, chosen), chosen)
+        found = await self.client.call(SESSION_GET, SessionId(session_id=session_id))
+        if found.directory != self.directory and (self._worktree == "/" or found.root != self._worktree):
+            raise UsageProblem(f"Session {session_id} belongs to {found.directory}: open that directory.")
+        changes = UpdateSession(
+            session_id=found.id,
+            title=title,
+            metadata={**(found.metadata or {}), **_profile(options)} if "profile" in options else None,
+            permission=_rules(options["permission"]) if "permission" in options else None,
+        )
+        if title or changes.metadata is not None or changes.permission is not None:
+            found = await self.client.call(SESSION_UPDATE, changes)
+        return AgentSession(self._place, found, chosen)
+
+    async def last(self, **options: Unpack[SessionOptions]) -> AgentSession:
+        """Resume the session of this directory that changed last. Raises CodeloopError when there is none."""
+        found = await self._stored(_MANY)
+        if not found:
+            raise UsageProblem(f"There is no session in {self.directory} yet. project.session() starts one.")
+        return await self.session(found[0].id, **options)
+
+    async def sessions(self, limit: int = 100) -> list[AgentSession]:
+        """Return the sessions of this directory, newest change first."""
+        return [AgentSession(self._place, each, self._options) for each in (await self._stored(_MANY))[:limit]]
+
+    @overload
+    async def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...
+    @overload
+    async def ask(
+        self, prompt: str, *, result: type[T], files: Files = (), limits: TurnLimits | None = None
+    ) -> Answer[T]: ...
+    async def ask(
+        self,
+        prompt: str,
+        *,
+        result: type[Any] | None = None,
+        files: Files = (),
+        limits: TurnLimits | None = None,
+    ) -> Answer[Any]:
+        """Ask in a new session; see `AgentSession.ask`."""
+        check_prompt(prompt)
+        session = await self.session()
+        if result is None:
+            return await session.ask(prompt, files=files, limits=limits)
+        return await session.ask(prompt, result=cast("type[object]", result), files=files, limits=limits)
+
+    async def _created(self, title: str | None, options: SessionOptions) -> Session:
+        model = model_of(options.get("model"))
+        rules = options.get("permission")
+        wanted = CreateSession(
+            title=title,
+            agent=options.get("agent"),
+            model=None if model is None else SessionModel(id=model.model_id, provider_id=model.provider_id),
+            metadata=_profile(options) or None,
+            permission=None if rules is None else _rules(rules),
+        )
+        return await self.client.call(SESSION_CREATE, wanted)
+
+    async def _stored(self, limit: int) -> list[Session]:
+        wanted = ListSessions(scope="project", roots=True, limit=limit)
+        found = await self.client.call(SESSION_LIST, wanted)
+        return [each for each in found if each.directory == self.directory and not each.time.archived]
+
+
+def _profile(options: SessionOptions) -> dict[str, str]:
+    """Return the metadata that keeps the profile of a session. Raises UsageProblem when there is no such profile."""
+    profile = options.get("profile")
+    if profile is None:
+        return {}
+    if profile not in PROFILES:
+        raise UsageProblem(f"There is no profile {profile!r}. There are: {', '.join(PROFILES)}.")
+    return {PROFILE: profile}
+
+
+def _rules(rules: Rules) -> list[PermissionRule]:
+    """Return rules in the form that a session holds them. Raises UsageProblem."""
+    found: list[PermissionRule] = []
+    for permission, given in rules.items():
+        patterns: Mapping[str, Action] = {"*": given} if isinstance(given, str) else given
+        for pattern, action in patterns.items():
+            if action not in {"allow", "ask", "deny"}:
+                raise UsageProblem(f"{permission} {pattern!r} is {action!r}: give `allow`, `ask` or `deny`.")
+            found.append(PermissionRule(permission=permission, pattern=pattern, action=action))
+    return found

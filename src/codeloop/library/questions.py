@@ -1,0 +1,145 @@
+"""Answers what a turn and its subagents ask, by the callbacks of the session."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from codeloop.client.asking import origin
+from codeloop.client.client import Client
+from codeloop.library.callbacks import called
+from codeloop.library.following import EventFeed, Listener
+from codeloop.library.options import (
+    Allow,
+    Choice,
+    Deny,
+    ModelQuestion,
+    OnPermission,
+    OnQuestion,
+    PermissionQuestion,
+    QuestionReply,
+)
+from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.event import Event, PermissionAsked, QuestionAsked
+from codeloop.schema.operation import (
+    PERMISSION_LIST,
+    PERMISSION_REPLY,
+    QUESTION_LIST,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
+    SESSION_GET,
+    NoArguments,
+)
+from codeloop.schema.permission import NOBODY, PermissionRequest
+from codeloop.schema.question import QuestionInfo, QuestionRequest
+
+
+class Questions(Listener):
+    """Answers the requests of one session and of its subagents; `failed` hears what a callback raises."""
+
+    def __init__(
+        self,
+        client: Client,
+        feed: EventFeed,
+        session_id: str,
+        callbacks: tuple[OnPermission | None, OnQuestion | None],
+        failed: Callable[[BaseException], object],
+    ) -> None:
+        self._client = client
+        self._feed = feed
+        self._session_id = session_id
+        self._on_permission, self._on_question = callbacks
+        self._failed = failed
+        self._known: set[str] = set()
+
+    def heard(self, event: Event) -> None:
+        """Answer a request."""
+        if isinstance(event, PermissionAsked | QuestionAsked):
+            self._answer_aside(event.properties)
+
+    def resumed(self) -> None:
+        """Look whether something was asked meanwhile."""
+        self._feed.aside(self._look(), self._failed)
+
+    async def _look(self) -> None:
+        with suppress(CodeloopError):  # a server that is gone for good is told by the feed
+            for request in await self._client.call(PERMISSION_LIST, NoArguments()):
+                self._answer_aside(request)
+            for request in await self._client.call(QUESTION_LIST, NoArguments()):
+                self._answer_aside(request)
+
+    def _answer_aside(self, request: PermissionRequest | QuestionRequest) -> None:
+        if request.id not in self._known:
+            self._known.add(request.id)
+            self._feed.aside(self._answer(request), self._failed)
+
+    async def _answer(self, request: PermissionRequest | QuestionRequest) -> None:
+        if not await self._is_ours(request.session_id):
+            return
+        with suppress(OperationError):  # another client has answered, or the turn has ended
+            if isinstance(request, PermissionRequest):
+                await self._client.call(PERMISSION_REPLY, await self._decided(request))
+            elif (answers := await self._told(request)) is not None:
+                await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))
+            else:
+                await self._client.call(QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY))
+
+    async def _is_ours(self, session_id: str) -> bool:
+        while session_id != self._session_id:
+            session = await self._client.call(SESSION_GET, SessionId(session_id=session_id))
+            if session.parent_id is None:
+                return False
+            session_id = session.parent_id
+        return True
+
+    async def _decided(self, request: PermissionRequest) -> AnswerPermission:
+        if self._on_permission is None:
+            return AnswerPermission(request_id=request.id, reply="reject", message=NOBODY)
+        asked = PermissionQuestion(
+            permission=request.permission,
+            patterns=tuple(request.patterns),
+            always=tuple(request.always),
+            tool=(await origin(self._client, request)).tool,
+            session_id=request.session_id,
+            details=request.metadata,
+        )
+        return _answer(request, await called(self._on_permission, asked))
+
+    async def _told(self, request: QuestionRequest) -> list[list[str]] | None:
+        """Return the answers to every question; None where one gets none."""
+        answers: list[list[str]] = []
+        for question in request.questions:
+            reply = await self._replied(request.session_id, question)
+            if reply is None:
+                return None
+            answers.append([reply] if isinstance(reply, str) else list(reply))
+        return answers
+
+    async def _replied(self, session_id: str, question: QuestionInfo) -> QuestionReply:
+        if self._on_question is None:
+            return None
+        choices: Sequence[Choice] = [Choice(option.label, option.description) for option in question.options]
+        asked = ModelQuestion(
+            question=question.question,
+            header=question.header,
+            choices=tuple(choices),
+            multiple=bool(question.multiple),
+            custom=question.custom is not False,
+            session_id=session_id,
+        )
+        return await called(self._on_question, asked)
+
+
+def _answer(request: PermissionRequest, reply: object) -> AnswerPermission:
+    """Return the answer that a callback means. Raises CodeloopError when it is none."""
+    match reply:
+        case Allow(always=True) if request.always:
+            return AnswerPermission(request_id=request.id, reply="always")
+        case True | Allow():
+            return AnswerPermission(request_id=request.id, reply="once")
+        case False:
+            return AnswerPermission(request_id=request.id, reply="reject", message=Deny().reason)
+        case Deny(reason=reason, stop=stop):
+            return AnswerPermission(request_id=request.id, reply="reject", message=None if stop else reason)
+        case _:
+            raise CodeloopError(f"on_permission returned {reply!r}. Return True, False, Allow(...) or Deny(...).")

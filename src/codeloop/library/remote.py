@@ -1,0 +1,30 @@
+"""A project on a server, as the command line reaches it with `--attach`."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from codeloop.client.connect import connected, file_sent
+from codeloop.client.target import Target
+from codeloop.library.options import ConnectOptions
+from codeloop.schema.errors import OperationError
+from codeloop.schema.operation import CONFIG_WARNINGS, PATH_GET, NoArguments
+
+
+@asynccontextmanager
+async def opened(url: str, options: ConnectOptions) -> AsyncGenerator[Target]:
+    """Connect to a server. Raises CodeloopError."""
+    directory = options.get("directory")
+    named = Path(directory) if directory is not None else None
+    client = connected(url, named, options.get("username"), options.get("password"))
+    try:
+        place = await client.call(PATH_GET, NoArguments())
+        here = client.at(place.directory)
+        warnings: tuple[str, ...] = ()
+        with suppress(OperationError):  # a server of another version
+            warnings = tuple(await here.call(CONFIG_WARNINGS, NoArguments()))
+        if client.sends_in_clear:
+            warnings = ("The password is sent unencrypted, because the address is http. Use https.", *warnings)
+        yield Target(here, place.directory, lambda _: here, file_sent, warnings, client.link)
+    finally:
+        await client.close()

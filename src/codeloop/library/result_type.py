@@ -1,0 +1,57 @@
+"""A Python type as the shape of an answer: its JSON Schema, and the instance that an answer becomes."""
+
+import sys
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
+
+T = TypeVar("T")
+
+
+class ResultType(Generic[T]):
+    """A dataclass, a TypedDict, a msgspec Struct, a pydantic model, or a plain type such as `list[str]`.
+
+    `schema`: what the model is asked for. Raises CodeloopError for a type that can't be described as JSON.
+    """
+
+    def __init__(self, kind: type[T]) -> None:
+        self._kind = kind
+        self._adapter: Any = None
+        self.schema: JSON = self._described()
+
+    def read(self, value: object) -> T:
+        """Return the instance. Raises ValueError saying what does not fit."""
+        if self._adapter is not None:
+            try:
+                return cast("T", self._adapter.validate_python(value))
+            except ValueError as error:
+                raise ValueError("; ".join(_problems(cast("Any", error).errors()))) from None
+        return msgspec.convert(value, self._kind, strict=False)
+
+    def _described(self) -> JSON:
+        """Return the schema: by pydantic where it is about a model of its, which has loaded it then."""
+        try:
+            return msgspec.json.schema(self._kind)
+        except (TypeError, NotImplementedError) as error:
+            pydantic: Any = sys.modules.get("pydantic")
+            if pydantic is not None:
+                try:
+                    self._adapter = pydantic.TypeAdapter(self._kind)
+                    schema: JSON = self._adapter.json_schema()
+                except pydantic.errors.PydanticUserError:
+                    self._adapter = None
+                else:
+                    return schema
+            name = getattr(self._kind, "__name__", str(self._kind))
+            raise CodeloopError(
+                f"{name} can't be the result of a prompt: {error}. Use a dataclass, a TypedDict, a msgspec Struct, a "
+                "pydantic model, or plain types."
+            ) from None
+
+
+def _problems(found: list[JSON]) -> list[str]:
+    """Return what pydantic found wrong, each with its place."""
+    return [f"{each['msg']} - at `{'.'.join(map(str, ('$', *each['loc'])))}`" for each in found]

@@ -1,0 +1,226 @@
+"""The library without asyncio: the same names, in a thread of its own, so that it also works where a loop runs already.
+
+import codeloop.sync
+
+with codeloop.sync.open(".") as project:
+print(project.ask("What does this project do?"))
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncGenerator, Coroutine, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, TypeVar, Unpack, cast, overload
+
+from codeloop.client.client import Client
+from codeloop.library.events import Answer, SessionEvent
+from codeloop.library.opening import connect_to, open_directory
+from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, TurnLimits
+from codeloop.library.project import AgentProject
+from codeloop.library.session import AgentSession, Files, SaidMessage
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="codeloop", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what `work` gives; cancel it when the wait for it is interrupted, as by Ctrl-C."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    def close(self) -> None:
+        """End the loop and its thread."""
+        self.run(self._loop.shutdown_asyncgens())
+        self.run(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@contextmanager
+def open(directory: "str | os.PathLike[str]" = ".", **options: Unpack[OpenOptions]) -> "Generator[SyncProject]":
+    """Open a directory's project in this process; see `codeloop.open`."""
+    with _opened(open_directory(directory, **options)) as project:
+        yield project
+
+
+@contextmanager
+def connect(url: str, **options: Unpack[ConnectOptions]) -> "Generator[SyncProject]":
+    """Connect to a server; see `codeloop.connect`."""
+    with _opened(connect_to(url, **options)) as project:
+        yield project
+
+
+@contextmanager
+def _opened(opening: AbstractAsyncContextManager[AgentProject]) -> "Generator[SyncProject]":
+    thread = LoopThread()
+    try:
+        project = thread.run(_entered(opening))
+        try:
+            yield SyncProject(thread, project)
+        finally:
+            thread.run(_left(opening))
+    finally:
+        thread.close()
+
+
+async def _entered(opening: AbstractAsyncContextManager[AgentProject]) -> AgentProject:
+    return await opening.__aenter__()
+
+
+async def _left(opening: AbstractAsyncContextManager[AgentProject]) -> None:
+    await opening.__aexit__(None, None, None)
+
+
+class SyncProject:
+    """An open project; see `AgentProject`."""
+
+    def __init__(self, thread: LoopThread, project: AgentProject) -> None:
+        self._thread = thread
+        self._project = project
+
+    @property
+    def directory(self) -> str:
+        """Its absolute path."""
+        return self._project.directory
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know of its configuration."""
+        return self._project.warnings
+
+    @property
+    def client(self) -> Client:
+        """What carries out every operation of the HTTP API; use it with asyncio."""
+        return self._project.client
+
+    def session(
+        self, session_id: str | None = None, *, title: str | None = None, **options: Unpack[SessionOptions]
+    ) -> "SyncSession":
+        """Start a session, or resume the one with this id."""
+        made = self._thread.run(self._project.session(session_id, title=title, **options))
+        return SyncSession(self._thread, made)
+
+    def last(self, **options: Unpack[SessionOptions]) -> "SyncSession":
+        """Resume the session of this directory that changed last."""
+        return SyncSession(self._thread, self._thread.run(self._project.last(**options)))
+
+    def sessions(self, limit: int = 100) -> "list[SyncSession]":
+        """Return the sessions of this directory, newest change first."""
+        return [SyncSession(self._thread, each) for each in self._thread.run(self._project.sessions(limit))]
+
+    @overload
+    def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...
+    @overload
+    def ask(
+        self, prompt: str, *, result: type[T], files: Files = (), limits: TurnLimits | None = None
+    ) -> Answer[T]: ...
+    def ask(
+        self,
+        prompt: str,
+        *,
+        result: type[Any] | None = None,
+        files: Files = (),
+        limits: TurnLimits | None = None,
+    ) -> Answer[Any]:
+        """Ask in a new session; see `AgentSession.ask`."""
+        if result is None:
+            return self.session().ask(prompt, files=files, limits=limits)
+        return self.session().ask(prompt, result=cast("type[object]", result), files=files, limits=limits)
+
+
+class SyncSession:
+    """One conversation; see `AgentSession`."""
+
+    def __init__(self, thread: LoopThread, session: AgentSession) -> None:
+        self._thread = thread
+        self._session = session
+
+    @property
+    def id(self) -> str:
+        """Its id: `project.session(id)` resumes it."""
+        return self._session.id
+
+    @property
+    def title(self) -> str:
+        """Its title, as last seen."""
+        return self._session.title
+
+    @property
+    def cost(self) -> float:
+        """What it has cost in all, in dollars, as last seen."""
+        return self._session.cost
+
+    @overload
+    def ask(self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None) -> Answer[None]: ...
+    @overload
+    def ask(
+        self, prompt: str, *, result: type[T], files: Files = (), limits: TurnLimits | None = None
+    ) -> Answer[T]: ...
+    def ask(
+        self,
+        prompt: str,
+        *,
+        result: type[Any] | None = None,
+        files: Files = (),
+        limits: TurnLimits | None = None,
+    ) -> Answer[Any]:
+        """Send a prompt, wait until the agent is done, and return its answer; Ctrl-C stops the turn."""
+        if result is None:
+            return self._thread.run(self._session.ask(prompt, files=files, limits=limits))
+        kind = cast("type[object]", result)
+        return self._thread.run(self._session.ask(prompt, result=kind, files=files, limits=limits))
+
+    def stream(
+        self, prompt: str, *, files: Files = (), limits: TurnLimits | None = None
+    ) -> Generator[SessionEvent, None, None]:
+        """Send a prompt and yield what happens; leaving the loop early stops the turn."""
+        events = self._session.stream(prompt, files=files, limits=limits)
+        try:
+            while (event := self._thread.run(_next(events))) is not None:
+                yield event
+        finally:
+            self._thread.run(events.aclose())
+
+    def send(self, prompt: str) -> None:
+        """Add a prompt to the turn that runs."""
+        self._thread.run(self._session.send(prompt))
+
+    def stop(self) -> None:
+        """Stop what the session does."""
+        self._thread.run(self._session.stop())
+
+    def messages(self) -> list[SaidMessage]:
+        """Return what was said so far, oldest first."""
+        return self._thread.run(self._session.messages())
+
+    def fork(self) -> "SyncSession":
+        """Return a copy of the session."""
+        return SyncSession(self._thread, self._thread.run(self._session.fork()))
+
+    def undo(self) -> list[str]:
+        """Take back the last turn; return what was done, in lines."""
+        return self._thread.run(self._session.undo())
+
+    def redo(self) -> list[str]:
+        """Do again what was undone last; return what was done, in lines."""
+        return self._thread.run(self._session.redo())
+
+    def delete(self) -> None:
+        """Delete the session with everything in it."""
+        self._thread.run(self._session.delete())
+
+
+async def _next(events: AsyncGenerator[SessionEvent, None]) -> SessionEvent | None:
+    return await anext(events, None)

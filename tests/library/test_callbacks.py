@@ -1,0 +1,168 @@
+"""What a program answers and carries out itself: permissions, questions, functions as tools."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import codeloop
+from codeloop.extension import tool
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.operation import SESSION_STATUS, NoArguments
+from codeloop.schema.permission import NOBODY
+from tests.library.opened import Open, opened
+from tests.support.project import call, calls
+
+__all__ = ["opened"]
+SAYS = ScriptedAnswer(text="It is done.")
+WRITES = calls(call("write", filePath="notes.txt", content="one\n"))
+ASKS = {"permission": {"edit": "ask"}}
+
+
+async def asked_with(opened: Open, answer: Any, *answers: ScriptedAnswer) -> tuple[list[str], str]:
+    """Return what `answer` was asked, and the result of the call."""
+    seen: list[str] = []
+
+    def on_permission(question: codeloop.PermissionQuestion) -> Any:
+        seen.append(f"{question.tool} {question}")
+        return answer
+
+    async with opened([WRITES, *(answers or (SAYS,))], on_permission=on_permission, **ASKS) as project:
+        session = await project.session()
+        answered = await session.ask("write notes")
+        return seen, answered.tools[0].output
+
+
+async def test_a_callback_allows(opened: Open) -> None:
+    assert await asked_with(opened, answer=True) == (["write edit: notes.txt"], "Created notes.txt: 1 line")
+
+
+async def test_a_callback_denies_with_words_and_the_turn_goes_on(opened: Open) -> None:
+    seen, output = await asked_with(opened, codeloop.Deny("Not today."))
+    assert len(seen) == 1
+    assert "Not today." in output
+
+
+async def test_allowed_always_is_asked_once(opened: Open) -> None:
+    more = calls(call("write", filePath="notes.txt", content="two\n"))
+    seen, _ = await asked_with(opened, codeloop.Allow(always=True), more, SAYS)
+    assert len(seen) == 1
+
+
+async def test_without_a_callback_it_is_refused(opened: Open) -> None:
+    async with opened([WRITES, SAYS], **ASKS) as project:
+        answer = await project.ask("write notes")
+        assert (answer.text, answer.tools[0].output) == ("It is done.", NOBODY)
+
+
+async def test_what_a_callback_raises_stops_the_turn_and_is_raised(opened: Open) -> None:
+    async def on_permission(_: codeloop.PermissionQuestion) -> bool:
+        raise LookupError("no policy for this")
+
+    async with opened([WRITES, SAYS], on_permission=on_permission, **ASKS) as project:
+        with pytest.raises(LookupError, match="no policy for this"):
+            await project.ask("write notes")
+        assert await project.client.call(SESSION_STATUS, NoArguments()) == {}
+
+
+async def test_the_model_is_answered_and_offered_to_ask_only_where_somebody_answers(opened: Open) -> None:
+    options = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
+    asks = calls(call("question", questions=[{"question": "Which colour?", "header": "Colour", "options": options}]))
+    seen: list[codeloop.ModelQuestion] = []
+
+    def on_question(question: codeloop.ModelQuestion) -> str:
+        seen.append(question)
+        return "Blue"
+
+    async with opened([asks, SAYS, asks, SAYS]) as project:
+        session = await project.session(on_question=on_question)
+        answer = await session.ask("paint it")
+        assert "Blue" in answer.tools[0].output
+        assert [(each.question, [choice.label for choice in each.choices]) for each in seen] == [
+            ("Which colour?", ["Red", "Blue"])
+        ]
+        with pytest.raises(codeloop.TurnFailed, match="calls the tool `question`, which does not exist"):
+            await project.ask("paint it")
+
+
+@dataclass
+class Order:
+    """What is bought."""
+
+    item: str
+    count: int = 1
+
+
+async def test_functions_are_tools(opened: Open) -> None:
+    loop_thread = asyncio.get_running_loop()
+
+    async def buy(order: Order, ctx: codeloop.Context) -> dict[str, object]:
+        """Buy something.
+
+        Args:
+            order: what to buy
+        """
+        assert asyncio.get_running_loop() is loop_thread
+        ctx.report(title=f"buying {order.item}")
+        return {"title": "Bought", "output": f"{order.count} x {order.item}", "metadata": {"agent": ctx.agent}}
+
+    @tool(name="shout")
+    def loud(text: str) -> str:
+        """Say it loud."""
+        return text.upper()
+
+    def fails() -> None:
+        """Fail."""
+        raise ValueError("out of order")
+
+    made = calls(
+        call("buy", order={"item": "tea", "count": 2}), call("shout", text="hi"), call("fails"), call("buy", order=3)
+    )
+    async with opened([made, SAYS, SAYS], tools=[buy, loud, fails]) as project:
+        session = await project.session()
+        answer = await session.ask("go shopping")
+        bought, shouted, failed, wrong = answer.tools
+        assert (bought.title, bought.output, bought.metadata["agent"]) == ("Bought", "2 x tea", "build")
+        assert (shouted.tool, shouted.output) == ("shout", "HI")
+        assert (failed.state, failed.output) == ("failed", "fails raised ValueError: out of order")
+        assert wrong.state == "failed"
+        assert "order" in wrong.output
+
+
+async def test_a_function_asks_and_is_refused(opened: Open) -> None:
+    reached: list[str] = []
+
+    def deploy(ctx: codeloop.Context) -> str:
+        """Deploy the project."""
+        ctx.wait(ctx.ask("deploy", ["production"]))
+        reached.append("deployed")
+        return "deployed"
+
+    settings = {"permission": {"deploy": {"production": "deny"}}}
+    async with opened([calls(call("deploy")), SAYS], tools=[deploy], settings=settings) as project:
+        answer = await project.ask("deploy")
+        assert (answer.tools[0].state, reached) == ("failed", [])
+        assert "deploy production" in answer.tools[0].output
+
+
+async def test_a_function_is_cancelled_with_its_turn(opened: Open) -> None:
+    ended = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def waits() -> str:
+        """Wait for ever."""
+        begun.set()
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+        return ""
+
+    async with opened([calls(call("waits")), SAYS], tools=[waits]) as project:
+        task = asyncio.create_task(project.ask("wait"))
+        await asyncio.wait_for(begun.wait(), 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(ended.wait(), 20)

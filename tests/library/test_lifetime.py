@@ -1,0 +1,116 @@
+"""What is left when a project is closed: nothing. And what a program may do at once: several projects, two threads."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import codeloop
+import codeloop.sync
+from codeloop.model.testing.script import ScriptedAnswer
+from tests.library.opened import Open, descriptors, here, opened, script, work
+from tests.support.project import call, calls, startup, until
+
+__all__ = ["opened"]
+SAYS = ScriptedAnswer(text="It is done.", deltas=3)
+SLEEPS = calls(call("bash", command="sleep 61.2345", description="wait"))
+
+
+def sleeps() -> bool:
+    """Return whether the command of `SLEEPS` runs on this machine."""
+    found = False
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found = found or path.read_bytes() == b"sleep\x0061.2345\0"
+    return found
+
+
+async def test_nothing_is_left_behind(opened: Open, tmp_path: Path) -> None:
+    async with opened([SAYS]) as project:  # what is loaded and opened once in a process
+        await project.ask("hello")
+    tasks, files = asyncio.all_tasks(), descriptors()
+    async with opened([SLEEPS, SAYS], profile="yolo") as project:
+        session = await project.session()
+        asking = asyncio.create_task(session.ask("wait"))
+        await until(sleeps)
+        abandoned = (await project.session()).stream("never read to its end")
+        async for _ in abandoned:
+            break
+    with pytest.raises(codeloop.CodeloopError, match="closed while the turn ran"):
+        await asking
+    await abandoned.aclose()
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == tasks
+    assert {each for each in descriptors() - files if "socket" not in each} == set()
+    assert not sleeps()
+
+
+async def test_two_projects_are_open_at_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    async with (
+        here(tmp_path / "a", [ScriptedAnswer(text="in a", delay_ms=5, deltas=3)]) as first,
+        here(tmp_path / "b", [ScriptedAnswer(text="in b", delay_ms=5, deltas=3)]) as second,
+        here(tmp_path / "b", [ScriptedAnswer(text="in b again")]) as third,
+    ):
+        given = await asyncio.gather(first.ask("where?"), second.ask("where?"), third.ask("where?"))
+        assert [answer.text for answer in given] == ["in a", "in b", "in b again"]
+        assert len(await third.sessions()) == 2
+
+
+async def test_without_asyncio_also_where_a_loop_runs(tmp_path: Path) -> None:
+    start = startup(tmp_path / "home", work(tmp_path))
+    path = script(tmp_path, [calls(call("twice", number=4)), SAYS, SAYS, SAYS])
+    seen: list[str] = []
+
+    def twice(number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    with codeloop.sync.open(start.directory, replay=path, environment=start.environment, tools=[twice]) as project:
+        session = project.session(title="From a notebook")
+        answer = session.ask("what is twice four?")
+        assert (answer.text, answer.tools[0].output) == ("It is done.", "8")
+        for event in session.stream("again"):
+            match event:
+                case codeloop.TextAdded(text=text):
+                    seen.append(text)
+                case _:
+                    pass
+        for _ in session.stream("and again"):
+            break
+        assert project.last().id == session.id
+        assert [each.role for each in session.messages()][:2] == ["user", "assistant"]
+    assert "".join(seen) == "It is done."
+
+
+async def test_what_can_not_be_opened_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(codeloop.CodeloopError, match=r"nowhere does not exist. Correct the name"):
+        async with codeloop.open(tmp_path / "nowhere"):
+            pass
+    with pytest.raises(codeloop.CodeloopError, match=r"Start a server there \(`codeloop serve`\)"):
+        async with codeloop.connect("http://127.0.0.1:1"):
+            pass
+    with pytest.raises(codeloop.CodeloopError, match="exclude each other"):
+        async with codeloop.open(tmp_path, record=tmp_path / "a", replay=tmp_path / "b"):
+            pass
+
+
+def test_importing_it_loads_next_to_nothing_and_its_names_are_those_of_the_stub() -> None:
+    program = (
+        "import sys; before = set(sys.modules); import codeloop; print(*sorted(set(sys.modules) - before));"
+        "from codeloop import *; print(*sorted(name for name in dir() if name != 'before'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
+    loaded, names = done.stdout.splitlines()
+    assert loaded.split() == ["codeloop", "codeloop.kit", "codeloop.kit.lazy"]
+    stub = Path(str(codeloop.__file__)).with_suffix(".pyi").read_text()
+    listed = stub[stub.index("__all__") :]
+    assert set(dir(codeloop)) == {line.strip(' ",') for line in listed.splitlines()[1:-1]}
+    assert {"open", "connect", "sync", "Answer"} <= set(names.split())
+    with pytest.raises(AttributeError, match="no attribute 'opne'"):
+        getattr(codeloop, "opne".lower())
