@@ -37,6 +37,7 @@ TURNS: dict[str, tuple[Answer, ...]] = {
         Answer(status=400, body='{"error": {"message": "The service failed."}}'),
     ),
     "which notes": (calls("notes_list_notes"), Answer(text="Two: buy milk, and fix the roof.")),
+    "left to do": (bash("grep -rn TODO ."), calls("StructuredOutput", tasks=["fix add", "write a test"], urgent=False)),
     "hello": (bash("echo hello"), Answer(text="Hello.")),
 }
 """What is answered to a prompt that holds the words, step by step; the last answer serves all further steps."""

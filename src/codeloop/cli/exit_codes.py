@@ -8,6 +8,7 @@ from codeloop.schema.errors import (
     ContextOverflowError,
     MessageError,
     ProviderAuthError,
+    StructuredOutputError,
     UsageProblem,
 )
 
@@ -17,6 +18,7 @@ USAGE = 2
 PROVIDER = 3
 LIMIT = 4
 DENIED = 5
+UNSTRUCTURED = 6
 TIMEOUT = 124
 INTERRUPTED = 130
 
@@ -48,4 +50,6 @@ def of_turn(answer: MessageWithParts) -> int:
     if reason in OF_REASON:
         return OF_REASON[reason]
     error: MessageError | None = getattr(answer.info, "error", None)
+    if isinstance(error, StructuredOutputError):
+        return UNSTRUCTURED
     return PROVIDER if isinstance(error, APIError | ContextOverflowError | ProviderAuthError) else ERROR

@@ -71,6 +71,7 @@ class Options(Struct, frozen=True, kw_only=True):
     title: str | None = None
     format: str = "text"
     files: tuple[Path, ...] = ()
+    schema: Path | None = None
     max_steps: int | None = None
     max_cost: float | None = None
     max_tokens: int | None = None

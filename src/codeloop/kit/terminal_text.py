@@ -59,3 +59,23 @@ def _shown(char: str) -> str:
 def _escaped(char: str) -> str:
     data = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))
+
+
+def laid_out(value: object) -> str:
+    """Return a value as JSON on several lines."""
+    import json
+
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def as_block(text: str) -> str:
+    """Return a text that is JSON alone, an object or a list, as a block of code in markdown; any other as it is."""
+    bare = text.strip()
+    if bare[:1] + bare[-1:] not in {"{}", "[]"}:
+        return text
+    import json
+
+    try:
+        return f"```json\n{laid_out(json.loads(bare))}\n```"
+    except (ValueError, RecursionError):
+        return text

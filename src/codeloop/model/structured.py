@@ -10,10 +10,9 @@ from codeloop.kit.wildcard import matches
 from codeloop.model.catalog.vendors import PROTOCOLS
 from codeloop.model.chat import ModelInfo
 from codeloop.model.quirks import AnswerFormat, Quirks
+from codeloop.schema.part import STRUCTURED_OUTPUT as NAME
 from codeloop.schema.wire import JSON
 
-NAME = "StructuredOutput"
-"""What the tool, and the format where it has a name, is called."""
 RESULT = "result"
 """The one property of the object around an answer that is no object."""
 

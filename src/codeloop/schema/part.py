@@ -8,6 +8,9 @@ from codeloop.schema.errors import APIError
 from codeloop.schema.message import ModelRef, Tokens, UserTime
 from codeloop.schema.wire import JSON, Wire
 
+STRUCTURED_OUTPUT = "StructuredOutput"
+"""The tool that takes an answer as data."""
+
 
 class Span(Wire):
     """Milliseconds since the epoch; without `end` it is still going on."""

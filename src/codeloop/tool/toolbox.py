@@ -148,7 +148,7 @@ class Toolbox(Struct, dict=True):
             known = ", ".join(sorted(self.by_name))
             shown = value if isinstance(value, dict) else {}
             return Invalid(f"There is no tool named {name}. The tools are: {known}.", shown, unusable=True)
-        if name.strip().casefold() != ours:
+        if name.strip().casefold() != ours.casefold():
             notes.append(f"the tool is named `{ours}` here")
         tool = self.by_name[ours].loaded
         if isinstance(value, str):

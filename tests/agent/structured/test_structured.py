@@ -1,18 +1,22 @@
 """Answers as JSON of a schema: taken from a tool or from text, corrected, refused; with all that a turn may hold."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codeloop.model.chat import ModelInfo
-from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
+from codeloop.model.chat import Limits, ModelInfo
+from codeloop.model.testing.script import Count, ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted import SCRIPTED
-from codeloop.schema.errors import APIError, APIErrorData, OperationError, StructuredOutputError
+from codeloop.schema.api.session_inputs import RunLimits
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import APIError, APIErrorData, MessageAbortedError, OperationError, StructuredOutputError
 from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.operation import ABORT
 from codeloop.schema.wire import replace
-from tests.support.project import call, calls, rig
+from tests.support.project import call, calls, rig, until
 
 SCHEMA = {
     "type": "object",
@@ -118,6 +122,42 @@ async def test_prompts_after_it_are_answered_as_text_and_subagents_too(tmp_path:
         assert of(await it.prompt("and now")).structured is None
         offered = [request.tools[-1].name == "StructuredOutput" for request in it.model.requests]
     assert offered == [True, False, True, False]
+
+
+async def test_it_outlives_compaction_and_a_prompt_that_comes_meanwhile(tmp_path: Path) -> None:
+    small = replace(SCRIPTED, limits=Limits(context=8_000, output=1_000))
+    full = calls(call("glob", pattern="*"))
+    full = replace(full, tokens=Count(input=7_000, output=10))
+    note = ScriptedAnswer(text="The note.", kind="side")
+    answers = [
+        calls(call("glob", pattern="a*")),
+        full,
+        note,
+        calls(call("glob", pattern="b*")),
+        text("no"),
+        structured(**GOOD),
+    ]
+    async with rig(tmp_path, answers, info=small) as it:
+        asking = asyncio.create_task(it.prompt("count", format=FORMAT))
+        await until(lambda: it.model.requests)
+        await it.prompt("and the tests", no_reply=True)
+        assert of(await asking).structured == GOOD
+        offered = [request.tools[-1].name for request in it.model.requests if request.tools]
+    assert offered == ["StructuredOutput"] * 5
+
+
+async def test_a_limit_and_an_abort_end_it_as_they_end_others(tmp_path: Path) -> None:
+    answers = [text("no"), text("no"), ScriptedAnswer(text="slow " * 50, delay_ms=500), text("plain")]
+    async with rig(tmp_path, answers) as it:
+        limited = await it.prompt("count", format=FORMAT, limits=RunLimits(steps=2))
+        assert limited.stop is not None
+        assert limited.stop.reason == "limit"
+        asking = asyncio.create_task(it.prompt("count", format=FORMAT))
+        await until(lambda: len(it.model.requests) == 3)
+        await it.client.call(ABORT, SessionId(session_id=it.session_id))
+        assert isinstance(of(await asking).error, MessageAbortedError)
+        after = of(await it.prompt("go on"))
+    assert (after.structured, after.error) == (None, None)
 
 
 async def test_no_rule_takes_away_the_tool_that_takes_the_answer(tmp_path: Path) -> None:

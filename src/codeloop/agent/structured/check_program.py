@@ -58,8 +58,10 @@ def _checked(given: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
 
 
 def _said(error: ValidationError | SchemaError) -> str:
-    """Return what is wrong; a value may be long, so its middle is left out."""
+    """Return what is wrong, with why no alternative fits; a value may be long, so its middle is left out."""
     text = error.message
+    if error.context:
+        text += f" ({'; '.join(dict.fromkeys(each.message for each in error.context[:4]))})"
     return text if len(text) <= 400 else f"{text[:200]} ... {text[-200:]}"
 
 

@@ -59,6 +59,7 @@ class JsonUsageCommand(click.Command):
 @click.option("--title", help="Title of the new session.")
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", help="Print text or JSON Lines.")
 @click.option("-f", "--file", "files", type=FILE, multiple=True, help="Attach a file; repeatable.")
+@click.option("--schema", type=FILE, help="Print the answer as JSON that matches the JSON Schema in this file.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Maximum number of requests to the model.")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop at this cost.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at this number of tokens.")
@@ -82,6 +83,7 @@ def run(**flags: Any) -> None:
 
     MESSAGE is the task. Without it, or with `-` in it, stdin is read.
 
-    Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied, 124 timeout, 130 interrupted.
+    Exit codes: 0 done, 1 error, 2 usage, 3 provider, 4 limit, 5 denied, 6 no output as --schema says,
+    124 timeout, 130 interrupted.
     """
     sys.exit(load("cli.run.one_shot:run_once")(Options(**flags)))

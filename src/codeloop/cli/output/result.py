@@ -1,5 +1,7 @@
 """How a turn ended: its answer, its sums, its exit code."""
 
+from typing import Any
+
 from codeloop.client.numbers import count, duration, spent
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
@@ -78,6 +80,8 @@ class Outcome(Wire):
     duration_ms: int
     denied: list[JSON]
     session_id: str = ""
+    structured: Any = None
+    """The answer as data, when it was asked for as such."""
     context: tuple[int, int] | None = None
     """How many tokens the conversation takes up, and how many the model takes; not in the JSON."""
 
@@ -179,5 +183,6 @@ class Tally:
             steps=len(self._messages),
             duration_ms=int(seconds * 1000),
             denied=self._denied,
+            structured=next((info.structured for info in reversed(messages) if info.structured is not None), None),
             context=(used, window) if window else None,
         )

@@ -1,7 +1,10 @@
 """A turn as text: the answer on stdout, everything about it on stderr."""
 
 from collections.abc import Callable
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
 
 from codeloop.cli.output.result import Outcome, summary
 from codeloop.cli.output.streams import Output
@@ -10,12 +13,19 @@ from codeloop.cli.output.tool_call import lines
 from codeloop.cli.output.withheld import Withheld
 from codeloop.client.numbers import duration
 from codeloop.kit.lazy import load
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import inert, inert_json, one_line
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import PartDelta, Retry, StatusChanged, ToastShown
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import (
+    STRUCTURED_OUTPUT,
+    ReasoningPart,
+    TextPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
 
 TITLE = 40
 """Characters of a subagent's title."""
@@ -51,21 +61,32 @@ class Speech(Protocol):
 
 
 class TextView:
-    """Shows a session's turns; `prompt_id`: the message whose answer a pipe gets, None: all."""
+    """Shows a session's turns; `prompt_id`: the message whose answer a pipe gets, None: all.
+
+    `as_data`: the answer is shown at the end, as JSON, and all text is about it.
+    """
 
     def __init__(
-        self, answer: Output, progress: Output, *, thinking: bool = False, prompt_id: str | None = None
+        self,
+        answer: Output,
+        progress: Output,
+        *,
+        thinking: bool = False,
+        prompt_id: str | None = None,
+        as_data: bool = False,
     ) -> None:
         self._answer = answer
         self._progress = progress
         self._thinking = thinking
+        self._as_data = as_data
         self._colour = has_colour(progress.stream)
         self._terminal = next((each for each in (progress, answer) if has_redraw(each.stream)), None)
         self._activity = _progress_line(self._terminal) if self._terminal is not None else None
-        self._speech = self._streamed() if answer.stream.isatty() else Withheld(answer, self._narrate, prompt_id)
-        self._hidden: set[str] = set()
-        """Messages whose text is not an answer: prompts and summaries."""
-        self._summaries: set[str] = set()
+        is_streamed = answer.stream.isatty() and not as_data
+        withheld = partial(Withheld, None if as_data else answer, self._narrate, prompt_id)
+        self._speech = self._streamed() if is_streamed else withheld()
+        self._hidden: dict[str, bool] = {}
+        """Messages whose text is not an answer, prompts and summaries; whether each is a summary."""
         self._thoughts: dict[str, int] = {}
         """How many characters of each reasoning part were shown."""
         self._shown: set[str] = set()
@@ -86,14 +107,13 @@ class TextView:
             self._activity.take(event)
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, UserMessage):
-                self._hidden.add(p.info.id)
+                self._hidden[p.info.id] = False
                 self._head(p.info)
                 self._speech.show(event)
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage) and p.info.summary:
-                self._hidden.add(p.info.id)
-                self._summaries.add(p.info.id)
+                self._hidden[p.info.id] = True
             case PartUpdated(properties=p) if p.part.message_id in self._hidden:
-                if isinstance(p.part, TextPart) and p.part.message_id in self._summaries:
+                if isinstance(p.part, TextPart) and self._hidden[p.part.message_id]:
                     self._summary(p.part)
             case PartUpdated(properties=p):
                 self._part(event, p.part)
@@ -134,6 +154,9 @@ class TextView:
     def finish(self, outcome: Outcome) -> None:
         """Write the sums, and why the turn ended if it is not simply done."""
         self._speech.finish()
+        if outcome.structured is not None:
+            self._clear()
+            self._answer.write(_as_json(outcome.structured, indent=2 if self._answer.stream.isatty() else -1) + "\n")
         if outcome.message:
             look = "red" if outcome.exit_code else "yellow"
             self._line(paint(f"codeloop: {inert(outcome.message)}", look, colour=self._colour))
@@ -160,7 +183,10 @@ class TextView:
                 self._speech.show(event)
                 if isinstance(part.state, ToolStateCompleted | ToolStateError) and part.id not in self._shown:
                     self._shown.add(part.id)
-                    self._line("\n".join(lines(part, colour=self._colour)))
+                    shown = lines(part, colour=self._colour)
+                    is_answer = self._as_data and part.tool == STRUCTURED_OUTPUT
+                    accepted = is_answer and isinstance(part.state, ToolStateCompleted)
+                    self._line("\n".join(shown[:1] if accepted else shown))
             case _:
                 pass
 
@@ -191,6 +217,11 @@ class TextView:
         """Remove the progress line before something is written to the other stream."""
         if self._terminal is not None:
             self._terminal.overlay("")
+
+
+def _as_json(value: Any, indent: int) -> str:
+    """Return JSON that is safe to show; `indent`: -1 for one line without spaces."""
+    return inert_json(msgspec.json.format(msgspec.json.encode(value), indent=indent).decode())
 
 
 def _progress_line(terminal: Output) -> ProgressLine:

@@ -4,14 +4,15 @@ from typing import Any, cast
 
 from codeloop.cli.output.style import Look, paint
 from codeloop.client.numbers import duration
-from codeloop.kit.terminal_text import inert, one_line
-from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.kit.terminal_text import inert, laid_out, one_line
+from codeloop.schema.part import STRUCTURED_OUTPUT, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import JSON
 
 SUBJECTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
 WIDTH = 100
 DIFF_LINES = 60
 OUTPUT_LINES = 6
+DATA_LINES = 40
 SHELL_NOTES = "\n\n<shell_metadata>\n"
 
 
@@ -35,6 +36,8 @@ def lines(part: ToolPart, *, colour: bool) -> list[str]:
             notes = [*_counts(metadata), *([f"exit {exit_code}"] if exit_code else []), duration(took)]
             failed = bool(exit_code) or part.tool == "invalid"
             body = _body(part.tool, metadata, part.state.output, failed=failed)
+            if part.tool == STRUCTURED_OUTPUT:
+                body = _looking("dim", inert(laid_out(part.state.input)).splitlines()[:DATA_LINES])
         case ToolStateError(error=error, time=time):
             notes = [duration(time.end - time.start)]
             failed = True

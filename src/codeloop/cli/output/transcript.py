@@ -9,7 +9,7 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.output.text import COMPACTED
 from codeloop.cli.output.tool_call import heading, lines
 from codeloop.client.numbers import spent
-from codeloop.kit.terminal_text import inert, inert_answer
+from codeloop.kit.terminal_text import as_block, inert, inert_answer
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import error_message
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, UserMessage
@@ -78,7 +78,7 @@ def _assistant(part: Part, out: Output, *, colour: bool, thinking: bool) -> str:
     match part:
         case TextPart(text=text) if text.strip():
             markdown = Markdown(styled=colour and out.stream.isatty(), columns=out.columns)
-            shown = markdown.feed(inert_answer(text).rstrip("\n"))
+            shown = markdown.feed(inert_answer(as_block(text)).rstrip("\n"))
             return shown + markdown.end() + "\n"
         case ReasoningPart(text=text) if thinking and text.strip():
             return paint(inert_answer(text).rstrip("\n"), "dim", colour=colour) + "\n"

@@ -73,12 +73,12 @@ class ViewAbove:
 
 
 def view_of(
-    form: str, stdout: Output, stderr: Output, session_id: str, *, thinking: bool = False, prompt_id: str | None = None
+    form: str, stdout: Output, stderr: Output, session_id: str, *, prompt_id: str | None = None, **more: bool
 ) -> View:
-    """Return the view of a format, `json` or text; `prompt_id`: the message to answer."""
+    """Return the view of a format, `json` or text; `prompt_id`: the message to answer; `more`: how text is shown."""
     if form == "json":
         return load("cli.output.json_lines:JsonView")(stdout, stderr, session_id)
-    return load("cli.output.text:TextView")(stdout, stderr, thinking=thinking, prompt_id=prompt_id)
+    return load("cli.output.text:TextView")(stdout, stderr, prompt_id=prompt_id, **more)
 
 
 def _is_result(event: Event) -> bool:

@@ -11,9 +11,9 @@ from codeloop.schema.part import ToolPart
 
 
 class Withheld:
-    """The answer on a pipe, once and whole; other text of the model goes to `narrate`."""
+    """The answer on a pipe, once and whole; other text of the model goes to `narrate`. No output: not the answer."""
 
-    def __init__(self, output: Output, narrate: Callable[[str], object], prompt_id: str | None) -> None:
+    def __init__(self, output: Output | None, narrate: Callable[[str], object], prompt_id: str | None) -> None:
         self._output = output
         self._narrate = narrate
         self._answer = FinalAnswer(prompt_id)
@@ -41,7 +41,7 @@ class Withheld:
             self._narrate_rest(message_id)
 
     def _write(self, text: str) -> None:
-        if text:
+        if text and self._output is not None:
             self._output.write(inert_answer(text) + "\n")
 
     def _narrate_rest(self, message_id: str) -> None:

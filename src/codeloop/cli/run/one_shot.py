@@ -2,8 +2,10 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from codeloop.cli import exit_codes
 from codeloop.cli.follow.subagents import Background
@@ -33,10 +35,11 @@ from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.operation import COMMAND, PROMPT, SESSION_DELETE, SESSION_MESSAGES
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import JSON, replace
 
 LOCAL_ONLY = ("trust", "config", "record", "replay", "force")
 """Options for opening a project, which a server has already done."""
+NO_OUTPUT = "The turn ended without the output that --schema asks for."
 UNREAD = "codeloop: stdout was closed before the answer was read."
 ATTACHED_ONLY = ("username", "password")
 
@@ -117,12 +120,16 @@ class OneShot:
         self._signals = signals
         self.stdout, self._stderr = standard(outlet)
         self._terminal = self._stderr if has_terminal() else None
+        self._wanted: JSON | None = None
         self.session_id = ""
         self._prompt_id = new_id("msg")
         self.view = self._view()
 
     async def turn(self, message: RunMessage) -> Outcome:
         """Open the project, find or create the session, run the turn. Raises CodeloopError."""
+        if self._options.schema is not None:
+            read: Callable[[Path], Awaitable[JSON]] = load("cli.run.schema:wanted_format")
+            self._wanted = await read(self._options.schema)
         async with self._open_target(self._options, asks_trust(self._terminal)) as target:
             if target.link is not None:
                 target.link.heard = lambda text: self.view.note(f"codeloop: {text}")
@@ -144,6 +151,8 @@ class OneShot:
         client = target.client if found is None else target.client_of(found)
         await check_agent(client, options.agent)
         command, arguments = await parse_words(client, options, message.words)
+        if command == COMPACT.name and self._wanted is not None:
+            raise UsageProblem("`compact` gives no answer. Leave --schema out.")
         if command == COMPACT.name and found is None:
             raise UsageProblem("`compact` summarizes a session: choose one with --continue or --session ID.")
         try:
@@ -160,7 +169,8 @@ class OneShot:
                 send = partial(self._prompt, client, message, attachments)
             else:
                 send = partial(self._command, client, command, arguments, message.piped, attachments)
-            return await turn.run(self._prompt_id, send, options.timeout, self._signals)
+            outcome = await turn.run(self._prompt_id, send, options.timeout, self._signals)
+            return outcome if self._wanted is None else _with_output(outcome)
         finally:
             await self._keep(client)
 
@@ -174,6 +184,7 @@ class OneShot:
             model=model_of(options.model),
             agent=options.agent,
             variant=options.variant,
+            format=self._wanted,
             limits=_limits(options),
         )
         return await client.call(PROMPT, prompt)
@@ -191,6 +202,7 @@ class OneShot:
             model=options.model,
             agent=options.agent,
             variant=options.variant,
+            format=self._wanted,
             limits=_limits(options),
         )
         return await client.call(COMMAND, call)
@@ -213,7 +225,15 @@ class OneShot:
             self.session_id,
             thinking=options.thinking,
             prompt_id=self._prompt_id,
+            as_data=options.schema is not None,
         )
+
+
+def _with_output(outcome: Outcome) -> Outcome:
+    """Return an outcome that is not done when the output that was asked for is missing."""
+    if outcome.structured is not None or outcome.exit_code != exit_codes.DONE:
+        return outcome
+    return replace(outcome, reason="error", exit_code=exit_codes.UNSTRUCTURED, message=NO_OUTPUT)
 
 
 def _limits(options: Options) -> RunLimits:

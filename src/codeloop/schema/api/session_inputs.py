@@ -92,6 +92,7 @@ class InvokeCommand(Wire):
     variant: str | None = None
     message_id: str | None = None
     parts: list[FilePartInput] = []
+    format: JSON | None = None
     limits: RunLimits | None = None
 
 

@@ -4,7 +4,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.client.numbers import duration
-from codeloop.kit.terminal_text import inert_answer
+from codeloop.kit.terminal_text import as_block, inert_answer
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.layout import cut
 from codeloop.tui.render.markdown.document import MarkdownDocument
@@ -26,7 +26,8 @@ class LiveTexts:
 
     def answer(self, item: TextItem) -> list[Row]:
         """Return an answer as rows."""
-        return self._rows(item.key, item.part.text, self._answer, is_live=item.is_live)
+        text = item.part.text if item.is_live else as_block(item.part.text)
+        return self._rows(item.key, text, self._answer, is_live=item.is_live)
 
     def thought(self, item: ReasoningItem) -> list[Row]:
         """Return all of the thinking as rows."""

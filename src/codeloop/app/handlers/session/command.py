@@ -105,6 +105,7 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
             model=parse_ref(model) if model else None,
             variant=found.variant or args.variant,
             agent=args.agent if is_subtask else agent.name,
+            format=args.format,
             limits=args.limits,
         ),
     )

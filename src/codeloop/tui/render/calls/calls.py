@@ -5,10 +5,10 @@ from collections.abc import Callable
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.schema.part import ToolStateCompleted
+from codeloop.schema.part import STRUCTURED_OUTPUT, ToolStateCompleted
 from codeloop.tui.render.calls.call import MARGIN, CallBody, ToolCall, failure, heading
 from codeloop.tui.render.calls.files import change, language, read
-from codeloop.tui.render.calls.generic import generic
+from codeloop.tui.render.calls.generic import generic, structured_output
 from codeloop.tui.render.calls.search import files, grep, web_page, web_search
 from codeloop.tui.render.calls.session import batch, invalid, plan_exit, question, skill, task, task_output, todos
 from codeloop.tui.render.calls.shell import bash, bash_kill, bash_output
@@ -42,6 +42,7 @@ _TOOLS: dict[str, Callable[[ToolCall], CallBody]] = {
     "plan_exit": plan_exit,
     "batch": batch,
     "invalid": invalid,
+    STRUCTURED_OUTPUT: structured_output,
 }
 
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from codeloop.kit.terminal_text import inert, one_line
+from codeloop.kit.terminal_text import inert, laid_out, one_line
 from codeloop.schema.wire import JSON
 from codeloop.tui.render.calls.call import CallBody, ToolCall
 
@@ -11,6 +11,11 @@ def generic(call: ToolCall) -> CallBody:
     """Return the arguments on one line, and the output."""
     rows = call.folded(call.plain(call.output.strip("\n"))) if call.output.strip() else []
     return CallBody(subject=arguments(call.input), notes=[*_progress(call), *call.took()], rows=rows)
+
+
+def structured_output(call: ToolCall) -> CallBody:
+    """Return an answer as data: the JSON."""
+    return CallBody(notes=call.took(), rows=call.folded(call.plain(laid_out(call.input)), 30) if call.input else [])
 
 
 def _progress(call: ToolCall) -> list[str]:

@@ -1,0 +1,29 @@
+"""The file of `run --schema`: read and checked before anything is asked."""
+
+import os
+from pathlib import Path
+
+from codeloop.agent.structured.check import schema_problems
+from codeloop.kit.jsonc import JsoncError, parse
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.wire import JSON
+
+
+async def wanted_format(path: Path) -> JSON:
+    """Return the format that asks for answers as the schema in a file says.
+
+    Raises UsageProblem, with the line and the reason, when that is no JSON Schema.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"--schema: {path} is not UTF-8 text.") from error
+    except OSError as error:
+        raise UsageProblem(f"--schema: {path} can't be read: {error.strerror}.") from error
+    try:
+        document = parse(text)
+    except JsoncError as error:
+        raise UsageProblem(f"--schema: {path}:{error.position}: {error}") from error
+    for problem in await schema_problems(document.value, os.environ):
+        raise UsageProblem(f"--schema: {path}:{document.position(problem.path)}: {problem}")
+    return {"type": "json_schema", "schema": document.value}
