@@ -64,12 +64,13 @@ class RuledContext(TestContext):
     base: Ruleset = ()
     ruleset: Ruleset = ()
 
-    async def ask(self, *needs: Need) -> None:
+    async def ask(self, *needs: Need) -> bool:
         self.asked += needs
         for need in needs:
             verdict = strictest([decide(need, self.base, self.ruleset), decide(need, guards(self.ruleset))])
             if verdict.action != "allow":
                 raise Denied(need, verdict)
+        return False
 
 
 def ruled(root: Path, ruleset: Ruleset) -> RuledContext:
