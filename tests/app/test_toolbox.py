@@ -1,13 +1,18 @@
 """The table of the built-in tools, and what models are told of tools that nobody has called yet."""
 
 import sys
+from pathlib import Path
 from subprocess import run
 
 import pytest
 
-from codeloop.app.toolbox import BUILTIN, PARAMETERS, builtin_tools
+from codeloop.app.language.servers import chosen_servers
+from codeloop.app.settings import find_settings
+from codeloop.app.toolbox import BUILTIN, PARAMETERS, builtin_tools, has_language_server
+from codeloop.schema.wire import replace
 from codeloop.tool.tool import BuiltinTool
 from scripts.build_tools import offered
+from tests.support.project import startup
 
 
 def test_the_file_of_parameters_says_what_the_tools_take() -> None:
@@ -18,6 +23,29 @@ def test_the_file_of_parameters_says_what_the_tools_take() -> None:
 def test_a_row_says_what_its_tool_says(row: BuiltinTool) -> None:
     assert row.loaded.name == row.name
     assert (row.spec, row.permission) == (row.loaded.spec, row.loaded.permission)
+
+
+@pytest.mark.parametrize(
+    ("program", "command", "disabled", "is_there"),
+    [
+        ("server", ["./server"], False, True),
+        ("env/bin/server", ["server"], False, True),
+        ("vendor/bin/server", ["server"], False, True),
+        ("vendor/bin/server", ["server"], True, False),
+        ("src/server", ["server"], False, False),
+    ],
+)
+def test_a_language_server_is_offered_where_it_would_be_found(
+    tmp_path: Path, program: str, command: list[str], disabled: bool, is_there: bool
+) -> None:
+    work = tmp_path / "work"
+    (work / program).parent.mkdir(parents=True)
+    (work / program).touch(0o755)
+    (work / "a.x").touch()
+    servers = {"mine": {"command": command, "extensions": [".x"], "disabled": disabled}}
+    settings = find_settings(replace(startup(tmp_path / "home", work, lsp=servers), trust=True))
+    assert has_language_server(settings) is is_there
+    assert any(each.state == "found" and each.row.name == "mine" for each in chosen_servers(settings)) is is_there
 
 
 def test_what_is_only_offered_is_not_imported() -> None:

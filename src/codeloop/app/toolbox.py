@@ -12,7 +12,7 @@ import codeloop
 from codeloop.app.settings import ProjectSettings
 from codeloop.extend.agents import naming_subagents
 from codeloop.kit.lazy import load
-from codeloop.kit.processes import which
+from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.schema.agent import Agent
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.wire import JSON, replace
@@ -96,6 +96,7 @@ def search_tools(settings: SearchConfig | None, environment: Mapping[str, str]) 
 class _Row(Struct, frozen=True):
     """What of a language server's row says whether one can run here; see `lsp.servers.row`."""
 
+    name: str
     languages: dict[str, str]
     commands: list[list[str]]
     roots: list[str] = []
@@ -112,18 +113,24 @@ def has_language_server(settings: ProjectSettings) -> bool:
     names |= {Path(name).suffix for name in names}
     rows = msgspec.json.decode(_SERVERS.read_bytes(), type=list[_Row])
     if configured and configured is not True:
-        own = (each for each in configured.values() if each.command and not each.disabled)
-        rows += [_Row(dict.fromkeys(each.extensions or (), ""), [each.command or []]) for each in own]
+        own = {name: each for name, each in configured.items() if each.command or each.disabled}
+        rows = [row for row in rows if row.name not in own or not own[row.name].disabled]
+        rows += [
+            _Row(name, dict.fromkeys(each.extensions or (), ""), [each.command or []])
+            for name, each in own.items()
+            if not each.disabled
+        ]
     fitting = [row for row in rows if not names.isdisjoint((*row.languages, *row.roots))]
     if not settings.trusted:
         fitting = [row for row in fitting if not row.runs_project_code]
     folders = [str(settings.paths.data / "lsp" / name) for name in ("bin", "node_modules/.bin")]
-    folders += (
-        [str(top / name) for top in tops for name in (".venv/bin", "node_modules/.bin")] if settings.trusted else []
-    )
+    folders += [str(top / name) for top in tops for name in OWN_PROGRAMS] if settings.trusted else []
     path = os.pathsep.join((*folders, settings.environment.get("PATH", "")))
     programs = {command[0] for row in fitting for command in row.commands if command}
-    return any(os.access(name, os.X_OK) if "/" in name else which(name, path) for name in programs)
+    return any(
+        os.access(place.root / Path(name).expanduser(), os.X_OK) if "/" in name else which(name, path)
+        for name in programs
+    )
 
 
 def _listed(folder: Path) -> list[str]:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+OWN_PROGRAMS = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
+"""Where a project has programs that were installed for it alone."""
 ALIVE = "alive"
 """The start time of a living process where no /proc shows it."""
 _PROC = Path("/proc")

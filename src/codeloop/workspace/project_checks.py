@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from codeloop.kit.processes import which
+from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.kit.small_files import read_start
 
 KINDS = ("test", "lint", "types", "build")
@@ -242,7 +242,7 @@ def _located(check: Check, folder: Path, names: frozenset[str], path: str | None
 
 def _own(folder: Path, names: frozenset[str], program: str) -> str | None:
     """Return the folder of the project's own programs that has this one."""
-    for own in (".venv/bin", "venv/bin", "node_modules/.bin"):
+    for own in OWN_PROGRAMS:
         if own.partition("/")[0] in names and os.access(folder / own / program, os.X_OK):
             return own
     return None

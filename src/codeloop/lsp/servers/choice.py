@@ -7,13 +7,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.kit.processes import which
+from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.lsp.servers.row import ServerRow, known_rows
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
 
-_OWN_PROGRAMS = (".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
-"""Where a project has programs of its own."""
 State = Literal["found", "missing", "disabled", "untrusted"]
 
 
@@ -110,7 +108,7 @@ def _found(row: ServerRow, own: LspServerConfig | None, place: ProgramPlace) -> 
 def _folders(place: ProgramPlace) -> list[tuple[str, bool]]:
     """Return where programs are looked for. What lies in a project that is not trusted is none of a person's."""
     tops = dict.fromkeys((place.directory, place.root))
-    own = [str(top / name) for top in tops for name in _OWN_PROGRAMS] if place.is_trusted else []
+    own = [str(top / name) for top in tops for name in OWN_PROGRAMS] if place.is_trusted else []
     path = [each for each in place.path.split(os.pathsep) if place.is_trusted or not _is_in(each, tops)]
     ours = [str(place.installed / name) for name in ("bin", "node_modules/.bin")]
     return [*((folder, True) for folder in own), (os.pathsep.join([*ours, *path]), False)]

@@ -8,14 +8,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_protected, is_secret
-from codeloop.kit.processes import which
+from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.kit.small_files import read_start
 from codeloop.schema.config import FormatterConfig
 from codeloop.workspace.files.safe_open import LoadedFile
 from codeloop.workspace.format.rows import EDITION, FILE, MEND, ROWS, FormatterRow
 from codeloop.workspace.workspace import Workspace
 
-_PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
 _NOTHING = FormatterConfig()
 _EDITION = re.compile(rb'^\s*edition\s*=\s*"(\d{4})"', re.MULTILINE)
 _OLDEST = "2015"
@@ -150,7 +149,7 @@ class Formatters:
         if "/" in name:
             path = os.path.normpath(self._workspace.directory / Path(name).expanduser())
             return path if os.access(path, os.X_OK) else None
-        own = os.pathsep.join(str(folder / each) for folder in self._above(start) for each in _PROGRAMS)
+        own = os.pathsep.join(str(folder / each) for folder in self._above(start) for each in OWN_PROGRAMS)
         return which(name, own) or which(name, self._workspace.environment.get("PATH"))
 
 

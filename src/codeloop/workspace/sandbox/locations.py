@@ -73,8 +73,6 @@ CACHES = (
     *(_OF_MACOS if sys.platform == "darwin" else ()),
 )
 """Writable. One that is absent is made when its program is installed."""
-OWN_PROGRAMS = (".", ".venv/bin", "venv/bin", "env/bin", "node_modules/.bin", "vendor/bin")
-"""Where a project has programs of its own, such as a wrapper or what was installed for it alone."""
 
 TOKEN_FILES = {
     ".npmrc": rb"_auth\w*\s*=\s*(?!\$\{)\S|_password",

@@ -12,14 +12,13 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.kit.guarded_paths import PLAIN_NAMES, SECRET_FOLDERS, SECRET_NAMES
-from codeloop.kit.processes import which
+from codeloop.kit.processes import OWN_PROGRAMS, which
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.sandbox.locations import (
     CACHES,
     GIT_NAMES,
     OWN_NAMES,
-    OWN_PROGRAMS,
     SKIPPED,
     SOCKETS,
     SYSTEM_SECRETS,
@@ -143,7 +142,7 @@ class Policies:
         self._programs = programs
 
     def _own_programs(self) -> list[Path]:
-        return [root / name for root in self._roots for name in OWN_PROGRAMS]
+        return [root / name for root in self._roots for name in (".", *OWN_PROGRAMS)]
 
 
 def _changed(folder: Path) -> int:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from codeloop.kit.processes import OWN_PROGRAMS
 from codeloop.kit.suggest import meant, near
 from codeloop.permission.shell.analyse import analyse, need_of
 from codeloop.schema.limits import SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
@@ -40,7 +41,6 @@ _LEAKY = (
     "The sandbox of this machine can't hide the secrets of this project (.env and the like), so the profile auto asks "
     "about commands that are not proved to change nothing. `codeloop debug sandbox` says what it holds."
 )
-_OWN_PROGRAMS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin", "bin")
 
 
 class BashParams(Wire, rename=None):
@@ -241,7 +241,7 @@ def _finished(params: BashParams, outcome: CommandResult, timeout: float, ctx: T
 def _instead(name: str, ctx: ToolContext) -> str:
     """Return that a program is not installed, and which of the project or the PATH may have been meant."""
     directory, path = ctx.workspace.directory, ctx.workspace.environment.get("PATH", "")
-    own = [f"{folder}/{name}" for folder in _OWN_PROGRAMS if os.access(directory / folder / name, os.X_OK)]
+    own = [f"{folder}/{name}" for folder in (*OWN_PROGRAMS, "bin") if os.access(directory / folder / name, os.X_OK)]
     there = {each.name for folder in path.split(":") if Path(folder).is_dir() for each in Path(folder).iterdir()}
     versions = sorted(each for each in there if re.fullmatch(re.escape(name) + r"[-\d.]+", each))
     close = own or versions[:1] or near(name, there, most_edits=1)
