@@ -95,6 +95,7 @@ BUDGETS = (
     Budget("render-live-slow", None, "  the same: the 99th of a hundred", "ms", 3),
     Budget("tui-paint", None, "terminal UI: from the start until the prompt takes a key", "ms", 350),
     Budget("tui-memory", None, "  the same: peak memory", "MB", 60),
+    Budget("tui-thousand-memory", None, "terminal UI: peak memory with 1,000 messages, all of them read", "MB", 90),
     Budget("tui-long", None, "terminal UI: opening a session of 10,000 messages, over that", "ms", 150),
     Budget("tui-key", None, "terminal UI: a key to the screen while 2,000 deltas a second stream", "ms", 16),
     Budget("tui-key-slow", None, "  the same: the 99th of a hundred", "ms", 50),

@@ -28,6 +28,9 @@ READY = "or name a task"
 """The prompt's words while it is empty."""
 PACED = Scenario("paced", 20_000)
 """About 2,000 deltas a second for ten seconds."""
+THOUSAND = 1_000
+"""Messages of a session that is read from its end to its beginning."""
+TO_FIRST = "\x07"
 KEYS = "äöüßéèêàâîôûñçåæøœ"
 """Typed one by one; none of them is on the screen otherwise."""
 WAIT = 30.0
@@ -126,15 +129,35 @@ def _first_paint(bench: Bench, place: Place) -> None:
         with _painted(command) as (it, _):
             it.read(lambda: False, SETTLED)
             bench.put(place, "tui-idle", it.rest(IDLE))
+        _thousand(bench, place, server.url)
         bench.put(place, "tui-paint", statistics.median(times))
         bench.put(place, "tui-memory", statistics.median(memories))
         database = next((place.home / "codeloop").rglob("*.db"))
         _long(bench, place, database, server.url, statistics.median(times))
 
 
-def _long(bench: Bench, place: Place, database: Path, url: str, empty: float) -> None:
+def _thousand(bench: Bench, place: Place, url: str) -> None:
+    """Measure what it takes to have read all of a session: each message is drawn on the way to its beginning."""
+    database = next((place.home / "codeloop").rglob("*.db"))
+    before = _sessions(database)
+    run(place.fill((CODELOOP, "run", "--auto", "{prompt}"), url))
+    (session_id,) = _sessions(database) - before
+    fill(database, session_id, THOUSAND)
+    with Screen(_interactive(place, url, "--session", session_id)) as it:
+        it.wait_for(f"prompt {THOUSAND // 2 + TAIL - 1}")
+        it.type(TO_FIRST)
+        it.wait_for("prompt 0")
+        it.read(lambda: False, 1)
+        bench.put(place, "tui-thousand-memory", it.memory())
+
+
+def _sessions(database: Path) -> set[str]:
     with sqlite3.connect(database) as db:
-        session_id = str(db.execute("SELECT id FROM session LIMIT 1").fetchone()[0])
+        return {str(row[0]) for row in db.execute("SELECT id FROM session")}
+
+
+def _long(bench: Bench, place: Place, database: Path, url: str, empty: float) -> None:
+    session_id = min(_sessions(database))
     fill(database, session_id, MESSAGES)
     times: list[float] = []
     for _ in range(bench.rounds):

@@ -145,7 +145,16 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
     mcp_servers: ("mcp-ten", "mcp-ten-cpu", "mcp-ten-memory", "mcp-call", "mcp-first"),
     rendering: ("render-messages", "render-live", "render-live-slow"),
-    screen: ("tui-paint", "tui-memory", "tui-long", "tui-key", "tui-key-slow", "tui-stream", "tui-idle"),
+    screen: (
+        "tui-paint",
+        "tui-memory",
+        "tui-thousand-memory",
+        "tui-long",
+        "tui-key",
+        "tui-key-slow",
+        "tui-stream",
+        "tui-idle",
+    ),
 }
 
 
