@@ -77,7 +77,8 @@ class Ui(TerminalApp, inherit_bindings=False):
     @property
     def tabs(self) -> list[SessionTab]:
         """All tabs, from left to right."""
-        return list(self.query(SessionTab))
+        holder = self.query_one("#tabs", Vertical)
+        return [each for each in holder.children if isinstance(each, SessionTab)]
 
     @property
     def client(self) -> Client:
@@ -183,7 +184,8 @@ class Ui(TerminalApp, inherit_bindings=False):
             return
         if self.shown.session is not None and self.shown.session.id in changed:
             self.shown.sync()
-        if any(tab.view is not None and tab.view.is_busy for tab in self.tabs):
+        tabs = self.tabs
+        if any(tab.view is not None and tab.view.is_busy for tab in tabs):
             self._ticker = self._ticker or self.set_interval(TICK, self.tick)
             self._ticker.resume()
         elif self._ticker is not None:
@@ -195,7 +197,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         sidebar.display = self.appearance.has_sidebar(self.size.width)
         if sidebar.display:
             sidebar.show(self.tab.view, standing, self.appearance.styles)
-        self.query_one(TabBar).show(self.tabs, self.tab, self.appearance.styles)
+        self.query_one(TabBar).show(tabs, self.shown, self.appearance.styles)
 
     def _fatal_error(self) -> None:
         """Leave because of an error. It is raised once the terminal is back, without the values that code held."""

@@ -11,7 +11,6 @@ from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
@@ -19,6 +18,7 @@ from textual.widget import Widget
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.items import Renderer
 from codeloop.tui.screen.transcript.blocks import Blocks
+from codeloop.tui.screen.transcript.scroll_bar import PlainlyBarredView
 from codeloop.tui.state.items import Item, ReasoningItem, SummaryItem, ToolItem
 
 Greeting = Callable[[Canvas, int], list[Row]]
@@ -32,7 +32,7 @@ KEPT = 4
 """Screens of rows that are kept as they were drawn."""
 
 
-class Transcript(ScrollView, can_focus=False):
+class Transcript(PlainlyBarredView, can_focus=False):
     """Shows the messages of a session; stays at the end while it grows, unless the person has scrolled up."""
 
     DEFAULT_CSS = """
@@ -140,7 +140,7 @@ class Transcript(ScrollView, can_focus=False):
     def render_line(self, y: int) -> Strip:
         """Return one row of the screen, as the library looks for what the mouse has pointed at."""
         row = y + round(self.scroll_y)
-        return self._strip(self._blocks.row(row)).apply_offsets(0, row)
+        return self._strip(self._blocks.row(row), self.size.width).apply_offsets(0, row)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return rows of the screen: those from before are the same objects, and ready to be written."""
@@ -148,12 +148,13 @@ class Transcript(ScrollView, can_focus=False):
         selection = self.text_selection if self.is_attached else None  # one that is closed may be drawn once more
         if len(self._strips) > KEPT * max(crop.height, 1):
             self._strips.clear()
-        strips: list[Strip] = []
+        width, strips = self.size.width, list[Strip]()  # asked once: the library works it out anew each time
+        is_whole = crop.x == 0 and crop.right >= width
         for number in range(top + crop.y, top + crop.bottom):
-            strip = self._strip(self._blocks.row(number))
+            strip = self._strip(self._blocks.row(number), width)
             if selection is not None and (span := selection.get_span(number)) is not None:
                 strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
-            strips.append(strip.crop(crop.x, crop.right))
+            strips.append(strip if is_whole else strip.crop(crop.x, crop.right))
         return strips
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
@@ -205,12 +206,12 @@ class Transcript(ScrollView, can_focus=False):
                 self.post_message(self.Toggled(block.item.key, block.message_id))
                 return
 
-    def _strip(self, row: Row) -> Strip:
+    def _strip(self, row: Row, width: int) -> Strip:
         known = self._strips.get(id(row))
-        if known is not None and known[0] is row and known[1].cell_length == self.size.width:
+        if known is not None and known[0] is row and known[1].cell_length == width:
             return known[1]
         segments = Segment.apply_style([Segment(" " * MARGIN), *row], self._base)
-        strip = Strip(segments).adjust_cell_length(self.size.width, self._base).simplify()
+        strip = Strip(segments).adjust_cell_length(width, self._base).simplify()
         if filters := self.get_line_filters():  # which take segments with a style only
             strip = Strip([Segment(text, style or Style.null()) for text, style, _ in strip], strip.cell_length)
             for each in filters:
