@@ -232,6 +232,8 @@ def heard(method: str, params: dict[str, Any]) -> None:
         send({"id": "watch", "method": "client/registerCapability", "params": {"registrations": rows}})
     elif method == "workspace/didChangeWatchedFiles":
         note("; ".join(f"{Path(each['uri']).name} {each['type']}" for each in params["changes"]))
+    elif method == "workspace/didChangeWorkspaceFolders":
+        note("added " + " ".join(each["name"] for each in params["event"]["added"]))
     elif method == "scripted/speak":
         for _ in range(params.get("count", len(HELD))):
             send(HELD.pop(0))

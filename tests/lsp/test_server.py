@@ -1,6 +1,7 @@
 """The life of a server: idle, too large, restarted; what people are told of it."""
 
 import asyncio
+import json
 import time
 from pathlib import Path
 
@@ -98,3 +99,28 @@ async def test_what_a_command_did_to_an_open_file_is_taken_up(tmp_path: Path) ->
         assert await it.edit("b.x", "two\n") == "1 new error:\na.x:1: bad1 is not good (scripted B1)"
         (it.root / "a.x").unlink()
         assert await it.edit("b.x", "three\n") == ""
+
+
+async def test_one_process_serves_many_roots_where_a_server_can(tmp_path: Path) -> None:
+    async with world(tmp_path, roots=["mark"], shared="folders") as it:
+        for name in "abcdefg":
+            (it.root / name).mkdir()
+            (it.root / name / "mark").touch()
+            assert "bad1" in await it.edit(f"{name}/a.x", "bad1\n")
+        assert len(it.started()) == 1
+        assert [line for line in it.trace() if "added" in line] == [f"added {name}" for name in "bcdefg"]
+        await it.server.restart()
+        await it.edit("a/a.x", "good\n")
+        greeting = json.loads((tmp_path / "traces" / "initialize.json").read_text())
+        assert [each["name"] for each in greeting["workspaceFolders"]] == [*"abcdefg"]
+
+
+async def test_a_server_of_one_root_has_five_processes_at_most(tmp_path: Path) -> None:
+    async with world(tmp_path, roots=["mark"]) as it:
+        for name in "abcdefg":
+            (it.root / name).mkdir()
+            (it.root / name / "mark").touch()
+            assert "bad1" in await it.edit(f"{name}/a.x", "bad1\n")
+        await it.languages.settled()
+        states = [news.server.state for news in it.languages.servers.values()]
+        assert states == [*(["waiting"] * 2), *(["connected"] * 5)]

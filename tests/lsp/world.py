@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from codeloop.lsp.brought import FileEdit
 from codeloop.lsp.languages import Languages, Restarts, shown
@@ -14,6 +15,7 @@ from codeloop.lsp.server import LanguageServer, ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, ProgramPlace, servers_of
 from codeloop.lsp.servers.row import ServerRow
 from codeloop.schema.config import LspServerConfig
+from codeloop.schema.wire import replace
 from codeloop.workspace.process.conversation import RunningProgram, start_program
 from codeloop.workspace.sandbox.process_launcher import Launch
 from codeloop.workspace.workspace import Workspace
@@ -78,8 +80,12 @@ async def world(
     workspace: Workspace | None = None,
     restarts: Restarts = lambda _: 0.0,
     warnings: bool | None = None,
+    **row: Any,
 ) -> AsyncGenerator[World]:
-    """Open a work tree whose files `.x` the scripted server serves; it has ended afterwards, with all its processes."""
+    """Open a work tree whose files `.x` the scripted server serves; it has ended afterwards, with all its processes.
+
+    `row`: what else is said of the server in its row.
+    """
     root, traces = workspace.root if workspace else folder / "work", folder / "traces"
     root.mkdir(exist_ok=True)
     traces.mkdir()
@@ -105,6 +111,7 @@ async def world(
     command = [sys.executable, str(SERVER), str(traces), *orders]
     configured = {"scripted": LspServerConfig(command=command, extensions=[".x"], warnings=warnings)}
     chosen = servers_of(configured, ProgramPlace(root, root, is_trusted=True, path="", installed=folder / "none"))
+    chosen = [replace(each, row=replace(each.row, **row)) for each in chosen if each.row.name == "scripted"]
     languages = Languages(chosen, root, house, restarts)
     place.adopt(languages)
     try:

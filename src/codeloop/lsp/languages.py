@@ -11,7 +11,7 @@ from codeloop.lsp.client.client import FileEvent
 from codeloop.lsp.client.diagnostic import WARNING, Diagnostic
 from codeloop.lsp.server import LanguageServer, ServerHouse
 from codeloop.lsp.servers.choice import ChosenServer, serving
-from codeloop.schema.bounds.language import LSP_IDLE, LSP_LOOK, LSP_SHOWN, LSP_WAIT
+from codeloop.schema.bounds.language import LSP_IDLE, LSP_LOOK, LSP_ROOTS, LSP_SHOWN, LSP_WAIT
 from codeloop.schema.wire import JSON
 
 _IMPATIENT = 0.2
@@ -52,10 +52,12 @@ class Languages:
         """Return the servers of a file, none of them started by that; those that a person wanted anew are ended."""
         found: list[ServerNews] = []
         for chosen, root in serving(self.chosen, path, self.top):
-            key = (chosen.row.name, root)
+            key = (chosen.row.name, self.top if chosen.row.shared else root)
             if key not in self.servers:
+                self._make_room(chosen.row.name)
                 self.servers[key] = ServerNews(LanguageServer(chosen, root, self._house))
             server = self.servers[key].server
+            server.include(root)
             wanted = self._restarts(server.name)
             if wanted > server.asked_at:
                 server.asked_at = wanted
@@ -64,6 +66,13 @@ class Languages:
         if found and self._looking is None:
             self._looking = asyncio.create_task(self._look())
         return found
+
+    def _make_room(self, name: str) -> None:
+        """End the process of a server that was used longest ago where it has one for too many roots."""
+        own = [news.server for (other, _), news in self.servers.items() if other == name]
+        running = sorted((each for each in own if each.client is not None), key=lambda each: each.used_at)
+        for server in running[: max(len(running) + 1 - LSP_ROOTS.value, 0)]:
+            self._begin(server.stop())
 
     async def before(self, edits: Sequence[FileEdit], known: Mapping[Path, str]) -> None:
         """Have the servers learn what is wrong before edits are made; waits for none of them."""

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from codeloop.lsp.client.capabilities import folder_of
 from codeloop.lsp.client.client import LanguageClient, ServerSetup
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone, ServerPipes
 from codeloop.lsp.servers.choice import ChosenServer
@@ -46,7 +47,8 @@ class LanguageServer:
 
     def __init__(self, chosen: ChosenServer, root: Path, house: ServerHouse) -> None:
         self.chosen = chosen
-        self.root = root
+        self.roots = [root]
+        """What it serves; the first is where it runs."""
         self.client: LanguageClient | None = None
         self.turn = asyncio.Lock()
         self.reason = ""
@@ -65,6 +67,27 @@ class LanguageServer:
     def name(self) -> str:
         """The name of its row."""
         return self.chosen.row.name
+
+    @property
+    def root(self) -> Path:
+        """Where it runs."""
+        return self.roots[0]
+
+    def include(self, root: Path) -> None:
+        """Have it serve a root of its project, too; its row says that it can."""
+        if root not in self.roots:
+            self.roots.append(root)
+            if self.client is not None:
+                self._add_folders(self.client)
+
+    def _add_folders(self, client: LanguageClient) -> None:
+        """Tell it of the roots that it was not told of."""
+        known = client.setup.roots
+        new = [root for root in self.roots if root not in known] if self.chosen.row.shared == "folders" else []
+        known += new
+        if new:
+            event = {"added": [folder_of(root) for root in new], "removed": []}
+            client.connection.notify("workspace/didChangeWorkspaceFolders", {"event": event})
 
     @property
     def state(self) -> Literal["waiting", "starting", "connected", "failed"]:
@@ -137,7 +160,8 @@ class LanguageServer:
         began = time.monotonic()
         try:
             pipes = await self.house.start(self.chosen, self.root)
-            setup = ServerSetup(self.root, row.initialization, row.settings, row.settle, row.asked)
+            roots = self.roots.copy() if row.shared == "folders" else [self.root]
+            setup = ServerSetup(roots, row.initialization, row.settings, row.settle, row.asked)
             client = LanguageClient(pipes, setup, self._told)
             listening = asyncio.create_task(client.connection.listen())
             try:

@@ -1,6 +1,7 @@
 """What we tell a server of ourselves: what is used, and nothing else."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +39,20 @@ CAPABILITIES: JSON = {
 }
 
 
-def initialize_params(root: Path, initialization: Any) -> JSON:
+def folder_of(root: Path) -> JSON:
+    """Return a root as a folder of the work tree."""
+    return {"uri": root.as_uri(), "name": root.name or os.sep}
+
+
+def initialize_params(roots: Sequence[Path], initialization: Any) -> JSON:
     """Return the parameters of `initialize`. No process id: in a sandbox it would mean another process, or none."""
-    folder = {"uri": root.as_uri(), "name": root.name or os.sep}
+    root = roots[0]
     return {
         "processId": None,
         "clientInfo": {"name": "codeloop", "version": __version__},
-        "rootUri": folder["uri"],
+        "rootUri": root.as_uri(),
         "rootPath": str(root),
-        "workspaceFolders": [folder],
+        "workspaceFolders": [folder_of(each) for each in roots],
         "capabilities": CAPABILITIES,
         "initializationOptions": initialization,
         "trace": "off",

@@ -29,13 +29,13 @@ _AGAIN = 0.02  # seconds
 
 
 class ServerSetup(Struct, frozen=True):
-    """How a server is greeted: the root, what it is given at the start, its settings.
+    """How a server is greeted: the roots that it serves (more may be added later), what it is given, its settings.
 
     `settle`: seconds of silence after which one that names no versions has said everything about a text. `asked`: how
     one is asked for diagnostics that only sends them by itself.
     """
 
-    root: Path
+    roots: list[Path]
     initialization: Any
     settings: JSON
     settle: float
@@ -57,11 +57,11 @@ class LanguageClient:
         self._can: Mapping[str, Any] = {}
         self.looks_across_files = True
         """Whether one file's diagnostics may depend on another's; linters say that theirs do not."""
-        self.connection = LspConnection(pipes, self._heard, self.registered.answers(setup.root, setup.settings))
+        self.connection = LspConnection(pipes, self._heard, self.registered.answers(setup.roots, setup.settings))
 
     async def greet(self, seconds: float) -> None:
         """Greet the server. Raises ErrorAnswer, ServerGone, TimeoutError."""
-        params = initialize_params(self.setup.root, self.setup.initialization)
+        params = initialize_params(self.setup.roots, self.setup.initialization)
         result = await self.connection.request("initialize", params, seconds)
         can = result.get("capabilities") if is_object(result) else None
         self._can = can if is_object(can) else {}

@@ -1,11 +1,12 @@
 """What a server asks of us: settings, folders, what it wants to hear of; and the work that it says it is doing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from codeloop.kit.glob import compiled
 from codeloop.kit.jsonc import is_list, is_object
+from codeloop.lsp.client.capabilities import folder_of
 from codeloop.schema.wire import JSON
 
 _PROVIDERS = {
@@ -38,12 +39,11 @@ class Registered:
         self._rows: dict[str, tuple[str, JSON]] = {}
         self._globs: list[tuple[Path | None, str]] = []
 
-    def answers(self, root: Path, settings: JSON) -> Mapping[str, Callable[[Any], Any]]:
+    def answers(self, roots: Sequence[Path], settings: JSON) -> Mapping[str, Callable[[Any], Any]]:
         """Return what its requests are answered with. Nothing of it changes a file, or asks a person."""
-        folder = {"uri": root.as_uri(), "name": root.name}
         return {
             "workspace/configuration": lambda params: [lookup(settings, item) for item in _list(params, "items")],
-            "workspace/workspaceFolders": lambda _params: [folder],
+            "workspace/workspaceFolders": lambda _params: [folder_of(each) for each in roots],
             "workspace/applyEdit": lambda _params: {"applied": False, "failureReason": "nobody asked for it"},
             "workspace/diagnostic/refresh": lambda _params: None,
             "client/registerCapability": self._register,

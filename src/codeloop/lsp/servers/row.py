@@ -18,7 +18,8 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     of one kind only one serves a file. `runs_project_code`: it executes what is in the project, so that wants trust.
     `install`: with what and which packages; `by`: what a person has to do.
     `settle`: seconds of silence after which one that names no versions has said everything. `asked`: see ServerSetup.
-    `warnings`: they are told like errors.
+    `warnings`: they are told like errors. `shared`: one process serves all roots of a project: it is told of them as
+    folders, or needs none; else each root has its own.
     """
 
     name: str
@@ -35,6 +36,7 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     settle: float = 0.3
     asked: Literal["", "tsserver"] = ""
     warnings: bool = False
+    shared: Literal["", "folders", "any"] = ""
 
     def language(self, path: Path) -> str | None:
         """Return the id of the language of a file; None: it does not serve this file."""

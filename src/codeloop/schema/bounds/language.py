@@ -20,6 +20,7 @@ LSP_IDLE = Limit("lsp.idle", 600_000, "ms", "a language server that nobody uses,
 LSP_MEMORY = Limit("lsp.memory", 2_000, "count", "megabytes that a language server may use, then it is given up")
 LSP_LOOK = Limit("lsp.look", 5_000, "ms", "how often the memory of language servers is looked at")
 LSP_CRASHES = Limit("lsp.crashes", 3, "count", "times that a language server fails, then it is given up")
+LSP_ROOTS = Limit("lsp.roots", 5, "count", "processes of a server that serves one root each; then the oldest ends")
 LSP_MESSAGE = Limit("lsp.message", 32 * 1024 * 1024, "bytes", "a longer message ends a language server")
 LSP_GARBAGE = Limit("lsp.garbage", 64 * 1024, "bytes", "what a language server may say that is no message")
 LSP_UNREAD = Limit("lsp.unread", 32 * 1024 * 1024, "bytes", "what a language server may leave unread, then it is ended")
