@@ -3,7 +3,7 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
-CODE := src bench tests scripts
+CODE := src bench tests examples scripts
 # Thousands of tests and programs: what is compiled once is not compiled again.
 unexport PYTHONDONTWRITEBYTECODE
 ESCAPES := tests/workspace/sandbox/test_attacks.py

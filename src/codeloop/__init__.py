@@ -25,7 +25,7 @@ _HOMES = {
     "library.errors": ("CodeloopError", "TurnFailed", "LimitReached", "WrongResult", "ToolRefused"),
     "library.options": (
         *("TurnLimits", "PermissionQuestion", "Allow", "Deny", "ModelQuestion", "Choice"),
-        *("OpenOptions", "ConnectOptions", "SessionOptions"),
+        *("OpenOptions", "ConnectOptions", "SessionOptions", "Action"),
     ),
     "extension": ("Context",),
 }

@@ -19,6 +19,7 @@ from codeloop.library.events import ToolUse as ToolUse
 from codeloop.library.events import TurnDone as TurnDone
 from codeloop.library.opening import connect_to as connect
 from codeloop.library.opening import open_directory as open
+from codeloop.library.options import Action as Action
 from codeloop.library.options import Allow as Allow
 from codeloop.library.options import Choice as Choice
 from codeloop.library.options import ConnectOptions as ConnectOptions
@@ -35,6 +36,7 @@ from codeloop.schema.errors import CodeloopError as CodeloopError
 
 __version__: str
 __all__ = [
+    "Action",
     "AgentProject",
     "AgentSession",
     "Allow",
