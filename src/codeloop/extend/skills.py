@@ -17,7 +17,7 @@ from codeloop.kit.frontmatter import FrontmatterError, split
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.terminal_text import inert, one_line
 from codeloop.permission.rules import last_match
-from codeloop.schema.api.skill import Skill
+from codeloop.schema.api.command import Skill
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PAGE_BYTES, SKILL_DESCRIPTION, SKILL_FILES, SKILL_HEAD, SKILL_LISTING, SKILLS

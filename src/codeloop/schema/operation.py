@@ -5,7 +5,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from msgspec import Struct
 
 from codeloop.schema.agent import Agent
-from codeloop.schema.api.command import Command
+from codeloop.schema.api.command import Command, Skill
 from codeloop.schema.api.files import (
     File,
     FileContent,
@@ -92,7 +92,6 @@ from codeloop.schema.api.session_requests import (
     UpdatePart,
     UpdateSession,
 )
-from codeloop.schema.api.skill import Skill
 from codeloop.schema.api.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
 from codeloop.schema.live_events import Status
 from codeloop.schema.message import Session, SnapshotFileDiff, Todo

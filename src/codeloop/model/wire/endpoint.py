@@ -1,12 +1,11 @@
 """Where a model's service is, and how long to wait for it."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.model.origin import bare_url
-from codeloop.net.client import RequestClient
 from codeloop.schema.limits import MODEL_CONNECT, MODEL_FIRST_BYTE, MODEL_IDLE
 
 KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
@@ -39,8 +38,11 @@ class Endpoint(Struct, frozen=True):
     first_byte: float = MODEL_FIRST_BYTE.seconds
     idle: float = MODEL_IDLE.seconds
     hints: Hints | None = None
-    client: RequestClient | None = None
-    """What sends requests instead of a connection of ours: a plugin that signs in."""
+    client: Any = None
+    """A `RequestClient` that sends requests instead of a connection of ours: a plugin that signs in does.
+
+    Its type is in `net.client`, which is not loaded before a request is sent.
+    """
 
     def __repr__(self) -> str:
         """Return the text that may be shown: without key and headers."""

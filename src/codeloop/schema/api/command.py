@@ -1,4 +1,4 @@
-"""A command: a prompt under a name, as clients see it."""
+"""Commands and skills as clients see them: prompts under a name, and texts that a model loads when it needs them."""
 
 from typing import Literal
 
@@ -17,3 +17,12 @@ class Command(Wire):
     variant: str | None = None
     source: Literal["command", "mcp", "skill"] | None = None
     subtask: bool | None = None
+
+
+class Skill(Wire):
+    """`location`: the absolute path of its SKILL.md; `content`: the text below the head."""
+
+    name: str
+    location: str
+    content: str
+    description: str | None = None

@@ -4,7 +4,7 @@ from codeloop.agent.request.system_prompt import SAMPLING
 from codeloop.app.project import Project
 from codeloop.extend.skills import load_skill
 from codeloop.schema.agent import Agent
-from codeloop.schema.api.skill import Skill
+from codeloop.schema.api.command import Skill
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import NoArguments
 
