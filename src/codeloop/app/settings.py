@@ -1,8 +1,9 @@
 """What a project is opened with: what the process was started with, and the configuration that it read."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec import field as struct_field
@@ -12,15 +13,18 @@ from codeloop.config.paths import Paths, find_paths
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, candidates
 from codeloop.config.trust.state import TrustState, trust_state
-from codeloop.extend.folders import entries_of, find_homes
+from codeloop.extend.folders import entries_of, find_homes, installed_plugins
 from codeloop.extend.markdown import find_pages
 from codeloop.extend.skills import Skills, find_skills
+from codeloop.kit import lazy
 from codeloop.kit.small_files import FileState, file_state
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
 from codeloop.schema.config import Config
 from codeloop.schema.wire import JSON, replace
+
+_FIND = "extend.host.sources:find_extensions"
 
 
 class Startup(Struct, frozen=True, kw_only=True):
@@ -66,6 +70,8 @@ class ProjectSettings(Struct, frozen=True):
     files: FileStates = struct_field(default_factory=FileStates)
     distrust: str | None = None
     """Why a project that somebody trusted no longer is."""
+    extensions: tuple[Any, ...] = ()
+    """The `extend.host.extension.Extension`s; what they need is loaded where there are any."""
 
     @property
     def config(self) -> Config:
@@ -84,7 +90,7 @@ class ProjectSettings(Struct, frozen=True):
 
     def is_same(self, other: "ProjectSettings") -> bool:
         """Return whether nothing that counts differs."""
-        mine, theirs = ((each.config, each.trusted, each.skills) for each in (self, other))
+        mine, theirs = ((each.config, each.trusted, each.skills, each.extensions) for each in (self, other))
         return mine == theirs
 
 
@@ -126,6 +132,10 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
     state = TrustState(trusted=True) if startup.trust else trust_state(paths, place.root, place.directory)
     trusted = state.trusted
     extra = find_pages(place, homes, trusted=trusted)
+    extended = tuple(home for home in homes if home.has_extensions)
+    if extended and not trusted:
+        unrun: tuple[str, ...] = lazy.load("extend.host.sources:ignored_files")(extended, place.root)
+        extra = replace(extra, ignored=(*extra.ignored, *unrun))
     loaded = load(
         place,
         paths,
@@ -138,8 +148,15 @@ def find_settings(startup: Startup, more: tuple[Layer, ...] = ()) -> ProjectSett
     skills = find_skills(place, loaded.config, paths, homes, trusted=trusted)
     states = file_states(state.files).states | files.states | loaded.files
     notes = (state.note,) if state.note else ()
-    loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings))
-    return ProjectSettings(startup, paths, place, loaded, trusted, skills, FileStates(states), state.why)
+    extensions: tuple[Any, ...] = ()
+    said: tuple[str, ...] = ()
+    installed = installed_plugins(paths)
+    if extended or loaded.config.plugin or installed:
+        find: Callable[..., tuple[tuple[Any, ...], tuple[Path, ...], tuple[str, ...]]] = lazy.load(_FIND)
+        extensions, watched, said = find(extended, loaded, place, paths, installed, trusted=trusted)
+        states |= file_states(watched).states
+    loaded = replace(loaded, warnings=(*notes, *loaded.warnings, *skills.warnings, *said))
+    return ProjectSettings(startup, paths, place, loaded, trusted, skills, FileStates(states), state.why, extensions)
 
 
 def providers_of(settings: ProjectSettings) -> Providers:

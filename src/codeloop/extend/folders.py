@@ -2,15 +2,19 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
-from codeloop.config.trust.contents import OWN_HOMES, PAGES, SKILL_HOMES, SKILLS
-from codeloop.schema.limits import EXTEND_DEPTH, EXTEND_ENTRIES
+from codeloop.config.trust.contents import OWN_HOMES, PAGES, PROGRAMS, SKILL_HOMES, SKILLS
+from codeloop.kit.lazy import load
+from codeloop.kit.small_files import read_start
+from codeloop.schema.limits import CONFIG_BYTES, EXTEND_DEPTH, EXTEND_ENTRIES
 
 _NAME = r"\w[\w.-]*(/\w[\w.-]*)*"
 
@@ -30,6 +34,11 @@ class Home(Struct, frozen=True):
     is_project: bool
     only_skills: bool
 
+    @property
+    def has_extensions(self) -> bool:
+        """Return whether there may be tools or plugins in it."""
+        return not self.only_skills and not self.names.isdisjoint(PROGRAMS)
+
 
 def find_homes(place: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
     """Return the existing folders, global ones first; where two define the same, the later one wins."""
@@ -46,6 +55,32 @@ def find_homes(place: ProjectRoot, paths: Paths) -> tuple[Home, ...]:
         found += [_home(step / name, is_project=True, only_skills=True) for name in SKILL_HOMES]
         found += [_home(step / name, is_project=True) for name in OWN_HOMES]
     return tuple(home for home in found if home is not None)
+
+
+Stamps = list[tuple[str, int]]
+"""Folders that distributions are installed in, each with the time of its last change (ns)."""
+
+
+class InstalledPlugins(Struct, frozen=True):
+    """The plugins of installed distributions: the value of each entry point by its name."""
+
+    folders: Stamps
+    found: dict[str, str]
+
+
+def installed_plugins(paths: Paths) -> dict[str, str]:
+    """Return the plugins of installed distributions; what was found last counts while the folders are as they were."""
+    file = paths.cache / "entry_points.json"
+    places = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
+    folders = [(str(folder), folder.stat().st_mtime_ns) for folder in places if folder.is_dir()]
+    try:
+        known = msgspec.json.decode(read_start(file, CONFIG_BYTES.value), type=InstalledPlugins)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        known = None
+    if known is not None and known.folders == folders:
+        return known.found
+    look: Callable[[Path, Stamps], dict[str, str]] = load("extend.host.entry_points:look")
+    return look(file, folders)
 
 
 def entries_of(home: Home) -> Iterator[Path]:

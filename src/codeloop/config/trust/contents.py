@@ -21,7 +21,7 @@ PAGES = frozenset(("agent", "agents", "mode", "modes", "command", "commands"))
 SKILLS = frozenset(("skill", "skills"))
 OWN_HOMES = (".opencode", ".codeloop")
 SKILL_HOMES = (".claude", ".agents")
-_PROGRAMS = frozenset(("plugin", "plugins", "tool", "tools"))
+PROGRAMS = frozenset(("plugin", "plugins", "tool", "tools"))
 _HOMES = frozenset((*OWN_HOMES, *SKILL_HOMES))
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 _STARTED = ("mcp", "lsp", "formatter")
@@ -153,7 +153,7 @@ def _extensions(step: Path) -> Iterator[Path]:
         for name in sorted(present & SKILLS):
             yield from (file for file in _below(step / home / name) if file.name == "SKILL.md")
         if home in OWN_HOMES:
-            for name in sorted(present & (PAGES | _PROGRAMS)):
+            for name in sorted(present & (PAGES | PROGRAMS)):
                 yield from _below(step / home / name)
 
 

@@ -1,0 +1,221 @@
+"""Which extensions a project has: files of its homes, entries of `plugin` in the configuration, what is installed."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from codeloop import __version__
+from codeloop.config.load import Loaded
+from codeloop.config.paths import Paths
+from codeloop.config.project_root import ProjectRoot
+from codeloop.extend.folders import Home
+from codeloop.extend.host.extension import Extension, Language
+from codeloop.extend.host.protocol import VERSION
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.small_files import read_start
+from codeloop.schema.bounds.extension import HOST_BESIDE, HOST_ENTRIES, HOST_FILE
+from codeloop.schema.wire import JSON
+
+_LANGUAGES: dict[str, Language] = {
+    ".py": "python",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".ts": "javascript",
+    ".mts": "javascript",
+}
+_KINDS: dict[str, Literal["tool", "plugin"]] = {
+    "tool": "tool",
+    "tools": "tool",
+    "plugin": "plugin",
+    "plugins": "plugin",
+}
+_PASSED = frozenset(("node_modules", "__pycache__", ".git"))
+_PACKAGE = re.compile(r"(@[\w.-]+/)?[\w.-]+(@[\w.^~*-]+)?")
+
+
+class FoundExtensions(NamedTuple):
+    """The extensions in the order in which they are asked; files whose change makes others of them; lines to say."""
+
+    extensions: tuple[Extension, ...]
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...]
+
+
+class _Place(Struct, frozen=True):
+    """What entries are found from."""
+
+    loaded: Loaded
+    root: Path
+    paths: Paths
+
+
+def extension_files(homes: Iterable[Home]) -> Iterator[tuple[Home, Literal["tool", "plugin"], Path]]:
+    """Yield the files of homes that are extensions, by name: those that begin with `_` or `.` are not."""
+    for home in homes:
+        if home.only_skills:
+            continue
+        for folder, kind in _KINDS.items():
+            if folder in home.names:
+                for file in _files(home.path / folder):
+                    yield home, kind, file
+
+
+def ignored_files(homes: Iterable[Home], root: Path) -> tuple[str, ...]:
+    """Return the extensions of a project without trust, by their paths in it."""
+    paths = (str(file.relative_to(root)) for home, _, file in extension_files(homes) if home.is_project)
+    return tuple(path if path.isprintable() else ascii(path) for path in paths)
+
+
+def find_extensions(
+    homes: Iterable[Home],
+    loaded: Loaded,
+    place: ProjectRoot,
+    paths: Paths,
+    installed: Mapping[str, str],
+    *,
+    trusted: bool,
+) -> FoundExtensions:
+    """Return the extensions that count. `installed`: entry points, their values by name. Looks at the disk."""
+    where = _Place(loaded, place.root, paths)
+    found: dict[str, Extension] = {}
+    files: list[Path] = []
+    warnings: list[str] = []
+    beside: dict[Path, bytes] = {}
+    for name, value in installed.items():
+        path, origin = value.strip(), f"entry point {name}"
+        found[name] = Extension(name, "python", "plugin", path, origin, _digest(path.encode(), {}))
+    for index, entry in enumerate(loaded.config.plugin):
+        given, problem = _entry(where, index, entry)
+        if problem:
+            warnings.append(problem)
+        if given is not None:
+            found[given.name] = given
+            files.append(Path(given.path))
+    for home, kind, file in extension_files(homes):
+        if home.is_project and not trusted:
+            continue
+        if len(found) >= HOST_ENTRIES.value:
+            warnings.append(f"{file}: more than {HOST_ENTRIES.value} extensions, left out.")
+            continue
+        if file.parent not in beside:
+            others = _beside(file.parent)
+            files += [file.parent, *others]
+            beside[file.parent] = b"".join(map(_content, others))
+        files.append(file)
+        name = _shown(file, where)
+        digest = _digest(kind.encode(), name.encode(), _content(file), beside[file.parent])
+        found[name] = Extension(
+            name, _LANGUAGES[file.suffix], kind, str(file), str(file), digest, is_project=home.is_project
+        )
+    return FoundExtensions(tuple(found.values()), tuple(files), tuple(warnings))
+
+
+def package_folder(paths: Paths, name: str) -> Path:
+    """Return where a package that the configuration names is installed."""
+    return paths.data / "plugins" / name.replace("/", "+")
+
+
+def _entry(where: _Place, index: int, entry: Any) -> tuple[Extension | None, str]:
+    """Return the extension of one entry of `plugin`, or why it is none."""
+    origin = where.loaded.provenance.get(f"plugin[{index}]")
+    is_project = origin is not None and origin.layer.is_project
+    said = str(origin) if origin is not None else "plugin"
+    named, options = (entry[0], entry[1]) if is_list(entry) and len(entry) == 2 else (entry, None)
+    if not isinstance(named, str) or not (options is None or is_object(options)):
+        return None, f"{said}: expected a path or the name of a package, or one with its options in a list."
+    base = origin.layer.base if origin is not None else where.root
+    path = _path(named, base, where.paths)
+    if path is None:
+        if not _PACKAGE.fullmatch(named):
+            return None, f"{said}: {named!a} is no path, and no package has such a name."
+        path = package_folder(where.paths, named.removeprefix("pypi:"))
+        if not path.exists():
+            return None, f"{said}: {named} is not installed. `codeloop plugin add {named}` does it."
+    elif not path.exists():
+        return None, f"{said}: {path} does not exist."
+    language = _language(path)
+    if language is None:
+        return None, f"{said}: {path} is no extension: it would end in .py, .js, .mjs or .ts, or be a package."
+    content = _content(path) if path.is_file() else _folder_state(path)
+    digest = _digest(b"plugin", named.encode(), content, msgspec.json.encode(options))
+    name = named if not Path(named).is_absolute() else _shown(path, where)
+    return Extension(name, language, "plugin", str(path), said, digest, options, is_project), ""
+
+
+def _path(named: str, base: Path, paths: Paths) -> Path | None:
+    """Return the path that an entry means; None: it names a package."""
+    if named.startswith("file://"):
+        return Path(unquote(urlsplit(named).path))
+    if named.startswith((".", "/", "~", "$HOME")):
+        return Path(os.path.normpath(base / paths.expand(named)))
+    return None
+
+
+def _language(path: Path) -> Language | None:
+    if path.is_dir():
+        return "javascript" if (path / "package.json").is_file() else "python"
+    return _LANGUAGES.get(path.suffix)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the extensions of a folder, sorted."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    except OSError:
+        return []
+    wanted = (name for name in names if not name.startswith(("_", ".")) and not name.endswith(".d.ts"))
+    return [folder / name for name in wanted if Path(name).suffix in _LANGUAGES]
+
+
+def _beside(folder: Path) -> list[Path]:
+    """Return the files that the extensions of a folder may import: all of it that are no extensions themselves."""
+    own = set(_files(folder))
+    found: list[Path] = []
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _PASSED)
+        found += [file for name in sorted(names) if (file := Path(top, name)) not in own]
+        if len(found) > HOST_BESIDE.value:
+            break
+    return found[: HOST_BESIDE.value]
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return read_start(file, HOST_FILE.value)
+    except OSError:
+        return b""
+
+
+def _folder_state(folder: Path) -> bytes:
+    """Return what tells a folder from how it was: names, sizes and times of its files."""
+    parts: list[str] = []
+    for file in _beside(folder):
+        try:
+            state = file.stat()
+        except OSError:
+            continue
+        parts.append(f"{file.relative_to(folder)} {state.st_size} {state.st_mtime_ns}")
+    return "\n".join(parts).encode("utf-8", "surrogateescape")
+
+
+def _digest(*parts: bytes | JSON) -> str:
+    made = sha256(f"{__version__} {VERSION}".encode())
+    for part in parts:
+        data = part if isinstance(part, bytes) else msgspec.json.encode(part)
+        made.update(f" {len(data)} ".encode() + data)
+    return made.hexdigest()[:32]
+
+
+def _shown(path: Path, where: _Place) -> str:
+    if path.is_relative_to(where.root):
+        return str(path.relative_to(where.root))
+    if path.is_relative_to(where.paths.home):
+        return f"~/{path.relative_to(where.paths.home)}"
+    return str(path)
