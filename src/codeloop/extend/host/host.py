@@ -47,6 +47,10 @@ _GREETING = 0
 """The number that the greeting is waited for under."""
 
 
+class InvalidCall(HookFailed):
+    """What an extension was given does not fit what it takes; the text is for who gave it."""
+
+
 class ExtensionRaised(Exception):
     """The code of an extension raised an exception: its text. `name`: the exception's; `trace`: where."""
 
@@ -365,7 +369,7 @@ async def _offer(request: Awaitable[Any]) -> ExtensionOffer:
 def _failure(error: AnswerError) -> Exception:
     if error.kind == "raised":
         return ExtensionRaised(error.message, error.name, error.trace)
-    return HookFailed(error.message)
+    return (InvalidCall if error.kind == "invalid" else HookFailed)(error.message)
 
 
 def _looked_at(done: "asyncio.Future[Any]") -> None:

@@ -1,0 +1,115 @@
+"""A call of an extension's tool: asked about under its own name, made, and its answer brought into our form."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+
+from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.host.extension import Extension
+from codeloop.extend.host.host import CallListener, ExtensionRaised, InvalidCall
+from codeloop.extend.host.protocol import (
+    CallPlace,
+    CallProgress,
+    CallTool,
+    HostMessage,
+    HostQuestion,
+    ToolAnswer,
+    encode,
+)
+from codeloop.extend.mcp.offer.results import contents
+from codeloop.kit.terminal_text import inert
+from codeloop.permission.gate import Denied, Rejected
+from codeloop.schema.bounds.extension import HOST_METADATA
+from codeloop.schema.errors import OperationError
+from codeloop.schema.permission import Need, Writes
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult
+
+
+class AskExtension(Protocol):
+    """Sends an extension a request. Raises HookFailed, ExtensionRaised."""
+
+    async def __call__(
+        self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None
+    ) -> Any:
+        """Return the answer."""
+        ...
+
+
+class ToolCallListener:
+    """Hears of a call: shows its progress, puts its questions to the gate. `refusal`: what the gate said last."""
+
+    def __init__(self, ctx: ToolContext, tool: str) -> None:
+        self.refusal: Denied | Rejected | None = None
+        self._ctx = ctx
+        self._tool = tool
+
+    async def ask(self, question: HostQuestion) -> None:
+        """See CallListener."""
+        need = Need(
+            permission=question.permission,
+            patterns=question.patterns,
+            always=question.always,
+            metadata={"tool": self._tool, **question.metadata},
+            writes=Writes(),
+        )
+        try:
+            await self._ctx.ask(need)
+        except (Denied, Rejected) as error:
+            self.refusal = error
+            raise OperationError("BadRequest", str(error)) from error
+
+    def report(self, progress: CallProgress) -> None:
+        """See CallListener."""
+        title = None if progress.title is None else inert(progress.title)
+        self._ctx.report(title=title, metadata=_bounded(progress.metadata))
+
+
+async def call_tool(
+    ask: AskExtension, extension: Extension, tool: str, place: CallPlace, given: JSON, ctx: ToolContext
+) -> ToolResult:
+    """Call a tool. Raises ToolFailure, Denied, Rejected."""
+    metadata: JSON = {"extension": extension.name, "tool": tool, "input": given}
+    await ctx.ask(Need(permission=tool, patterns=("*",), always=("*",), metadata=metadata, writes=Writes()))
+    listener = ToolCallListener(ctx, tool)
+    message = partial(CallTool, extension=extension.name, tool=tool, arguments=given, context=place)
+    try:
+        answer = msgspec.convert(await ask(extension, message, listener), ToolAnswer)
+    except ExtensionRaised as error:
+        if listener.refusal is not None:
+            raise listener.refusal from error
+        name = f"{error.name}: " if error.name else ""
+        raise ToolFailure(f"{tool} failed: {name}{error}", {"trace": error.trace[-4_000:]}) from error
+    except InvalidCall as error:
+        raise ToolFailure(str(error)) from error
+    except HookFailed as error:
+        raise ToolFailure(f"{tool} of {extension.name} failed: {error}.") from error
+    except msgspec.ValidationError as error:
+        raise ToolFailure(f"{tool} of {extension.name} gave what is no result: {error}.") from error
+    return _result(answer, extension, tool, ctx)
+
+
+def _result(answer: ToolAnswer, extension: Extension, tool: str, ctx: ToolContext) -> ToolResult:
+    texts, files = contents([_block(each) for each in answer.attachments or ()], ctx)
+    output = "\n".join(filter(None, (answer.output, *texts))) or "(no output)"
+    metadata = {"extension": extension.name, **(_bounded(answer.metadata) or {})}
+    return ToolResult(inert(answer.title or tool), output, metadata, tuple(files))
+
+
+def _block(attachment: JSON) -> JSON:
+    """Return an attachment as the content block that it would be of a server."""
+    url, mime = str(attachment.get("url", "")), str(attachment.get("mime", ""))
+    head, _, data = url.partition(",")
+    if not head.startswith("data:") or not head.endswith(";base64"):
+        return {"type": "text", "text": f"[attachment left out: {mime or 'it'} is no data: URL in base64]"}
+    name = str(attachment.get("filename") or "")
+    return {"type": "resource", "resource": {"blob": data, "mimeType": mime or head[5:-7], "uri": name}}
+
+
+def _bounded(metadata: JSON | None) -> JSON | None:
+    size = len(encode(metadata)) if metadata else 0
+    if size > HOST_METADATA.value:
+        return {"left_out": f"{size:,} bytes of metadata; {HOST_METADATA.value:,} are kept"}
+    return metadata

@@ -1,0 +1,31 @@
+"""An extension as a handler of hooks."""
+
+from functools import partial
+
+from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.host.calls import AskExtension
+from codeloop.extend.host.extension import Extension
+from codeloop.extend.host.protocol import AskHook
+from codeloop.kit.jsonc import is_object
+from codeloop.schema.wire import JSON
+
+
+class ExtensionHandler:
+    """See `extend.hooks.hooks.Handler`."""
+
+    def __init__(self, extension: Extension, names: frozenset[str], policy: frozenset[str], ask: AskExtension) -> None:
+        self.label = extension.name
+        self.names = names
+        self.policy = policy
+        self.is_project = extension.is_project
+        self.seconds: float | None = None
+        self._extension = extension
+        self._ask = ask
+
+    async def call(self, name: str, given: JSON, output: JSON) -> JSON:
+        """See Handler."""
+        message = partial(AskHook, extension=self._extension.name, name=name, input=given, output=output)
+        answer = await self._ask(self._extension, message, None)
+        if not is_object(answer):
+            raise HookFailed(f"it answered {type(answer).__name__}, not an object")
+        return answer

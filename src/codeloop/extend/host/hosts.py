@@ -1,0 +1,264 @@
+"""The hosts of a project: one for each language, and for those that are sandboxed; their tools and hooks."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.host.calls import call_tool
+from codeloop.extend.host.event_feed import EventFeed
+from codeloop.extend.host.extension import Extension
+from codeloop.extend.host.handler import ExtensionHandler
+from codeloop.extend.host.host import CallListener, ExtensionHost, ExtensionRaised, HostHouse
+from codeloop.extend.host.host_stream import HostPipes
+from codeloop.extend.host.known import KnownOffers
+from codeloop.extend.host.protocol import (
+    CallPlace,
+    ExtensionOffer,
+    HostHello,
+    HostMessage,
+    OfferedTool,
+    OperationCall,
+    encode,
+)
+from codeloop.extend.mcp.link.server_log import ServerLog
+from codeloop.extend.mcp.offer.parameters import OwnParameters, shown_schema
+from codeloop.kit.terminal_text import inert
+from codeloop.schema.bounds.extension import HOST_CALL, HOST_WAIT
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.event import Stamped
+from codeloop.schema.live_events import PartDelta
+from codeloop.schema.wire import JSON
+from codeloop.tool.tool import NO_TRAITS, Tool, ToolContext, ToolResult
+
+_EVENT = "event"
+_SUBSCRIBE = "event.subscribe"
+"""What a host asks for when something in it follows the events without a hook."""
+
+
+class HostsHouse(Struct, frozen=True):
+    """What the hosts of a project need. `start`: starts the program of a language, confined or not; raises OSError.
+
+    `log`: gives the log of a host by its name. `serve`: carries out an operation for a host, confined or not.
+    `agent_of`: names who works on a message. `changed`: hears that other tools or hooks are offered than before.
+    """
+
+    known: KnownOffers
+    hello: HostHello
+    start: Callable[["HostKey", Callable[[bytes], None]], Awaitable[HostPipes]]
+    is_confined: Callable[[Extension], bool]
+    log: Callable[[str], ServerLog]
+    warn: Callable[[str], None]
+    serve: Callable[[OperationCall, bool], Awaitable[Any]]
+    agent_of: Callable[[str, str], str]
+    changed: Callable[[], None]
+
+
+class HostKey(Struct, frozen=True):
+    """Which host an extension belongs to."""
+
+    language: str
+    is_confined: bool
+
+    @property
+    def name(self) -> str:
+        """How people read it."""
+        return f"{self.language}, sandboxed" if self.is_confined else self.language
+
+
+class ExtensionHosts:
+    """See the module. A part of the work tree: closing that ends the hosts."""
+
+    def __init__(self, extensions: Sequence[Extension], house: HostsHouse) -> None:
+        self.extensions = tuple(extensions)
+        self.offers: dict[str, ExtensionOffer] = {}
+        self.failures: dict[str, str] = {}
+        """Why extensions could not be loaded, by their names."""
+        self._house = house
+        self._hosts: dict[HostKey, ExtensionHost] = {}
+        self._feeds: dict[HostKey, EventFeed] = {}
+        self._learning: asyncio.Task[None] | None = None
+        self._following: asyncio.Task[None] | None = None
+        for each in self.extensions:
+            if (offer := house.known.get(each.digest)) is not None:
+                self.offers[each.name] = offer
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether one of them works on something."""
+        return any(host.is_busy for host in self._hosts.values())
+
+    @property
+    def unknown(self) -> list[Extension]:
+        """The extensions of which nobody knows what they offer."""
+        return [each for each in self.extensions if each.name not in self.offers and each.name not in self.failures]
+
+    def learn(self) -> None:
+        """Begin to load those that nobody knows, and those with hooks, which are asked soon."""
+        wanted = [each for each in self.extensions if each.name not in self.offers or self.offers[each.name].hooks]
+        if wanted and self._learning is None:
+            self._learning = asyncio.create_task(self._learn(wanted))
+
+    async def ready(self) -> None:
+        """Wait until it is known what all offer, for a while at most: what is not known then is said."""
+        if not self.unknown or self._learning is None:
+            return
+        await asyncio.wait([self._learning], timeout=HOST_WAIT.seconds)
+        if late := self.unknown:
+            names = ", ".join(each.name for each in late)
+            self._house.warn(f"This turn goes without {names}: not loaded in {HOST_WAIT.seconds:g} s.")
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools that are known; of two with the same name, the later extension's."""
+        found = {
+            tool.name: self._tool(each, tool)
+            for each in self.extensions
+            if each.name in self.offers
+            for tool in self.offers[each.name].tools
+        }
+        return tuple(found.values())
+
+    def origin_of(self, tool: str) -> str:
+        """Return the name of the extension that offers a tool."""
+        offering = (
+            each.name
+            for each in reversed(self.extensions)
+            if each.name in self.offers and any(own.name == tool for own in self.offers[each.name].tools)
+        )
+        return next(offering, "")
+
+    def handlers(self) -> tuple[ExtensionHandler, ...]:
+        """Return a handler of hooks for each extension that has some."""
+        found: list[ExtensionHandler] = []
+        for each in self.extensions:
+            hooks = self.offers[each.name].hooks if each.name in self.offers else ()
+            names = frozenset(hook.name for hook in hooks) - {_EVENT}
+            policy = frozenset(hook.name for hook in hooks if hook.policy)
+            if names:
+                found.append(ExtensionHandler(each, names, policy, self.ask))
+        return tuple(found)
+
+    def follow(self, events: Callable[[], AsyncIterator[Stamped]]) -> None:
+        """Hand events on to those who want to hear of them, from now on, while there are some."""
+        for each in self.extensions:
+            if each.name in self.offers and any(hook.name == _EVENT for hook in self.offers[each.name].hooks):
+                self._feed(self._key(each))
+        if self._feeds and self._following is None:
+            self._following = asyncio.create_task(self._follow(events()))
+
+    async def ask(
+        self, extension: Extension, message: Callable[[int], HostMessage], listener: CallListener | None = None
+    ) -> Any:
+        """Return what an extension answers. Raises HookFailed, ExtensionRaised."""
+        host = self._host(self._key(extension))
+        await self._load(extension)
+        return await host.ask(extension.loaded, message, HOST_CALL.seconds, listener)
+
+    async def close(self) -> None:
+        """End the hosts."""
+        for task in (self._learning, self._following):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        for feed in self._feeds.values():
+            feed.close()
+        await asyncio.gather(*(host.close() for host in self._hosts.values()))
+
+    async def _learn(self, wanted: Sequence[Extension]) -> None:
+        await asyncio.gather(*(self._learned(each) for each in wanted))
+
+    async def _learned(self, extension: Extension) -> None:
+        try:
+            await self._load(extension)
+        except (HookFailed, ExtensionRaised) as error:
+            if extension.name in self.offers:
+                return  # what it does not answer to is said then
+            self.failures[extension.name] = str(error)
+            self._house.warn(f"{extension.name} can't be used: {error}")
+            self.host_log(extension).note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
+
+    async def _load(self, extension: Extension) -> None:
+        """Have an extension loaded, and remember what it offers."""
+        offer = await self._host(self._key(extension)).load(extension.loaded)
+        if self.offers.get(extension.name) == offer:
+            return
+        self.offers[extension.name] = offer
+        self._house.known.put(extension.digest, offer)
+        for problem in offer.problems:
+            self._house.warn(f"{extension.name}: {problem}")
+        self._house.changed()
+
+    def host_log(self, extension: Extension) -> ServerLog:
+        """Return the log of the host of an extension."""
+        return self._house.log(self._key(extension).name)
+
+    def _tool(self, extension: Extension, offered: OfferedTool) -> Tool:
+        async def run(given: JSON, ctx: ToolContext) -> ToolResult:
+            hello = self._house.hello
+            place = CallPlace(
+                ctx.session_id,
+                ctx.message_id,
+                ctx.call_id,
+                self._house.agent_of(ctx.session_id, ctx.message_id),
+                hello.directory,
+                hello.root,
+            )
+            return await call_tool(self.ask, extension, offered.name, place, given, ctx)
+
+        schema: JSON = {"type": "object", "properties": {}, **shown_schema(offered.parameters)}
+        return Tool(offered.name, inert(offered.description), OwnParameters, run, NO_TRAITS, schema=schema)
+
+    def _key(self, extension: Extension) -> HostKey:
+        return HostKey(extension.language, self._house.is_confined(extension))
+
+    def _host(self, key: HostKey) -> ExtensionHost:
+        if key not in self._hosts:
+            log = self._house.log(key.name)
+            house = HostHouse(
+                name=key.name,
+                start=lambda: self._house.start(key, log.feed),
+                hello=self._house.hello,
+                log=lambda line: log.note(f"[codeloop: {line}]"),
+                warn=self._house.warn,
+                serve=partial(self._serve, key),
+                taken=lambda count: self._feeds[key].taken(count) if key in self._feeds else None,
+            )
+            self._hosts[key] = ExtensionHost(house)
+        return self._hosts[key]
+
+    async def _serve(self, key: HostKey, call: OperationCall) -> Any:
+        if call.operation == _SUBSCRIBE:
+            self._feed(key)
+            self._house.changed()
+            return None
+        return await self._house.serve(call, key.is_confined)
+
+    def _feed(self, key: HostKey) -> EventFeed:
+        if key not in self._feeds:
+            late = f"The extensions of the host {key.name} don't keep up with events: some are left out."
+            self._feeds[key] = EventFeed(self._host(key).tell, partial(self._house.warn, late))
+        return self._feeds[key]
+
+    async def _follow(self, events: AsyncIterator[Stamped]) -> None:
+        async for stamped in events:
+            is_delta = isinstance(stamped.event, PartDelta)
+            wanting = [feed for feed in self._feeds.values() if feed.wants(is_delta=is_delta)]
+            if wanting:
+                raw = msgspec.Raw(encode(stamped.event))
+                for feed in wanting:
+                    feed.take(raw)
+
+
+def unusable(error: CodeloopError | OSError) -> OSError:
+    """Return an error of what a host needs as one of starting it."""
+    return error if isinstance(error, OSError) else OSError(str(error))
+
+
+def log_file(folder: Path, host: str) -> Path:
+    """Return where the log of a host is."""
+    return folder / f"{host.replace(', ', '-')}.log"
