@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from codeloop.app.project import Project
@@ -138,10 +139,18 @@ DISK = {
 """Errors that are the disk's, and not ours: what is said of them."""
 
 
+async def _for_extensions(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
+    with project.serving():
+        return await handle(project, op, args)
+
+
 async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
     """Answer an operation of a project. Raises CodeloopError when it is refused, or when the disk fails it."""
     if op.id in ANSWERS:
         return ANSWERS[op.id]
+    hosts = project.workspace.made("ExtensionHosts")
+    if hosts is not None and not hosts.operations.done():
+        hosts.operations.set_result(partial(_for_extensions, project))
     try:
         answer: Handler = load(HANDLERS[op.id])
         return await answer(project, args)

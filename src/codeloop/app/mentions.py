@@ -38,7 +38,7 @@ async def allowed_mentions(
 
 async def _resource(project: Project, agent: Agent, message: UserMessage, part: FilePartInput) -> list[PartInput]:
     """Return a resource's mention, and what the server says is in it. Raises OperationError when there is none."""
-    attached: Callable[..., Awaitable[list[PartInput]]] = load("app.mcp:attached_resource")
+    attached: Callable[..., Awaitable[list[PartInput]]] = load("app.extended.mcp:attached_resource")
     context = _context(project, agent, message, "mcp_resource", {"uri": part.url})
     try:
         return [part, *await attached(project.workspace, context, part)]

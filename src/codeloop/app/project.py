@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from msgspec import Struct
+
 from codeloop.agent.engine import Engine, OutputLimits
 from codeloop.agent.subagent.spawn import spawn
 from codeloop.app.models.open_models import Source, source_of
@@ -68,6 +70,9 @@ async def open_project(
     for notes in (project.workspace.notes, project.snapshots.notes):
         clear(notes)
     project.in_background(prune_in_background(project.workspace.scratch))
+    if settings.extensions:
+        begin: Callable[[Project], None] = load("app.extended.extensions:begin")
+        begin(project)
     if project.engine.hooks is not None and project.engine.hooks.wants("notification"):
         notify: Callable[..., Coroutine[Any, Any, None]] = load("extend.hooks.follow:notify")
         project.in_background(notify(project.engine.hooks, project.store, settings.place.directory))
@@ -130,11 +135,13 @@ class Project:
         workspace.announce("AfterEdit", lambda: load("app.language.after_edit:after_edit")(settings, workspace))
         more, fit = _tools(settings), None
         if settings.config.mcp:
-            serving: Callable[..., tuple[tuple[Tool, ...], Fit]] = load("app.mcp:serving")
+            serving: Callable[..., tuple[tuple[Tool, ...], Fit]] = load("app.extended.mcp:serving")
             servers, fit = serving(settings, workspace, self.tell)
+            offered = self.shared(_offered)
+            offered.servers, offered.fit = servers, fit
             more = (*more, *servers)
         hooks = None
-        if settings.config.hooks:
+        if settings.config.hooks or settings.extensions:
             hooks_of: Callable[..., AskedHooks] = load("extend.hooks.compose:hooks_of")
             hooks = hooks_of(settings.config, workspace, self.warn)
         return Engine(
@@ -155,8 +162,20 @@ class Project:
 
     def offer(self, servers: tuple[Tool, ...], fit: Fit) -> None:
         """Offer these tools of servers, in place of those before, from the next request on."""
-        tools = (*_tools(self.settings), *servers)
-        self.engine.toolbox.take(toolbox_of(tools, self.engine.agents, fit, _left_out(self.settings)))
+        offered = self.shared(_offered)
+        offered.servers, offered.fit = servers, fit
+        self._retool()
+
+    def extend(self, tools: tuple[Tool, ...]) -> None:
+        """Offer these tools of extensions, in place of those before, from the next request on."""
+        self.shared(_offered).extensions = tools
+        self._retool()
+
+    def _retool(self) -> None:
+        offered = self.shared(_offered)
+        tools = (*_tools(self.settings), *offered.servers, *offered.extensions)
+        toolbox = toolbox_of(tools, self.engine.agents, offered.fit, _left_out(self.settings))
+        self.engine.toolbox.take(toolbox)
 
     @property
     def store(self) -> Store:
@@ -226,7 +245,7 @@ class Project:
 
     def warn(self, message: str) -> None:
         """Write a warning to the log, and show it to everybody who follows."""
-        _LOG.warning("%s: %s", self.settings.place.directory, message)
+        _LOG.info("%s: %s", self.settings.place.directory, message)  # a warning would be on stderr besides
         self.tell(ToastShown(properties=Toast(message=message, variant="warning")))
 
     def watch(self, *, on: bool) -> None:
@@ -254,6 +273,18 @@ class Project:
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
         await self._closing.aclose()
+
+
+class OfferedTools(Struct):
+    """What a project's servers and extensions offer now, and what fits the servers' to a window."""
+
+    servers: tuple[Tool, ...] = ()
+    fit: Fit | None = None
+    extensions: tuple[Tool, ...] = ()
+
+
+def _offered(_project: Project) -> OfferedTools:
+    return OfferedTools()
 
 
 def _watch_of(project: Project) -> Any:

@@ -72,14 +72,17 @@ def toolbox_of(
     fit: Fit | None = None,
     without: frozenset[str] = frozenset(),
 ) -> Toolbox:
-    """Return the built-in tools and those of the project; `task` names the subagents, `batch` runs any tool."""
+    """Return the built-in tools and those of the project; `task` names the subagents, `batch` runs any tool.
+
+    Of two with the same name the later one counts, in the place of the first.
+    """
     known = agents or {}
     rows = (
         replace(row, describe=naming_subagents(row.description, known)) if row.name == "task" and known else row
         for row in builtin_tools()
         if row.name not in without
     )
-    tools = (*rows, *more)
+    tools = tuple({tool.name: tool for tool in (*rows, *more)}.values())
     every = (*tools, batch_tool(Toolbox(tools)))
     return Toolbox(every) if fit is None else Toolbox(every, fit)
 

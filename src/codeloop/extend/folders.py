@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.trust.contents import OWN_HOMES, PAGES, PROGRAMS, SKILL_HOMES, SKILLS
 from codeloop.kit.lazy import load
-from codeloop.kit.small_files import read_start
+from codeloop.kit.small_files import read_start, write_atomically
 from codeloop.schema.limits import CONFIG_BYTES, EXTEND_DEPTH, EXTEND_ENTRIES
 
 _NAME = r"\w[\w.-]*(/\w[\w.-]*)*"
@@ -79,8 +80,12 @@ def installed_plugins(paths: Paths) -> dict[str, str]:
         known = None
     if known is not None and known.folders == folders:
         return known.found
-    look: Callable[[Path, Stamps], dict[str, str]] = load("extend.host.entry_points:look")
-    return look(file, folders)
+    look: Callable[[], dict[str, str]] = load("extend.host.entry_points:look")
+    found = look()
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, msgspec.json.encode(InstalledPlugins(folders, found)))
+    return found
 
 
 def entries_of(home: Home) -> Iterator[Path]:

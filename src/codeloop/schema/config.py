@@ -127,7 +127,8 @@ class SearchConfig(Wire, rename={"base_url": "baseURL", "api_key": "apiKey"}):
 class SandboxConfig(Wire):
     """`sandbox`: a mode, or an object. `hosts`: also reached beside the usual registries in network mode `hosts`.
 
-    `writable` and `hidden`: paths, from the project's root unless absolute or with `~/`.
+    `writable` and `hidden`: paths, from the project's root unless absolute or with `~/`. `extensions`: whether those
+    run in it, too; left out: those that come with a project.
     """
 
     mode: Literal["auto", "off", "required"] = "auto"
@@ -135,6 +136,7 @@ class SandboxConfig(Wire):
     hosts: list[str] = []
     writable: list[str] = []
     hidden: list[str] = []
+    extensions: bool | None = None
 
 
 class LspServerConfig(Wire):

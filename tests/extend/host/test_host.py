@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.hooks.hooks import HookFailed
-from codeloop.extend.host.host import ExtensionRaised
+from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.protocol import CallProgress, HostQuestion, OfferedHook, OfferedTool
 from codeloop.schema.errors import OperationError
 from tests.extend.host.world import host_world, until

@@ -80,7 +80,7 @@ def languages_of(settings: ProjectSettings, workspace: Workspace, tell: Tell) ->
         environment = {**workspace.environment, **chosen.row.environment}
         launch = Launch(chosen.command, root, environment, {})
         ours = installed_in(settings)
-        own = ours if Path(chosen.command[0]).is_relative_to(ours) else None
+        own = (ours,) if Path(chosen.command[0]).is_relative_to(ours) else ()
         return await start_program(workspace, launch, log(chosen.row.name).feed, ProgramTerms(own))
 
     def restarts(name: str) -> float:

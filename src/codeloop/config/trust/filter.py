@@ -151,6 +151,8 @@ def _sandbox(value: Any, merged: JSON) -> Any:
         wanted, least = value.get(key), present.get(key, next(iter(ranks)))
         if isinstance(wanted, str) and ranks.get(wanted, -1) >= ranks.get(least, 0):
             kept[key] = wanted
+    if value.get("extensions") is True:
+        kept["extensions"] = True
     known, more = present.get("hosts", []), value.get("hosts")
     if is_list(more):
         kept["hosts"] = [host for host in more if is_list(known) and host in known]

@@ -24,6 +24,15 @@ class HookFailed(Exception):
     """
 
 
+class ExtensionRaised(Exception):
+    """The code of an extension raised an exception: its text. `name`: the exception's; `trace`: where."""
+
+    def __init__(self, message: str, name: str = "", trace: str = "") -> None:
+        super().__init__(message)
+        self.name = name
+        self.trace = trace
+
+
 class Handler(Protocol):
     """What one extension does at the hooks that it names."""
 
@@ -168,7 +177,8 @@ class Hooks:
                 raise HookRefused(
                     f"Refused by {handler.label}: {said}", ends=isinstance(error, HookRefused) and error.ends
                 )
-            raise HookFailed(f"it raised {type(error).__name__}: {said}")
+            name = error.name if isinstance(error, ExtensionRaised) else type(error).__name__
+            raise HookFailed(f"it raised {name}: {said}")
         return working.result()
 
     def _deadline(self, handler: Handler) -> float:

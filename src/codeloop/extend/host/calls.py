@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.extension import Extension
-from codeloop.extend.host.host import CallListener, ExtensionRaised, InvalidCall
+from codeloop.extend.host.host import CallListener, InvalidCall
 from codeloop.extend.host.protocol import (
     CallPlace,
     CallProgress,

@@ -12,7 +12,7 @@ _PACE = 0.01  # seconds
 _BATCH = 200
 
 
-class EventFeed:
+class HostEventFeed:
     """See the module. `send` returns whether the host runs; `late` is told once that it does not keep up."""
 
     def __init__(self, send: Callable[[bytes], bool], late: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.back_off import BackOff
 from codeloop.extend.host.host_stream import BrokenStream, HostPipes, messages
 from codeloop.extend.host.protocol import (
@@ -49,15 +49,6 @@ _GREETING = 0
 
 class InvalidCall(HookFailed):
     """What an extension was given does not fit what it takes; the text is for who gave it."""
-
-
-class ExtensionRaised(Exception):
-    """The code of an extension raised an exception: its text. `name`: the exception's; `trace`: where."""
-
-    def __init__(self, message: str, name: str = "", trace: str = "") -> None:
-        super().__init__(message)
-        self.name = name
-        self.trace = trace
 
 
 class CallListener(Protocol):

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.calls import call_tool
-from codeloop.extend.host.event_feed import EventFeed
+from codeloop.extend.host.event_feed import HostEventFeed
 from codeloop.extend.host.extension import Extension
 from codeloop.extend.host.handler import ExtensionHandler
-from codeloop.extend.host.host import CallListener, ExtensionHost, ExtensionRaised, HostHouse
+from codeloop.extend.host.host import CallListener, ExtensionHost, HostHouse
 from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.known import KnownOffers
 from codeloop.extend.host.protocol import (
@@ -41,10 +41,14 @@ _SUBSCRIBE = "event.subscribe"
 """What a host asks for when something in it follows the events without a hook."""
 
 
+CarryOut = Callable[[Any, Any], Awaitable[Any]]
+"""Carries out an operation with its arguments."""
+
+
 class HostsHouse(Struct, frozen=True):
     """What the hosts of a project need. `start`: starts the program of a language, confined or not; raises OSError.
 
-    `log`: gives the log of a host by its name. `serve`: carries out an operation for a host, confined or not.
+    `log`: gives the log of a host by its name. `serve`: has an operation carried out for a host, confined or not.
     `agent_of`: names who works on a message. `changed`: hears that other tools or hooks are offered than before.
     """
 
@@ -54,7 +58,7 @@ class HostsHouse(Struct, frozen=True):
     is_confined: Callable[[Extension], bool]
     log: Callable[[str], ServerLog]
     warn: Callable[[str], None]
-    serve: Callable[[OperationCall, bool], Awaitable[Any]]
+    serve: Callable[[CarryOut, OperationCall, bool], Awaitable[Any]]
     agent_of: Callable[[str, str], str]
     changed: Callable[[], None]
 
@@ -79,9 +83,11 @@ class ExtensionHosts:
         self.offers: dict[str, ExtensionOffer] = {}
         self.failures: dict[str, str] = {}
         """Why extensions could not be loaded, by their names."""
+        self.operations: asyncio.Future[CarryOut] = asyncio.get_running_loop().create_future()
+        """What carries operations out, once somebody says."""
         self._house = house
         self._hosts: dict[HostKey, ExtensionHost] = {}
-        self._feeds: dict[HostKey, EventFeed] = {}
+        self._feeds: dict[HostKey, HostEventFeed] = {}
         self._learning: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
         for each in self.extensions:
@@ -123,14 +129,9 @@ class ExtensionHosts:
         }
         return tuple(found.values())
 
-    def origin_of(self, tool: str) -> str:
-        """Return the name of the extension that offers a tool."""
-        offering = (
-            each.name
-            for each in reversed(self.extensions)
-            if each.name in self.offers and any(own.name == tool for own in self.offers[each.name].tools)
-        )
-        return next(offering, "")
+    def offered(self, extension: Extension) -> list[str]:
+        """Return the names of the tools that an extension is known to offer."""
+        return [tool.name for tool in self.offers[extension.name].tools] if extension.name in self.offers else []
 
     def handlers(self) -> tuple[ExtensionHandler, ...]:
         """Return a handler of hooks for each extension that has some."""
@@ -180,7 +181,8 @@ class ExtensionHosts:
                 return  # what it does not answer to is said then
             self.failures[extension.name] = str(error)
             self._house.warn(f"{extension.name} can't be used: {error}")
-            self.host_log(extension).note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
+            log = self._house.log(self._key(extension).name)
+            log.note(f"{extension.name}: {getattr(error, 'trace', '') or error}")
 
     async def _load(self, extension: Extension) -> None:
         """Have an extension loaded, and remember what it offers."""
@@ -192,10 +194,6 @@ class ExtensionHosts:
         for problem in offer.problems:
             self._house.warn(f"{extension.name}: {problem}")
         self._house.changed()
-
-    def host_log(self, extension: Extension) -> ServerLog:
-        """Return the log of the host of an extension."""
-        return self._house.log(self._key(extension).name)
 
     def _tool(self, extension: Extension, offered: OfferedTool) -> Tool:
         async def run(given: JSON, ctx: ToolContext) -> ToolResult:
@@ -236,12 +234,12 @@ class ExtensionHosts:
             self._feed(key)
             self._house.changed()
             return None
-        return await self._house.serve(call, key.is_confined)
+        return await self._house.serve(await asyncio.shield(self.operations), call, key.is_confined)
 
-    def _feed(self, key: HostKey) -> EventFeed:
+    def _feed(self, key: HostKey) -> HostEventFeed:
         if key not in self._feeds:
             late = f"The extensions of the host {key.name} don't keep up with events: some are left out."
-            self._feeds[key] = EventFeed(self._host(key).tell, partial(self._house.warn, late))
+            self._feeds[key] = HostEventFeed(self._host(key).tell, partial(self._house.warn, late))
         return self._feeds[key]
 
     async def _follow(self, events: AsyncIterator[Stamped]) -> None:

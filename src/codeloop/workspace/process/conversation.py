@@ -90,14 +90,14 @@ class RunningProgram:
 
 
 class ProgramTerms(Struct, frozen=True):
-    """How a program is started. `own`: a folder of ours that it is installed in, which it may read in a sandbox.
+    """How a program is started. `readable`: folders of ours that it needs, which it may read in a sandbox.
 
     `channel`: the variable that tells it the descriptor to talk over; stdout and stderr then both go to who started it.
     Empty: it talks over stdin and stdout. `confined`: in the sandbox of commands where one holds. `reaches`: the name
     under which it reaches there what commands reach of the network; empty: nothing.
     """
 
-    own: Path | None = None
+    readable: tuple[Path, ...] = ()
     channel: str = ""
     confined: bool = True
     reaches: str = ""
@@ -115,7 +115,8 @@ async def start_program(
     environment = {**launch.environment, MARK: mark}
     sandbox = None
     if terms.confined:
-        grants = SandboxGrants(readable=(Path(os.path.realpath(terms.own)),)) if terms.own is not None else NOTHING
+        readable = tuple(Path(os.path.realpath(folder)) for folder in terms.readable)
+        grants = SandboxGrants(readable=readable) if readable else NOTHING
         sandbox = await sandbox_of(workspace, grants)
         if sandbox is not None and terms.reaches:
             environment = await workspace.shared(Shells).sandboxes.environment(sandbox, terms.reaches, environment)

@@ -1,6 +1,6 @@
 """MCP servers: what they are doing, added, switched on and off; their resources."""
 
-from codeloop.app.mcp import offered, table_of
+from codeloop.app.extended.mcp import offered, table_of
 from codeloop.app.project import Project
 from codeloop.extend.mcp.known.definition import definition_of
 from codeloop.extend.mcp.known.table import McpTable

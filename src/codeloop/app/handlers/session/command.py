@@ -6,7 +6,15 @@ from pathlib import Path
 
 from codeloop.agent.tool_context import CallContext
 from codeloop.app.handlers.project.mcp import servers_in
-from codeloop.app.handlers.session.prompt import agent_of, check_model, joined, prompt, sent_before, summarize
+from codeloop.app.handlers.session.prompt import (
+    agent_of,
+    check_model,
+    extensions_ready,
+    joined,
+    prompt,
+    sent_before,
+    summarize,
+)
 from codeloop.app.project import Project
 from codeloop.app.prompt_parts import mime_of
 from codeloop.extend.agents import parse_ref
@@ -89,6 +97,7 @@ async def command(project: Project, args: InvokeCommand) -> MessageWithParts:
     message_id = args.message_id or new_id("msg")
     text = await _text(project, args, found, agent, message_id)
     parts = _parts(project, args, found, text, agent)
+    await extensions_ready(project)
     if project.engine.hooks is not None:
         hooked: Callable[..., Awaitable[list[PartInput]]] = load("app.handlers.session.hooked_prompt:hooked_command")
         parts = await hooked(project, args, found, parts)

@@ -47,6 +47,13 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 AllowMentions = Callable[[Project, Agent, UserMessage, Sequence[PartInput]], Awaitable[list[PartInput]]]
 
 
+async def extensions_ready(project: Project) -> None:
+    """Wait until it is known what the project's extensions offer."""
+    hosts = project.workspace.made("ExtensionHosts")
+    if hosts is not None:
+        await hosts.ready()
+
+
 async def prompt(project: Project, args: Prompt) -> MessageWithParts:
     """Store a prompt, run the turn and return its last answer. The turn goes on when the caller goes away.
 
@@ -157,6 +164,7 @@ async def _stored(project: Project, args: Prompt) -> tuple[UserMessage, list[Par
 
 
 async def _store(project: Project, args: Prompt) -> tuple[UserMessage, list[Part]]:
+    await extensions_ready(project)
     session = project.store.session(args.session_id)
     project.store.leases.check(session.id)
     wanted = await _format(project, args)

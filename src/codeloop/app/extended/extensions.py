@@ -1,0 +1,134 @@
+"""The extensions of a project: their hosts started as its configuration allows, their tools and hooks put in place."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from codeloop.agent.engine import Engine
+from codeloop.app.extended.operations import OPERATIONS, serve_operation
+from codeloop.app.settings import ProjectSettings
+from codeloop.app.toolbox import BUILTIN
+from codeloop.extend.hooks.compose import command_hooks
+from codeloop.extend.hooks.hooks import Handler, Hooks
+from codeloop.extend.host.extension import Extension, Language
+from codeloop.extend.host.hosts import ExtensionHosts, HostKey, HostsHouse, log_file, unusable
+from codeloop.extend.host.known import KnownOffers
+from codeloop.extend.host.protocol import DESCRIPTOR, VERSION, HostHello
+from codeloop.extend.host.runtimes import host_command
+from codeloop.extend.mcp.link.environment import server_environment
+from codeloop.extend.mcp.link.server_log import ServerLog
+from codeloop.schema.errors import CodeloopError
+from codeloop.tool.tool import Tool
+from codeloop.workspace.process.conversation import ProgramTerms, RunningProgram, start_program
+from codeloop.workspace.sandbox.process_launcher import Launch
+
+T = TypeVar("T")
+_FOLDER = "extensions"
+
+
+class ExtendedProject(Protocol):
+    """What of a project, `app.project.Project`, its extensions need."""
+
+    @property
+    def settings(self) -> ProjectSettings:
+        """What it was opened with."""
+        ...
+
+    @property
+    def engine(self) -> Engine:
+        """What its turns run on."""
+        ...
+
+    def warn(self, message: str) -> None:
+        """Show a warning."""
+        ...
+
+    def extend(self, tools: tuple[Tool, ...]) -> None:
+        """Offer these tools of extensions."""
+        ...
+
+    def shared(self, make: Callable[[Any], T]) -> T:
+        """Return what `make` makes of it, once."""
+        ...
+
+
+def hosts_of(project: ExtendedProject) -> ExtensionHosts:
+    """Return the hosts of a project's extensions; none is started by that. They end with its work tree."""
+    settings, workspace = project.settings, project.engine.workspace
+    place = settings.place
+    environment = server_environment(workspace.environment, {})
+    logs: dict[str, ServerLog] = {}
+
+    def log(name: str) -> ServerLog:
+        return logs.setdefault(name, ServerLog(log_file(settings.home / _FOLDER, name)))
+
+    async def start(key: HostKey, errors: Callable[[bytes], None]) -> RunningProgram:
+        language: Language = "python" if key.language == "python" else "javascript"
+        try:
+            command = await asyncio.to_thread(host_command, language, environment)
+            own = (each for each in settings.extensions if is_confined(each) and not each.is_project)
+            readable = tuple(Path(each.path).parent for each in own if "/" in each.path)
+            terms = ProgramTerms(readable, DESCRIPTOR, key.is_confined, _FOLDER)
+            return await start_program(workspace, Launch(command, place.directory, environment, {}), errors, terms)
+        except CodeloopError as error:
+            raise unusable(error) from error
+
+    def is_confined(extension: Extension) -> bool:
+        wanted = settings.config.sandbox.extensions
+        return extension.is_project if wanted is None else wanted
+
+    def agent_of(session_id: str, message_id: str) -> str:
+        entries = project.engine.store.context_view(session_id).entries
+        return next((entry.info.agent for entry in reversed(entries) if entry.info.id == message_id), "")
+
+    hello = HostHello(
+        VERSION,
+        str(place.directory),
+        str(place.root),
+        {"id": place.project_id, "worktree": str(place.root)},
+        tuple((each.id, each.method, each.path) for each in OPERATIONS.values()),
+    )
+    house = HostsHouse(
+        KnownOffers(settings.paths.state / _FOLDER),
+        hello,
+        start,
+        is_confined,
+        log,
+        project.warn,
+        serve_operation,
+        agent_of,
+        lambda: take_extensions(project),
+    )
+    hosts = ExtensionHosts(settings.extensions, house)
+    workspace.adopt(hosts)
+    return hosts
+
+
+def take_extensions(project: ExtendedProject) -> None:
+    """Put what extensions are known to offer in place of what they offered before, from the next request on."""
+    hosts = project.shared(hosts_of)
+    tools, taken = hosts.tools(), project.shared(_said)
+    origins = {tool: each.name for each in hosts.extensions for tool in hosts.offered(each)}
+    for name in (tool.name for tool in tools if tool.name in BUILTIN and tool.name not in taken):
+        taken.add(name)
+        project.warn(f"The tool {name} of {origins[name]} takes the place of the built-in one.")
+    project.extend(tools)
+    if isinstance(project.engine.hooks, Hooks):
+        project.engine.hooks.take((*project.shared(_commands), *hosts.handlers()))
+    hosts.follow(project.engine.store.follow)
+
+
+def _said(_project: ExtendedProject) -> set[str]:
+    """Return where it is kept which built-in tools were said to be replaced."""
+    return set()
+
+
+def _commands(project: ExtendedProject) -> tuple[Handler, ...]:
+    return command_hooks(project.settings.config, project.engine.workspace, project.warn)
+
+
+def begin(project: ExtendedProject) -> None:
+    """Begin with the extensions of a project, which was opened just now."""
+    take_extensions(project)
+    project.shared(hosts_of).learn()

@@ -1,0 +1,133 @@
+"""Tools and plugins of a project and of a person, in the real program."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Desk, call, events, result, serving, steps
+from tests.support.answers import Answer
+
+WEATHER = '''
+from pathlib import Path
+
+Path("ran").touch()
+
+
+async def weather(city: str, days: int = 1) -> str:
+    """Tell the weather of a city.
+
+    Args:
+        city: Which one.
+    """
+    return f"sunny in {city} for {days}"
+
+
+def read(filePath: str) -> str:
+    """Say nothing of a file."""
+    return "nothing to see"
+
+
+def fails() -> str:
+    raise ValueError("there is no rain")
+'''
+GUARD = """
+from codeloop.extension import hook
+
+
+@hook("tool.execute.before", policy=True)
+def guard(input, output):
+    if output["args"].get("command") == "touch forbidden":
+        raise PermissionError("touch is not for you")
+
+
+@hook("tool.execute.after")
+def broken(input, output):
+    raise RuntimeError("oh no")
+"""
+
+
+def project(desk: Desk, **files: str) -> None:
+    """Write extensions of the project: `tool/NAME.py` as `tool__NAME`."""
+    for name, text in files.items():
+        file = desk.work / ".codeloop" / f"{name.replace('__', '/')}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def told(server: Any) -> list[str]:
+    """Return what the model was told of its calls, in order."""
+    return [str(each["content"]) for each in server.requests[-1].json["messages"] if each["role"] == "tool"]
+
+
+def test_a_project_s_tool_is_offered_called_and_takes_a_built_in_one_s_place(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    project(desk, tool__weather=WEATHER)
+    script = [call("weather", city="Oslo"), call("read", filePath="x"), call("fails"), call("weather", days=3)]
+    with serving(steps(*script, Answer(text="Sunny."))) as model:
+        desk.use(model, sandbox="off")
+        done = desk.run("run", "--trust", "go")
+        assert (done.returncode, done.stdout.strip()) == (0, "Sunny."), done.stderr
+        offered = {each["function"]["name"]: each["function"] for each in model.requests[0].json["tools"]}
+        again = desk.run("run", "--trust", "go")
+        assert again.returncode == 0, again.stderr
+    assert offered["weather"]["description"] == "Tell the weather of a city."
+    assert offered["weather"]["parameters"]["properties"]["city"] == {"type": "string", "description": "Which one."}
+    assert offered["read"]["description"] == "Say nothing of a file."
+    sunny, nothing, rain, wrong = told(model)
+    assert sunny == "sunny in Oslo for 1"
+    assert nothing == "nothing to see"
+    assert "ValueError: there is no rain" in rain
+    assert "missing required field `city`" in wrong
+    for each in (done, again):
+        assert each.stderr.count("The tool read of .codeloop/tool/weather.py takes the place of the built-in one.") == 1
+
+
+@pytest.mark.parametrize("arguments", [("run", "go"), ("debug", "config")])
+def test_nothing_of_a_project_without_trust_runs(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    desk = Desk(tmp_path)
+    project(desk, tool__weather=WEATHER, plugin__guard=WEATHER, tools__more=WEATHER, plugins__more=WEATHER)
+    (desk.work / "codeloop.json").write_text(json.dumps({"plugin": ["./other.py"]}))
+    (desk.work / "other.py").write_text(WEATHER)
+    with serving(steps(Answer(text="Hello."))) as model:
+        desk.use(model, sandbox="off")
+        done = desk.run(*arguments)
+        assert done.returncode == 0, done.stderr
+    assert not (desk.work / "ran").exists()
+    if arguments[0] == "run":
+        (line,) = [each for each in done.stderr.splitlines() if "not trusted" in each]
+        for name in ("tool/weather.py", "plugin/guard.py", "tools/more.py", "plugins/more.py"):
+            assert f".codeloop/{name}" in line
+        assert "plugin" in line
+
+
+def test_a_policy_refuses_and_a_hook_that_fails_is_named_and_passed_over(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    project(desk, plugin__guard=GUARD)
+    script = [call("bash", command="touch forbidden", description="a"), call("bash", command="echo x", description="b")]
+    with serving(steps(*script, Answer(text="Done."))) as model:
+        desk.use(model, sandbox="off", permission={"bash": "allow"})
+        done = desk.run("run", "--trust", "go")
+        assert done.returncode == 0, done.stderr
+    refused, passed = told(model)
+    assert "touch is not for you" in refused
+    assert "guard.py" in refused
+    assert "x" in passed
+    assert not (desk.work / "forbidden").exists()
+    assert done.stderr.count("guard.py failed at tool.execute.after") == 1, done.stderr
+    assert "it raised RuntimeError: oh no" in done.stderr
+
+
+def test_a_tool_that_a_rule_denies_is_not_offered_to_a_subagent_of_an_allowed_one(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    project(desk, tool__weather=WEATHER)
+    child = call("task", description="d", prompt="look", subagent_type="general")
+    with serving(steps(child, Answer(text="Done."))) as model:
+        desk.use(model, sandbox="off", permission={"weather": "deny"})
+        done = desk.run("run", "--trust", "--format", "json", "go")
+        assert result(done)["exitCode"] == 0, events(done.stdout)
+        requests = [each.json for each in model.requests if b'"tools"' in each.body]
+    names = [{tool["function"]["name"] for tool in each["tools"]} for each in requests]
+    assert len(names) >= 3, "the subagent asked, too"
+    assert all("weather" not in each and "fails" in each for each in names)
