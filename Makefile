@@ -11,7 +11,7 @@ ESCAPES := tests/workspace/sandbox/test_attacks.py
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test slow everyday bare faults e2e interop lsp fuzz attacks check format bench tools picture lock clean
+.PHONY: help venv demo test slow everyday bare faults e2e interop lsp fuzz attacks check format bench tools reference picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ bench: $(READY)  ## print the budgets next to what is measured; ARGS="--only NAM
 
 tools: $(READY)  ## write what models are told of the tools' parameters
 	@$(BIN)/python scripts/build_tools.py
+
+reference: $(READY)  ## write the reference of the library from its docstrings
+	@$(BIN)/python scripts/build_reference.py
 
 picture: $(READY)  ## make the pictures in docs/assets anew: a run of the demo, the terminal UI at work
 	@$(BIN)/python scripts/picture.py docs/assets/demo.svg

@@ -100,6 +100,7 @@ class Answer(Struct, Generic[T], frozen=True, kw_only=True):
     result: T
     """The value that was asked for with `result=`; None without it."""
     session_id: str
+    """The session, for `project.session(id)`."""
     message_id: str
     """The id of the last answer."""
     reason: str = "done"

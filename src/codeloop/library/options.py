@@ -12,6 +12,7 @@ from codeloop.schema.permission import Profile
 Rules = Mapping[str, "Action | Mapping[str, Action]"]
 """Permission rules as in the configuration: `{"bash": {"*": "ask", "npm test *": "allow"}, "edit": "allow"}`."""
 Action = Literal["allow", "ask", "deny"]
+"""What a rule says."""
 
 
 class TurnLimits(Struct, frozen=True, kw_only=True):
@@ -81,6 +82,7 @@ class ModelQuestion(Struct, frozen=True, kw_only=True):
     header: str = ""
     """A word or two."""
     choices: tuple[Choice, ...] = ()
+    """Answers that the model offers."""
     multiple: bool = False
     """Several answers are welcome."""
     custom: bool = True
@@ -103,13 +105,13 @@ class SessionOptions(TypedDict, total=False):
     profile: Profile
     """What needs no question: `ask`, `auto` (the default), `plan`, `yolo`."""
     permission: Rules
-    """Rules that come after all others in new sessions."""
+    """Rules as in the configuration, after all others: `{"bash": {"*": "ask", "npm test *": "allow"}}`."""
     tools: Sequence[Callable[..., object]]
     """Functions that the model may call: name and docstring describe them, annotations their parameters."""
     on_permission: OnPermission
-    """Answers permission questions; without it they are refused."""
+    """Answers a `PermissionQuestion` by `Allow`, `Deny` or a bool; without it each is refused."""
     on_question: OnQuestion
-    """Answers the model's questions; without it the model is not offered to ask."""
+    """Answers a `ModelQuestion` by a text, several, or None; without it the model is not offered to ask."""
     limits: TurnLimits
     """What bounds each turn."""
     system: str

@@ -107,9 +107,9 @@ class AgentSession:
     ) -> Answer[Any]:
         """Send a prompt, wait until the agent is done, and return its answer.
 
-        `result`: the type of a value to get as `answer.result`: a dataclass, a TypedDict, a msgspec Struct, a pydantic
-        model, or a plain type such as `list[str]`. `files` go along with the prompt. `limits` stand in for those of
-        the session. When the task is cancelled, the turn is stopped.
+        `result`, which may be left out: the type of a value to get as `answer.result`: a dataclass, a TypedDict, a
+        msgspec Struct, a pydantic model, or a plain type such as `list[str]`. `files` go along with the prompt.
+        `limits` stand in for those of the session. When the task is cancelled, the turn is stopped.
 
         Raises TurnFailed, LimitReached, WrongResult; other CodeloopErrors say what to do.
         """
