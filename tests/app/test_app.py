@@ -157,7 +157,7 @@ async def test_a_directory_that_is_closed_the_moment_it_has_opened_opens_again_f
         while not it.projects:
             await asyncio.sleep(0)
         await it.renew(work)
-        assert (await within(waiting, 5)).directory == str(work)
+        assert (await within(waiting)).directory == str(work)
 
 
 async def test_a_prompt_that_is_on_its_way_in_keeps_its_session_where_it_is(tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ async def test_a_turn_that_is_aborted_at_any_moment_has_an_end_that_is_told(tmp_
                 await asyncio.sleep(0)
             for _ in range(moment):
                 await asyncio.sleep(0)
-            await within(client.call(ABORT, SessionId(session_id=session.id)), 5)
-            ends.add((await within(turn, 5)).stop.reason)
+            await within(client.call(ABORT, SessionId(session_id=session.id)))
+            ends.add((await within(turn)).stop.reason)
             assert not project.runs.any_running
     finally:
         await project.close()
@@ -89,7 +89,7 @@ async def test_a_summary_that_is_aborted_is_no_fault_of_the_server(tmp_path: Pat
         await until(lambda: it.project.runs.is_running(it.session_id))
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
         with pytest.raises(OperationError, match="not summarised: Aborted") as caught:
-            await within(working, 5)
+            await within(working)
         assert caught.value.kind == "BadRequest"
 
 

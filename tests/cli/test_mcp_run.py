@@ -61,7 +61,7 @@ def test_servers_that_fail_in_every_way_are_told_of_and_leave_nothing(tmp_path: 
     assert well == "echo: well"
     assert usage.ru_maxrss < MEMORY, f"{usage.ru_maxrss} kB"
     pids = [int(child), *(int(pid) for folder in traces.values() for pid in (folder / "started").read_text().split())]
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while any(map(lives, pids)):
         assert time.monotonic() < end, "a server outlived the program"
         time.sleep(0.02)
@@ -76,7 +76,7 @@ def test_a_server_that_hangs_ends_with_the_program(tmp_path: Path) -> None:
         assert result(done)["text"] == "No answer."
     assert all("it did not answer in time" in text for text in texts(model))
     pids = [int(pid) for pid in (tmp_path / "p" / "started").read_text().split()]
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while any(map(lives, pids)):
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -95,7 +95,7 @@ def test_a_kill_of_the_program_ends_its_servers(tmp_path: Path) -> None:
         pid = int(started.read_text())
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while lives(pid):
         assert time.monotonic() < end
         time.sleep(0.02)

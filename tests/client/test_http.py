@@ -267,10 +267,10 @@ async def test_following_begins_where_it_is_told_and_knows_its_place_without_an_
 async def test_a_silent_stream_is_opened_again() -> None:
     async def silent(writer: asyncio.StreamWriter) -> None:
         writer.write(OPEN + CONNECTED % 4)
-        await asyncio.sleep(3)
+        await asyncio.sleep(600)
 
     async with wire(silent, OPEN + CONNECTED % 4 + toast(5, "a")) as server, client(server.url) as it:
-        assert texts(await within(taken(it, 1), 2)) == ["a"]
+        assert texts(await within(taken(it, 1))) == ["a"]
 
 
 async def test_what_is_no_longer_kept_is_a_gap() -> None:

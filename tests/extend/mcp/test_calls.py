@@ -185,7 +185,7 @@ async def test_nothing_that_a_server_started_outlives_it(tmp_path: Path, *, sess
         assert lives(pid)
         began = time.monotonic()
     assert not lives(pid)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60, "it would have slept for five minutes"
 
 
 async def test_it_works_in_the_directory_that_is_configured(tmp_path: Path) -> None:
