@@ -150,7 +150,7 @@ class LanguageServer:
 
     async def check_memory(self) -> None:
         """End it for good when it uses too much memory."""
-        used = self.client.connection.pipes.memory() // _MEGA if self.client is not None else 0
+        used = await self.client.connection.pipes.memory() // _MEGA if self.client is not None else 0
         if used > LSP_MEMORY.value:
             self._failures = LSP_CRASHES.value - 1
             await self.fail(f"it used {used:,} MB of memory, {LSP_MEMORY.value:,} are allowed")

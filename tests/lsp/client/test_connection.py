@@ -20,7 +20,7 @@ class Pipes:
     def write(self, data: bytes) -> int:
         return 0
 
-    def memory(self) -> int:
+    async def memory(self) -> int:
         return 0
 
     async def close(self) -> None:

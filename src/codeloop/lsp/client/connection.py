@@ -31,7 +31,7 @@ class ServerPipes(Protocol):
         """Write to it without waiting; return how many bytes it has not taken yet. Raises OSError: it is gone."""
         ...
 
-    def memory(self) -> int:
+    async def memory(self) -> int:
         """Return the bytes of memory that it and its children use; 0 where that can't be seen."""
         ...
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import subprocess
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -20,8 +21,12 @@ from codeloop.workspace.workspace import Workspace
 
 MARK = "CODELOOP_SERVER"
 """The variable by which a program and what it starts are found in the table of processes."""
+_PROC = Path("/proc/self")
+"""Is there where processes can be looked at as files."""
 _CHUNK = 2**16
 _PAGE = 4096
+_PS = 5
+"""Seconds that the table of processes may take."""
 
 
 class RunningProgram:
@@ -68,8 +73,10 @@ class RunningProgram:
             return f"it used more than {self._process.exceeded}"
         return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
 
-    def memory(self) -> int:
+    async def memory(self) -> int:
         """Return the bytes of memory that it and what it started use; 0 where that can't be seen."""
+        if not _PROC.is_dir():
+            return await asyncio.to_thread(_told_by_ps, self._process.pid)
         if not self._pid and not self._looked:
             self._looked = True
             self._pid = _marked(self._mark)
@@ -161,3 +168,17 @@ def _resident(pid: int) -> int:
     with suppress(OSError, ValueError):
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
     return 0
+
+
+def _told_by_ps(top: int) -> int:
+    """Return the bytes of memory of a process and all below it, where there is no /proc; it is in no sandbox there."""
+    try:
+        rows = subprocess.run(["ps", "-axo", "pid=,ppid=,rss="], capture_output=True, timeout=_PS, check=True).stdout
+        table = [(int(pid), int(parent), int(size)) for pid, parent, size in map(bytes.split, rows.splitlines())]
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return 0
+    found, waiting = 0, [top]
+    for each in waiting:
+        found += sum(size * 1024 for pid, _, size in table if pid == each)
+        waiting += [pid for pid, parent, _ in table if parent == each]
+    return found
