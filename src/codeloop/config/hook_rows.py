@@ -29,10 +29,10 @@ class HookRows(NamedTuple):
     warnings: list[str]
 
 
-def hook_rows(values: Values, paths: Paths, untrusted: Path | None, files: dict[Path, FileState]) -> HookRows:
+def hook_rows(values: Values, paths: Paths, root: Path, files: dict[Path, FileState], *, trusted: bool) -> HookRows:
     """Return the commands of a layer's `hooks`. `files` receives the file that it names.
 
-    `untrusted`: the top of a project that is not trusted, whose files count for nothing.
+    `root`: the top of the project. A file in it came with it, whoever names it: for nothing unless it is `trusted`.
     Raises CodeloopError with file, line and column: no such file, or a form that we don't know.
     """
     layer = values.layer
@@ -41,10 +41,11 @@ def hook_rows(values: Values, paths: Paths, untrusted: Path | None, files: dict[
     if isinstance(value, str):
         file = layer.base / paths.expand(value)
         files.setdefault(file, file_state(file))
-        if untrusted is not None and Path(os.path.realpath(file)).is_relative_to(untrusted):
+        is_inside = Path(os.path.realpath(file)).is_relative_to(root)
+        if is_inside and not trusted:
             found.warnings.append(f"{layer.place(('hooks',))}: {file} is not read, since its project is not trusted.")
             return found
-        named = _read(layer, file)
+        named = _read(layer, file, is_project=layer.is_project or is_inside)
         settings = named.raw
         value = {} if settings.get("disableAllHooks") is True else settings.get("hooks", {})
         layer = named
@@ -52,8 +53,8 @@ def hook_rows(values: Values, paths: Paths, untrusted: Path | None, files: dict[
     return found
 
 
-def _read(layer: Layer, file: Path) -> Layer:
-    """Return a settings file as a layer, which came with the project where the layer that names it did."""
+def _read(layer: Layer, file: Path, *, is_project: bool) -> Layer:
+    """Return a settings file as a layer."""
     text = read_text(file, CONFIG_BYTES.value)
     if text is None:
         raise CodeloopError(f"{layer.place(('hooks',))}: the file {file} of hooks does not exist.")
@@ -61,7 +62,7 @@ def _read(layer: Layer, file: Path) -> Layer:
         document: Document = parse(text, depth=CONFIG_DEPTH.value)
     except JsoncError as error:
         raise CodeloopError(f"{file}:{error.position}: {error}.") from error
-    named = Layer(layer.name, str(file), file.parent, document, layer.is_project)
+    named = Layer(layer.name, str(file), file.parent, document, is_project)
     if not is_object(document.value):
         raise CodeloopError(f"{named.place(())}: expected an object in braces.")
     return named

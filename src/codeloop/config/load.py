@@ -1,7 +1,7 @@
 """Layers of configuration, merged into one frozen Config with the origin of every value."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +120,8 @@ def load(
             values = normalise(layer, substituted(layer, paths, environment, read))
             heard.append(layer)
             if "hooks" in values.values:
-                rows, notes = lazy.load("config.hook_rows:hook_rows")(
-                    values, paths, None if trusted else place.root, read
-                )
+                made: Callable[..., Any] = lazy.load("config.hook_rows:hook_rows")
+                rows, notes = made(values, paths, place.root, read, trusted=trusted)
                 values.values["hooks"] = rows
                 warnings.extend(notes)
         _merge(merged, merged.values, values, values.values, ())

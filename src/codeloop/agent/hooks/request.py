@@ -1,5 +1,7 @@
 """A request as extensions leave it: conversation, system prompt, tools, parameters, headers."""
 
+import asyncio
+
 import msgspec
 
 from codeloop.agent.engine import Engine
@@ -34,7 +36,8 @@ async def hooked_request(engine: Engine, user: UserMessage, info: ModelInfo, req
         output = await hooks.run(SYSTEM, given, {"system": [request.system]})
         request = replace(request, system="\n\n".join(filter(None, output["system"])))
     if hooks.wants(DEFINITION):
-        request = replace(request, tools=tuple([await _definition(hooks, tool) for tool in request.tools]))
+        described = await asyncio.gather(*(_definition(hooks, tool) for tool in request.tools))
+        request = replace(request, tools=tuple(described))
     return await sent(engine, user, user.agent, info, request)
 
 

@@ -38,8 +38,8 @@ class BegunSessions:
         try:
             await asyncio.Event().wait()
         finally:
-            for session_id in self._ids:
-                await hooks.run(END, {"sessionID": session_id, "reason": "other"}, {})
+            ended = [hooks.run(END, {"sessionID": each, "reason": "other"}, {}) for each in self._ids]
+            await asyncio.gather(*ended, return_exceptions=True)  # nothing is left that one could refuse
 
 
 async def hooked_prompt(
