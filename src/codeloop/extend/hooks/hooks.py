@@ -95,6 +95,8 @@ class Hooks:
     ) -> None:
         self._tell = tell
         self._seconds = HOOK.seconds if seconds is None else seconds
+        self.failures = 0
+        """How often a handler was passed over."""
         self._said: dict[tuple[str, str, str, str], None] = {}
         self.take(handlers)
 
@@ -188,6 +190,7 @@ class Hooks:
         """Pass a handler over, and say so; refuse where nothing happens without its answer."""
         if name in handler.policy:
             raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")
+        self.failures += 1
         key = (str(given.get("sessionID", "")), handler.label, name, cause)
         if key not in self._said:
             self._said[key] = None

@@ -1,0 +1,68 @@
+"""The hook `config`: what extensions change of the configuration, kept, so that no start waits for them."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from codeloop.config.files import read_text, write_private
+from codeloop.config.load import Loaded
+from codeloop.config.redact import shown
+from codeloop.config.sources import Layer
+from codeloop.extend.hooks.hooks import Hooks
+from codeloop.kit.jsonc import Document, is_object
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.limits import CONFIG_BYTES
+from codeloop.schema.wire import JSON
+
+CONFIG = "config"
+_FORM = 1
+_KEPT = 50
+"""Answers of one project that are kept."""
+
+
+def kept_file(folder: Path, loaded: Loaded, extensions: Iterable[str]) -> Path:
+    """Return where the answer about a configuration is kept. `extensions`: names and digests of those that answer."""
+    asked = msgspec.json.encode((_FORM, shown(loaded, ""), sorted(extensions)), order="deterministic")
+    return folder / f"{hashlib.sha256(asked).hexdigest()}.json"
+
+
+def kept_layer(file: Path, base: Path) -> Layer | None:
+    """Return the layer that extensions made of the configuration; None: nobody asked them, or they changed nothing."""
+    try:
+        text = read_text(file, CONFIG_BYTES.value)
+        values: object = msgspec.json.decode(text) if text else None
+    except (CodeloopError, msgspec.DecodeError):
+        return None
+    if not is_object(values) or not values:
+        return None
+    return Layer("extensions", "the hook `config` of extensions", base, Document("", values))
+
+
+async def ask_extensions(hooks: Hooks, loaded: Loaded, file: Path) -> JSON:
+    """Ask extensions what they change of the configuration, and return it. Secrets are not shown to them.
+
+    It is kept, unless one of them failed. Raises OSError: it can't be kept.
+    """
+    failures = hooks.failures
+    before = msgspec.json.decode(msgspec.json.encode(shown(loaded, "")))
+    changed = changes(before, await hooks.run(CONFIG, {}, before))
+    if hooks.failures == failures:
+        write_private(file, msgspec.json.encode(changed).decode())
+        for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-_KEPT]:
+            old.unlink(missing_ok=True)
+    return changed
+
+
+def changes(before: JSON, after: JSON) -> JSON:
+    """Return what of an object is new or other than before."""
+    found: JSON = {}
+    for key, value in after.items():
+        old = before.get(key)
+        if is_object(value) and is_object(old):
+            if inner := changes(old, value):
+                found[key] = inner
+        elif key not in before or value != old:
+            found[key] = value
+    return found
