@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from bench import economy, languages, large, requests, sandboxes, script, serving, snapshots, tools, watching
+from bench import economy, languages, large, library, requests, sandboxes, script, serving, snapshots, tools, watching
 from bench.figures import Bench
 from bench.measure import Failed, imported, run
 from bench.screen import screen
@@ -144,6 +144,7 @@ MEASUREMENTS: dict[Callable[[Bench], None], tuple[str, ...]] = {
     snapshots.snapshots: ("snapshot-first", "snapshot-next", "snapshot-step", "snapshot-idle"),
     streams: ("stream-latency", "stream-clients", "stream-clients-cpu", "stream-kept", "stream-memory"),
     mcp_servers: ("mcp-ten", "mcp-ten-cpu", "mcp-ten-memory", "mcp-call", "mcp-first"),
+    library.library: ("library-import", "library-names", "library-turn"),
     rendering: ("render-messages", "render-live", "render-live-slow"),
     screen: (
         "tui-paint",
