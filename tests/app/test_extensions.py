@@ -1,0 +1,183 @@
+"""Extensions in a project that is opened in this process, with real hosts: a person's own, outside of the sandbox."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeloop.app.app import App
+from codeloop.app.extended.operations import serve_operation
+from codeloop.app.models.open_models import OneModel
+from codeloop.app.process_dispatch import carry_out
+from codeloop.app.project import Project
+from codeloop.client.local import LocalClient
+from codeloop.extend.host.hosts import ExtensionHosts
+from codeloop.extend.host.protocol import OperationCall
+from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.model.testing.scripted import ScriptedModel
+from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.errors import OperationError
+from codeloop.schema.live_events import Delta, PartDelta, ToastShown
+from codeloop.schema.operation import PROMPT, SESSION_CREATE
+from tests.support.project import Heard, Rig, call, calls, rig, startup, until
+
+WORD = '''
+from pathlib import Path
+
+
+def word(ctx) -> str:
+    """Give the word."""
+    return "WORD"
+'''
+DONE = ScriptedAnswer(text="Done.")
+OPEN: dict[str, Any] = {"sandbox": "off", "permission": {"*": "allow"}}
+
+
+def own(tmp_path: Path, name: str, text: str) -> Path:
+    """Write an extension of the person's: `tool/x.py`."""
+    file = tmp_path / "home" / "config" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def hosts(project: Project) -> ExtensionHosts:
+    found = project.workspace.made("ExtensionHosts")
+    assert isinstance(found, ExtensionHosts)
+    return found
+
+
+def offered(it: Rig) -> dict[str, str]:
+    return {spec.name: spec.description for spec in it.model.requests[-1].tools}
+
+
+async def test_a_known_tool_is_offered_before_any_host_is_started(tmp_path: Path) -> None:
+    own(tmp_path, "tool/word.py", WORD)
+    async with rig(tmp_path, [DONE], **OPEN) as it:
+        await it.prompt()
+        assert offered(it)["word"] == "Give the word."
+    async with rig(tmp_path, [DONE, calls(call("word")), DONE], **OPEN) as it:
+        log = it.project.settings.home / "extensions" / "python.log"
+        log.unlink()
+        await it.prompt()
+        assert offered(it)["word"] == "Give the word."
+        assert not log.exists(), "no host was started for that"
+        await it.prompt()
+        assert it.results() == ["WORD"]
+        assert log.exists()
+
+
+async def test_a_changed_tool_is_loaded_anew_between_turns(tmp_path: Path) -> None:
+    file = own(tmp_path, "tool/word.py", WORD)
+    (tmp_path / "work").mkdir()
+    model = Heard(ScriptedModel([calls(call("word")), DONE] * 3))
+    app = App(startup(tmp_path / "home", tmp_path / "work", **OPEN), OneModel(model))
+
+    async def say() -> list[str]:
+        session = await carry_out(app, SESSION_CREATE, CreateSession(title="one"), tmp_path / "work")
+        given = Prompt(session_id=session.id, parts=[TextPartInput(text="go")])
+        await carry_out(app, PROMPT, given, tmp_path / "work")
+        project = await app.project(tmp_path / "work")
+        return Rig(project, model, session.id, LocalClient(project)).results()
+
+    try:
+        assert await say() == ["WORD"]
+        file.write_text(WORD.replace('"WORD"', '"OTHER"').replace("Give the", "Give another"), encoding="utf-8")
+        assert await say() == ["OTHER"]
+        assert {spec.name: spec.description for spec in model.requests[-1].tools}["word"] == "Give another word."
+        file.unlink()
+        assert "There is no tool named word" in (await say())[0]
+    finally:
+        await app.close()
+
+
+FOLLOWER = """
+import asyncio
+from pathlib import Path
+from codeloop.extension import hook
+
+seen = Path("seen")
+
+
+@hook("event")
+async def follow(event, ctx):
+    if event["type"] == "session.updated":
+        await ctx.operation("session.list")
+    with seen.open("a") as file:
+        file.write(event["type"] + "\\n")
+    if Path("hang").exists():
+        await asyncio.Event().wait()
+"""
+
+
+async def test_a_plugin_hears_of_events_and_one_that_hangs_is_left_behind(tmp_path: Path) -> None:
+    own(tmp_path, "plugin/follower.py", FOLLOWER)
+    async with rig(tmp_path, [DONE, DONE], **OPEN) as it:
+        seen = it.work / "seen"
+        await it.prompt()
+        await until(lambda: seen.exists() and "session.idle" in seen.read_text())
+        assert "message.part.updated" in seen.read_text()
+        told = list[str]()
+        following = asyncio.create_task(_toasts(it.project, told))
+        (it.work / "hang").touch()
+        more = Delta(session_id=it.session_id, message_id="m", part_id="p", field="text", delta="x")
+        for _ in range(30):
+            for _ in range(100):
+                it.project.store.publish_live(PartDelta(properties=more))
+            await asyncio.sleep(0)
+        await until(lambda: told)
+        await it.prompt()
+        following.cancel()
+        assert told == ["The extensions of the host python don't keep up with events: some are left out."]
+
+
+async def _toasts(project: Project, told: list[str]) -> None:
+    async for stamped in project.store.follow():
+        match stamped.event:
+            case ToastShown(properties=toast):
+                told.append(toast.message)
+            case _:
+                pass
+
+
+REACHING = """
+from codeloop.extension import hook, tool
+
+@tool
+async def look(which: str, ctx) -> str:
+    found = await ctx.operation(which, query={"limit": 1})
+    return str(len(found))
+"""
+
+
+async def test_a_tool_reaches_the_api(tmp_path: Path) -> None:
+    own(tmp_path, "plugin/reaching.py", REACHING)
+    script = [calls(call("look", which="session.list")), calls(call("look", which="nothing.like_it")), DONE]
+    async with rig(tmp_path, script, **OPEN) as it:
+        await it.prompt()
+        found, missing = it.results()
+        assert found == "1"
+        assert "There is no operation nothing.like_it" in missing
+
+
+async def test_an_extension_in_the_sandbox_asks_for_nothing_that_leads_out(tmp_path: Path) -> None:
+    own(tmp_path, "tool/word.py", WORD)
+    async with rig(tmp_path, [DONE], **OPEN) as it:
+        await it.prompt()
+        carry = await hosts(it.project).operations
+        for name in ("session.shell", "pty.create", "permission.reply", "config.update"):
+            with pytest.raises(OperationError, match="not for extensions that come with a project"):
+                await serve_operation(carry, OperationCall(1, name), is_confined=True)
+        assert await serve_operation(carry, OperationCall(1, "session.list"), is_confined=True)
+
+
+async def test_one_that_can_not_be_loaded_is_named_once_and_the_others_work(tmp_path: Path) -> None:
+    own(tmp_path, "tool/broken.py", "import nothing_like_this\n")
+    own(tmp_path, "tool/word.py", WORD)
+    async with rig(tmp_path, [calls(call("word")), DONE], **OPEN) as it:
+        await it.prompt()
+        assert it.results() == ["WORD"]
+        (why,) = hosts(it.project).failures.values()
+        assert "nothing_like_this" in why
